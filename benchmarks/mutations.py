@@ -42,6 +42,7 @@ ROWS, TABLE = ROOT / "docs" / "papers.md", ROOT / "benchmarks" / "data" / "mutat
 COPIED = ("hira", "tests", "docs", "benchmarks", "examples", "pyproject.toml", "README.md", "CHANGELOG.md")
 TEST = re.compile(r"`(tests/[^`]+)`")
 SECONDS = 300
+PROMPTS = "tests/papers/test_prompt_contents.py"
 GOAL = 0.1
 """The largest share of random changes that may survive."""
 NONE_COLLECTED = 5
@@ -163,7 +164,7 @@ def find_tests() -> dict[str, list[str]]:
             if file.startswith("hira/") and (ROOT / file).is_file():
                 tests[file] = list(dict.fromkeys([*tests.get(file, []), *row.tests]))
     for prompt, file in find_prompts(ROOT, list(tests)).items():
-        tests[prompt] = list(dict.fromkeys([*tests.get(prompt, []), *tests[file]]))
+        tests[prompt] = list(dict.fromkeys([PROMPTS, *tests.get(prompt, []), *tests[file]]))
     return tests
 
 

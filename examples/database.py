@@ -58,8 +58,8 @@ def change(ctx: Context[Pool], sql: str) -> str:
 
 
 async def confirm(call: ToolUse) -> ToolUse | Refusal:
-    said = await asyncio.to_thread(input, f"{call.arguments['sql']}\nRun it? [y/n] ")
-    return call if said == "y" else Refusal("the owner of the database said no")
+    reply = await asyncio.to_thread(input, f"{call.arguments['sql']}\nRun it? [y/n] ")
+    return call if reply == "y" else Refusal("the owner of the database said no")
 
 
 pool = Pool()

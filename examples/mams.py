@@ -23,8 +23,8 @@ async def main() -> None:
         answer = await hira.ask(TOPIC)
     read = answer.rollout.sources.read
     print(number_references(answer.text, read))
-    for one in references(answer.text, read):
-        print(f"{one.number}. {one.source.title} ({one.source.location})")
+    for reference in references(answer.text, read):
+        print(f"{reference.number}. {reference.source.title} ({reference.source.location})")
     print(f"\n{answer.status}, {len(answer.rollout.memory.facts)} notes, {answer.rollout.usage.calls} calls")
     context = make_context(OfflinePolicy())
     rubric = await generate(context.conversation("rubric"), TOPIC)

@@ -35,8 +35,8 @@ class AtSign:
     def parse(self, completion: Completion, tools: Sequence[Tool], several: int = 1) -> Parsed:
         text, known = dialect.turn_of(completion, BEGIN), {tool.name: tool for tool in tools}
 
-        def following(at: int) -> dialect.WrittenCall | None:
-            if (begun := dialect.find_unquoted(text, at, BEGIN, BEGIN)) is None:
+        def following(position: int) -> dialect.WrittenCall | None:
+            if (begun := dialect.find_unquoted(text, position, BEGIN, BEGIN)) is None:
                 return None
             if (line := LINE.match(text, begun.start())) is None:
                 why = "was cut off" if completion.finish == "length" else "is no @NAME {…} on one line"

@@ -24,7 +24,7 @@ with Endpoint(SCRIPT) as endpoint:
     # in hira.toml: [roles.planner] model = "large"; on the command line: --role planner=large
     with Hira("small", base_url=endpoint.base_url, docs=DOCS, roles={"planner": "large"}) as hira:
         answer = hira.ask_sync(QUESTION)
-    asked = Counter(call.body["model"] for call in endpoint.calls)
+    calls_by_model = Counter(call.body["model"] for call in endpoint.calls)
 
 print(answer.text)
-print(answer.status, dict(asked))
+print(answer.status, dict(calls_by_model))

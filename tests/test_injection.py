@@ -233,7 +233,8 @@ def test_a_source_between_quotes_neither_closes_them_nor_opens_those_of_another(
     lines = fence(f"[s1] {title}", text).split("\n")
     assert lines[0].startswith("[s1] ")
     assert [at for at, line in enumerate(lines) if '"""' in line] == [1, len(lines) - 1]
-    assert not re.search(r"[\[［]\s*/?\s*s\d+\s*[\]］]|[\"“”]{3}", "\n".join([lines[0][5:], *lines[2:-1]]))
+    for shown in (lines[0][5:], "\n".join(lines[2:-1])):
+        assert not re.search(r"[\[［]\s*/?\s*s\d+\s*[\]］]|[\"“”]{3}", shown)
     assert re.findall(r"\w+", text.replace("\u200b", "")) == re.findall(r"\w+", "\n".join(lines[2:-1]))
 
 

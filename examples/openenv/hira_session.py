@@ -51,8 +51,8 @@ class HiraSession(ResourceSession):
     def verify(self, transcript: list[Message], final_state: Any | None = None) -> VerifyResult:
         """Check the last words of the assistant against what this session has read."""
         del final_state
-        said = [message.get("content") or "" for message in transcript if message["role"] == "assistant"]
-        score = self._hira.wait_for(self._session.score(said[-1] if said else ""))
+        replies = [message.get("content") or "" for message in transcript if message["role"] == "assistant"]
+        score = self._hira.wait_for(self._session.score(replies[-1] if replies else ""))
         return VerifyResult(env_reward=score.value, done=True, metrics=dict(score.parts))
 
     def close(self) -> None:

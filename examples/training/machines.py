@@ -96,8 +96,10 @@ class Report:
     @property
     def text(self) -> str:
         """The report as it is read: a sentence for each aspect that it treats, and for each flaw."""
-        said = [FIGURE.format(one) if far == 1 else PASSING.format(one) for one, far in self.treats.items() if far]
-        return f"# {self.subject}\n\n{' '.join([*said, *(FLAW.format(one) for one in sorted(self.flaws))])}"
+        sentences = [
+            FIGURE.format(aspect) if far == 1 else PASSING.format(aspect) for aspect, far in self.treats.items() if far
+        ]
+        return f"# {self.subject}\n\n{' '.join([*sentences, *(FLAW.format(flaw) for flaw in sorted(self.flaws))])}"
 
 
 FIGURE, PASSING, FLAW = "The {} is given by a figure [1].", "The {} is told in passing.", "This sentence is {}."
@@ -112,23 +114,23 @@ class World:
 
     def cares(self, reader: str, machine: str) -> dict[str, int]:
         """What matters in a report on such a machine for such a reader, with how much; flaws less than nothing."""
-        found: dict[str, int] = {}
+        weights: dict[str, int] = {}
         for part in (READERS[reader], self.machines[machine]):
-            for one, much in part.items():
-                found[one] = found.get(one, 0) + much
-        return found | dict.fromkeys(FLAWS, -OF_FLAW)
+            for aspect, much in part.items():
+                weights[aspect] = weights.get(aspect, 0) + much
+        return weights | dict.fromkeys(FLAWS, -OF_FLAW)
 
     def worth(self, report: Report, reader: str, machine: str) -> float:
         cares = self.cares(reader, machine)
-        flawed = sum(cares[one] for one in report.flaws)
-        return flawed + sum(cares.get(one, 0) * far for one, far in report.treats.items())
+        flawed = sum(cares[flaw] for flaw in report.flaws)
+        return flawed + sum(cares.get(aspect, 0) * far for aspect, far in report.treats.items())
 
     def combinations(self, *, held_out: bool) -> list[tuple[str, str]]:
         """Readers with kinds of machines: three quarters to train on, a quarter held out, each of both in either."""
         return [
             (reader, machine)
-            for (at, reader), (other, machine) in product(enumerate(READERS), enumerate(MACHINES))
-            if ((at + other + self.seed) % 4 == 0) is held_out
+            for (index, reader), (other, machine) in product(enumerate(READERS), enumerate(MACHINES))
+            if ((index + other + self.seed) % 4 == 0) is held_out
         ]
 
     def problems(self, times: int, *, held_out: bool) -> list[Problem]:
@@ -137,19 +139,19 @@ class World:
         names = NAMES[edge:] if held_out else NAMES[:edge]
         chance = random.Random(f"{self.seed} {held_out}")  # noqa: S311 - pairs that can be repeated
         return [
-            self._pair(f"{reader}-{machine}-{at}", chance.choice(names), reader, machine, chance)
+            self._pair(f"{reader}-{machine}-{index}", chance.choice(names), reader, machine, chance)
             for reader, machine in self.combinations(held_out=held_out)
-            for at in range(times)
+            for index in range(times)
         ]
 
     def _pair(self, id_: str, name: str, reader: str, machine: str, chance: random.Random) -> Problem:
         apart = 0.0
         while abs(apart) < CLEAR:
             levels = chance.choices(*zip(*LEVELS, strict=True), k=len(ASPECTS))
-            one, other = (_report(f"The {machine} {name}", levels, chance) for _ in range(2))
-            apart = self.worth(one, reader, machine) - self.worth(other, reader, machine)
+            first, other = (_report(f"The {machine} {name}", levels, chance) for _ in range(2))
+            apart = self.worth(first, reader, machine) - self.worth(other, reader, machine)
         likely = 1 / (1 + exp(-apart / DOUBT))
-        accepted, rejected = (one, other) if chance.random() < likely else (other, one)
+        accepted, rejected = (first, other) if chance.random() < likely else (other, first)
         return Problem(id_, query_of(reader, machine, name), (accepted.text, rejected.text))
 
 
@@ -161,14 +163,16 @@ def query_of(reader: str, machine: str, name: str) -> str:
 def make_world(seed: int) -> World:
     """A world of that seed."""
     chance = random.Random(seed)  # noqa: S311 - a world that can be repeated
-    machines = {one: dict(zip(chance.sample(ASPECTS, len(OF_MACHINE)), OF_MACHINE, strict=True)) for one in MACHINES}
+    machines = {
+        machine: dict(zip(chance.sample(ASPECTS, len(OF_MACHINE)), OF_MACHINE, strict=True)) for machine in MACHINES
+    }
     return World(seed, machines)
 
 
 def _report(subject: str, levels: Sequence[float], chance: random.Random) -> Report:
     """A report of that many figures and passing words, about whichever aspects, in any order."""
     order = chance.sample(ASPECTS, len(ASPECTS))
-    flaws = frozenset(one for one in FLAWS if chance.random() < FLAWED)
+    flaws = frozenset(flaw for flaw in FLAWS if chance.random() < FLAWED)
     return Report(subject, dict(zip(order, chance.sample(levels, len(levels)), strict=True)), flaws)
 
 
@@ -222,8 +226,8 @@ def rating(about: str, report: str) -> int:
 
 def subject(text: str) -> str:
     """The aspect or flaw that an item speaks of, the first of several."""
-    found = _SUBJECT.search(text)
-    return found[0] if found else ""
+    match = _SUBJECT.search(text)
+    return match[0] if match else ""
 
 
 KINDS: tuple[Kind, ...] = ("key", "important", "optional")
@@ -248,7 +252,7 @@ class Teacher:
 
     def __init__(self, chance: random.Random, cares: dict[str, int], faults: Faults) -> None:
         self.chance = chance
-        self.cares = [one for one, much in cares.items() if much > 0]
+        self.cares = [aspect for aspect, much in cares.items() if much > 0]
         self.faults = faults
 
     def reply(self, request: Request) -> Completion:
@@ -259,18 +263,24 @@ class Teacher:
         """Six to nine aspects, always in the same order, and a flaw."""
         chance = self.chance
         many = 5 if self._fails(self.faults.few) else chance.randint(6, 9)
-        other = [one for one in ASPECTS if one not in self.cares]
+        other = [aspect for aspect in ASPECTS if aspect not in self.cares]
         subjects: list[str] = []
         for _ in range(many):
-            known = [one for one in (other if self._fails(self.faults.beside) else self.cares) if one not in subjects]
-            subjects.append(chance.choice(known or [one for one in ASPECTS if one not in subjects]))
+            known = [
+                aspect
+                for aspect in (other if self._fails(self.faults.beside) else self.cares)
+                if aspect not in subjects
+            ]
+            subjects.append(chance.choice(known or [aspect for aspect in ASPECTS if aspect not in subjects]))
         if self._fails(self.faults.twice):
             subjects[-1] = subjects[0]
         subjects.sort(key=ASPECTS.index)
-        return [self._item(one, chance.choice(KINDS)) for one in subjects] + [self._item(chance.choice(FLAWS), "error")]
+        return [self._item(subject, chance.choice(KINDS)) for subject in subjects] + [
+            self._item(chance.choice(FLAWS), "error")
+        ]
 
     def _item(self, subject: str, kind: Kind) -> dict[str, object]:
-        kinds = [one for one in WEIGHTS if one != kind] if self._fails(self.faults.weighed) else [kind]
+        kinds = [weight for weight in WEIGHTS if weight != kind] if self._fails(self.faults.weighed) else [kind]
         return item(subject, kind, self.chance.choice(WEIGHTS[self.chance.choice(kinds)]))
 
     def _fails(self, often: float) -> bool:
@@ -278,10 +288,10 @@ class Teacher:
 
 
 def item(subject: str, kind: Kind, weight: int) -> dict[str, object]:
-    said = f"The report has {subject}." if kind == "error" else f"The report gives the {subject} by a figure."
+    statement = f"The report has {subject}." if kind == "error" else f"The report gives the {subject} by a figure."
     return {
         "title": f"{'Without' if kind == 'error' else 'Tells of'} {subject}",
-        "description": f"{kind.title()} Criterion: {said}",
+        "description": f"{kind.title()} Criterion: {statement}",
         "weight": weight,
     }
 
@@ -324,7 +334,7 @@ def teach(folder: Path, seed: int, times: int, faults: Faults = CARELESS) -> Dem
 def learn_tokenizer(rollouts: Sequence[Rollout]) -> Any:
     """The tokenizer of these rollouts: all that reports tell of is a token, and so are the phrases between."""
     names = [*NAMES, *MACHINES, *READERS, *ASPECTS, *FLAWS]
-    conversations = [list_messages(one) for record in rollouts for one in record.trajectories.values()]
+    conversations = [list_messages(trajectory) for record in rollouts for trajectory in record.trajectories.values()]
     return make_tokenizer(
         find_phrases(conversations, names, sorted({record.question for record in rollouts})), names, SHAPE.window
     )
@@ -334,8 +344,13 @@ def write(path: Path, problems: Sequence[Problem]) -> None:
     """The pairs as `recipe = "rubric"` reads them."""
     path.parent.mkdir(parents=True, exist_ok=True)
     rows = [
-        {"id": one.id, "query": one.question, "accepted": one.references[0], "rejected": one.references[1]}
-        for one in problems
+        {
+            "id": problem.id,
+            "query": problem.question,
+            "accepted": problem.references[0],
+            "rejected": problem.references[1],
+        }
+        for problem in problems
     ]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
 
@@ -346,7 +361,7 @@ def renamed(tokenizer_: Any) -> "Changed":
 
     def changed(row: Row, chance: random.Random) -> Row:
         other = dict(zip(ids, chance.sample(ids, len(ids)), strict=True))
-        return replace(row, prompt=tuple(other.get(one, one) for one in row.prompt))
+        return replace(row, prompt=tuple(other.get(token, token) for token in row.prompt))
 
     return changed
 
@@ -381,15 +396,15 @@ def ordered(rubric: Rubric, pairs: Sequence[tuple[Ratings, Ratings]]) -> float:
         return Scores(rubric, tuple(report[name] for name in names)).normalised
 
     verdicts = [preference(scored(accepted), scored(rejected)) for accepted, rejected in pairs]
-    return sum(one == 1.0 for one in verdicts) / len(verdicts)
+    return sum(verdict == 1.0 for verdict in verdicts) / len(verdicts)
 
 
 def tried_on(world: World, many: int = TRIALS) -> dict[str, list[tuple[Ratings, Ratings]]]:
     """So many held-out pairs for each reader and kind of machine, under every query about them."""
     by: dict[tuple[str, str], list[tuple[Ratings, Ratings]]] = defaultdict(list)
-    for one in world.problems(many, held_out=True):
-        reader, machine, _ = one.id.split("-")
-        accepted, rejected = (_ratings(report) for report in one.references)
+    for problem in world.problems(many, held_out=True):
+        reader, machine, _ = problem.id.split("-")
+        accepted, rejected = (_ratings(report) for report in problem.references)
         by[reader, machine].append((accepted, rejected))
     return {query_of(*kind, name): pairs for kind, pairs in by.items() for name in NAMES}
 
@@ -440,13 +455,13 @@ def exam(seed: int) -> Reward:
 
 def commands(seed: int) -> list[Command]:
     """Queries of readers about machines that nobody asked about in training."""
-    here, found = make_world(seed), []
-    for one in held_out(seed)[:: HELD_OUT * 5][:ASKED]:
-        reader, machine, _ = one.id.split("-")
+    here, held_out_commands = make_world(seed), []
+    for problem in held_out(seed)[:: HELD_OUT * 5][:ASKED]:
+        reader, machine, _ = problem.id.split("-")
         cares = sorted(here.cares(reader, machine).items(), key=lambda care: -care[1])
         known = ", ".join(f"{name} {much}" for name, much in cares if much > 0)
-        found.append(Command(("rubric", one.question), f"what people care for here: {known}"))
-    return found
+        held_out_commands.append(Command(("rubric", problem.question), f"what people care for here: {known}"))
+    return held_out_commands
 
 
 MACHINES_DEMO = DemoRecipe(

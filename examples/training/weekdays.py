@@ -140,10 +140,12 @@ def report(lines: Sequence[Line], written: str) -> str:
     By how much they differ is told, and not only whether: seven distances are learned soon, two verdicts alone late or
     not at all (benchmarks/results/training_demo_marsrl.md).
     """
-    own = lines[-1].end
-    apart = APART[(WEEK.index(own) - WEEK.index(written)) % len(WEEK)]
-    told = f"It ends with {written} and has to end with {own}: off by {apart}."
-    return "\n".join([*(line.text for line in lines), told, f"Verdict: {'correct' if own == written else 'incorrect'}"])
+    right_end = lines[-1].end
+    apart = APART[(WEEK.index(right_end) - WEEK.index(written)) % len(WEEK)]
+    told = f"It ends with {written} and has to end with {right_end}: off by {apart}."
+    return "\n".join(
+        [*(line.text for line in lines), told, f"Verdict: {'correct' if right_end == written else 'incorrect'}"]
+    )
 
 
 def problems(seed: int, *, held_out: bool) -> list[Problem]:
@@ -156,7 +158,7 @@ def problems(seed: int, *, held_out: bool) -> list[Problem]:
         tasks[Task(chance.choice(WEEK), steps)] = None
     chosen = list(tasks)[PROBLEMS:] if held_out else list(tasks)[:PROBLEMS]
     kind = "held" if held_out else "train"
-    return [Problem(f"{kind}{at}", one.question, (one.answer,)) for at, one in enumerate(chosen)]
+    return [Problem(f"{kind}{index}", task.question, (task.answer,)) for index, task in enumerate(chosen)]
 
 
 GLANCED = {True: "Nothing seems to be wrong.\nVerdict: correct", False: "Something seems wrong.\nVerdict: incorrect"}
@@ -249,39 +251,39 @@ def settings_of(folder: Path) -> Settings:
 
 def teach(folder: Path, seed: int, times: int, faults: Faults = CARELESS) -> Demonstrations:
     """The teacher's demonstrations: `times` a question."""
-    asked = problems(seed, held_out=False)
-    rollouts = by_teacher(folder, asked, times, seed, faults)
+    taught = problems(seed, held_out=False)
+    rollouts = by_teacher(folder, taught, times, seed, faults)
     right = sum(record.answer == task_of(record.question).answer for record in rollouts) / len(rollouts)
     return Demonstrations(
         rollouts, f"{len(rollouts)} rollouts of a careless teacher, {100 * right:.0f} % of them right"
     )
 
 
-def by_teacher(folder: Path, asked: Sequence[Problem], times: int, seed: int, faults: Faults) -> list[Rollout]:
+def by_teacher(folder: Path, taught: Sequence[Problem], times: int, seed: int, faults: Faults) -> list[Rollout]:
     return asyncio.run(
         record_demonstrations(
-            settings_of(folder), WORKFLOW, asked, times, seed, lambda chance, _: Teacher(chance, faults).reply
+            settings_of(folder), WORKFLOW, taught, times, seed, lambda chance, _: Teacher(chance, faults).reply
         )
     )
 
 
 def learn_tokenizer(rollouts: Sequence[Rollout]) -> Any:
     """The tokenizer of these rollouts: days and numbers are tokens, and so is what is between them."""
-    conversations = [list_messages(one) for record in rollouts for one in record.trajectories.values()]
+    conversations = [list_messages(trajectory) for record in rollouts for trajectory in record.trajectories.values()]
     return make_tokenizer(pieces(message for messages in conversations for message in messages), WEEK, SHAPE.window)
 
 
 def pieces(messages: Iterable[Message]) -> list[str]:
     """What stands between days and numbers: of what roles write line by line, of prompts what stands around that."""
-    found: dict[str, None] = {}
+    phrases: dict[str, None] = {}
     for message in messages:
         texts = [message.text]
         for value in map(str, message.values.values()):
             texts = [part for text in texts for part in text.split(value)] if value else texts
-        own = [message.text] if message.role == "assistant" else [str(value) for value in message.values.values()]
-        lines = [line for text in own for part in _CUT.split(text) for line in re.findall(r"[^\n]*\n|[^\n]+", part)]
-        found.update(dict.fromkeys([*lines, *([] if message.role == "assistant" else texts)]))
-    return [piece for piece in found if len(piece) > 1]
+        spoken = [message.text] if message.role == "assistant" else [str(value) for value in message.values.values()]
+        lines = [line for text in spoken for part in _CUT.split(text) for line in re.findall(r"[^\n]*\n|[^\n]+", part)]
+        phrases.update(dict.fromkeys([*lines, *([] if message.role == "assistant" else texts)]))
+    return [piece for piece in phrases if len(piece) > 1]
 
 
 def shifted(tokenizer_: Any) -> Callable[[Row, random.Random], Row]:
@@ -290,10 +292,10 @@ def shifted(tokenizer_: Any) -> Callable[[Row, random.Random], Row]:
 
     def changed(row: Row, chance: random.Random) -> Row:
         later = chance.randrange(len(WEEK))
-        other = {one: ids[(at + later) % len(ids)] for at, one in enumerate(ids)}
+        other = {token: ids[(index + later) % len(ids)] for index, token in enumerate(ids)}
 
         def exchanged(some: Sequence[int]) -> tuple[int, ...]:
-            return tuple(other.get(one, one) for one in some)
+            return tuple(other.get(token, token) for token in some)
 
         return replace(row, prompt=exchanged(row.prompt), completion=exchanged(row.completion))
 
@@ -301,8 +303,8 @@ def shifted(tokenizer_: Any) -> Callable[[Row, random.Random], Row]:
 
 
 def _id(tokenizer_: Any, text: str) -> int:
-    (one,) = tokenizer_(text, add_special_tokens=False)["input_ids"]
-    return int(one)
+    (token,) = tokenizer_(text, add_special_tokens=False)["input_ids"]
+    return int(token)
 
 
 WRONG, RIGHT, REPAIR = 91, 92, 93
@@ -395,12 +397,12 @@ def sound(task: Task) -> list[Line]:
 def flawed(task: Task) -> list[Line]:
     """A solution with one error, from which all the rest follows: it counts on in place of back, or the other way where
     no step goes back."""
-    back = [at for at, step in enumerate(task.steps) if step.back]
-    at = random.Random(seed_of(0, "flaw", task.question)).choice(back or range(len(task.steps)))  # noqa: S311 - the same
+    back = [index for index, step in enumerate(task.steps) if step.back]
+    chosen = random.Random(seed_of(0, "flaw", task.question)).choice(back or range(len(task.steps)))  # noqa: S311 - the same
     lines: list[Line] = []
     for place, step in enumerate(task.steps):
         begin = lines[-1].end if lines else task.start
-        lines.append(Line(begin, step, (step.turned if place == at else step).after(begin)))
+        lines.append(Line(begin, step, (step.turned if place == chosen else step).after(begin)))
     return lines
 
 
@@ -426,7 +428,7 @@ def exam(seed: int) -> Reward:
 
 def commands(seed: int) -> list[Command]:
     """Questions that were not asked in training."""
-    return [Command(("ask", one.question), f"known answer: {one.references[0]}") for one in held_out(seed)[:ASKED]]
+    return [Command(("ask", task.question), f"known answer: {task.references[0]}") for task in held_out(seed)[:ASKED]]
 
 
 WEEKDAYS = DemoRecipe(
@@ -458,7 +460,7 @@ WEEKDAYS = DemoRecipe(
         "Corrector2: right solutions": "corrector2/reward",
     },
     figures={
-        f"{part}, {told}": tuple(f"{name}/{one}" for one in names)
+        f"{part}, {told}": tuple(f"{name}/{role}" for role in names)
         for name, told in (("sampled", "temperature 1"), ("greedy", "greedy"))
         for part, names in (
             ("Solver, its own solutions right", ("solver",)),

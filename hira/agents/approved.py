@@ -82,10 +82,8 @@ async def _get_decisions(subtasks: Sequence[Subtask], context: RunContext) -> Se
     log = context.log
     if context.approve is None and not (log and log.holds(APPROVAL)):
         return subtasks
-    request = {
-        "run": context.rollout.run,
-        "subtasks": [[subtask.id, subtask.text] for subtask in subtasks],
-    }  # for no other run
+    # the run is part of the request, so that no other run takes its decisions over
+    request = {"run": context.rollout.run, "subtasks": [[subtask.id, subtask.text] for subtask in subtasks]}
     spec = CallSpec("tool", APPROVAL, digest_of_tool(APPROVAL, request), PERSON, lambda: request)
     decode = partial(_decisions, number=len(subtasks))
     decisions = await context.call_recorded(spec, partial(_ask_person, subtasks, context), _record, decode)

@@ -104,7 +104,7 @@ async def change_prompt(turn: HookedTurn, request: Request) -> Request:
         if not values["messages"]:
             raise DamagedRecord("it has no messages")
         return tuple(
-            request.messages[value] if isinstance(value, int) else read_message(value) for value in values["messages"]
+            request.messages[entry] if isinstance(entry, int) else read_message(entry) for entry in values["messages"]
         )
 
     digest = digest_of(f"before_turn {turn.context.run_id}", request)

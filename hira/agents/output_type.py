@@ -139,9 +139,8 @@ def _check_schema(schema: Mapping[str, Any]) -> None:
         kind = _kind_of(schema)
         _validator_of(schema)
         if fault := next(iter(kind(kind.META_SCHEMA).iter_errors(schema)), None):
-            fault = next(
-                (cause for cause in fault.context if cause.validator == "enum"), fault
-            )  # names what is allowed
+            # an enumeration names what is allowed
+            fault = next((cause for cause in fault.context if cause.validator == "enum"), fault)
             where = ".".join(map(str, fault.absolute_path))
             raise UsageError(f"the JSON schema is not valid: {fault.message:.200}", where=where, fix=fix)
     except UsageError:

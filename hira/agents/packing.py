@@ -35,9 +35,8 @@ def first_fit_decreasing(sizes: Sequence[int], capacity: int) -> list[list[int]]
     Longer ones than `capacity` are alone. Takes O(n log n): a tree of maxima over the room of the bins leads to the
     first that fits. At most 11/9 of the fewest bins and one more are opened.
     """
-    order = sorted(
-        range(len(sizes)), key=lambda index: -sizes[index]
-    )  # stable: of equal ones the first given goes first
+    # stable: of equal ones the first given goes first
+    order = sorted(range(len(sizes)), key=lambda index: -sizes[index])
     oversized = sum(size > capacity for size in sizes)
     alone, fitting = order[:oversized], order[oversized:]
     halves = sum(2 * sizes[index] > capacity for index in fitting)  # no two of these fit into one bin

@@ -34,31 +34,31 @@ class AtTerminal:
         self._typed = b""
 
     @overload
-    async def __call__(self, asked: Sequence[Subtask]) -> Sequence[Subtask | Rejected]: ...
+    async def __call__(self, proposal: Sequence[Subtask]) -> Sequence[Subtask | Rejected]: ...
     @overload
-    async def __call__(self, asked: ToolUse) -> ToolUse | Refusal: ...
-    async def __call__(self, asked: Sequence[Subtask] | ToolUse) -> Sequence[Subtask | Rejected] | ToolUse | Refusal:
+    async def __call__(self, proposal: ToolUse) -> ToolUse | Refusal: ...
+    async def __call__(self, proposal: Sequence[Subtask] | ToolUse) -> Sequence[Subtask | Rejected] | ToolUse | Refusal:
         with self.view.pause() if self.view else nullcontext():
-            if isinstance(asked, ToolUse):
-                return await self._decide_call(asked)
-            return [await self._decide(one) for one in asked]
+            if isinstance(proposal, ToolUse):
+                return await self._decide_call(proposal)
+            return [await self._decide(subtask) for subtask in proposal]
 
     async def _decide(self, subtask: Subtask) -> Subtask | Rejected:
-        said = await self._choice(SUBTASK, f"subtask {subtask.id}: {subtask.text}\n")
-        if said == "e":
+        choice = await self._choice(SUBTASK, f"subtask {subtask.id}: {subtask.text}\n")
+        if choice == "e":
             text = await self._line("its new text (empty keeps the old one): ")
             return replace(subtask, text=text or subtask.text)
-        if said == "n":
+        if choice == "n":
             return Rejected(subtask, await self._line(REASON))
         return subtask
 
     async def _decide_call(self, use: ToolUse) -> ToolUse | Refusal:
         arguments_text = json.dumps(dict(use.arguments), ensure_ascii=False, default=str)
-        while (said := await self._choice(use.name, f"{use.role} calls {use.name}: {arguments_text}\n")) == "e":
+        while (choice := await self._choice(use.name, f"{use.role} calls {use.name}: {arguments_text}\n")) == "e":
             arguments = await self._arguments(arguments_text)
             if arguments is not None:
                 return replace(use, arguments=arguments)
-        return Refusal(await self._line(REASON)) if said == "n" else use
+        return Refusal(await self._line(REASON)) if choice == "n" else use
 
     async def _arguments(self, old: str) -> dict[str, Any] | None:
         """Return the arguments that the person writes; None to choose again."""
@@ -75,12 +75,12 @@ class AtTerminal:
             return "y"
         self._show(text)
         while True:
-            said = (await self._line(CHOICES)).lower()[:1] or ("y" if kind == SUBTASK else "?")
-            if said == "a":
+            choice = (await self._line(CHOICES)).lower()[:1] or ("y" if kind == SUBTASK else "?")
+            if choice == "a":
                 self.all.add(kind)
                 return "y"
-            if said in "yen":
-                return said
+            if choice in "yen":
+                return choice
             self._show(UNKNOWN)
 
     async def _line(self, prompt: str) -> str:

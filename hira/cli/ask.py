@@ -100,12 +100,12 @@ async def show(
                 if isinstance(hira.approve_tool, AtTerminal):
                     hira.approve_tool.view = view
                 run = await begin()
-                said = announce_model(await hira.open_session(), run.files) if announce else ""
+                notice = announce_model(await hira.open_session(), run.files) if announce else ""
                 async with show_progress(run, view):
-                    if said:
-                        view.say(said)
+                    if notice:
+                        view.say(notice)
                     # replies stream in, shown or not: one that does not end is noticed
-                    await run.work(view, stream=True, said=said)
+                    await run.work(view, stream=True, notice=notice)
     except asyncio.CancelledError:
         if run and run.resumable:
             shell.remark(f"to resume: hira resume {run.id}")

@@ -23,21 +23,21 @@ def questions_of(text: str, name: str, folder: Path) -> list[Question]:
     Without an id, a question is named by its line. Paths start at `folder`. Other keys are left to other readers, but
     not those that look like a slip of ours. Raises `UsageError` for the first line that cannot be used.
     """
-    found: dict[str, int] = {}
+    lines: dict[str, int] = {}
     questions = []
     for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), 1):
         if not line.strip():
             continue
         try:
             question = _question(line.strip(), number, folder)
-            if question.id in found:
-                raise UsageError(f"the id {question.id!r} is already used in line {found[question.id]}")
+            if question.id in lines:
+                raise UsageError(f"the id {question.id!r} is already used in line {lines[question.id]}")
         except UsageError as error:
             fix = error.fix or "correct the line"
             raise UsageError(
                 error.what, where=f"in line {number} of {name}", fix=f"{fix}; no question was asked"
             ) from None
-        found[question.id] = number
+        lines[question.id] = number
         questions.append(question)
     if not questions:
         raise UsageError("there are no questions", where=f"in {name}", fix="write one per line")
@@ -142,10 +142,10 @@ class Answers:
         answer these questions."""
         texts = {question.id: question.text for question in self.questions}
         self._file.seek(0)
-        for number, (line, found) in enumerate(read_lines(self._file.read()), 1):
-            if found is None and not line.endswith(b"\n"):
+        for number, (line, record) in enumerate(read_lines(self._file.read()), 1):
+            if record is None and not line.endswith(b"\n"):
                 break
-            values = found or {}
+            values = record or {}
             name, status = str(values.get("id")), values.get("status")
             if status not in STATUSES or texts.get(name) != values.get("question"):
                 what = "the file contains a line that does not answer these questions"

@@ -44,18 +44,18 @@ async def _compare(
     """Return the outcome of each workflow, in the order of `names`; None if the person would not wait."""
     say = (lambda _: None) if options.quiet else shell.remark
     files = find_attached_files(options, shell)
-    found: dict[str, Compared] = {}
+    by_workflow: dict[str, Compared] = {}
     try:
         async with comparison(settings, names, question, files=files) as compared:
             if line := announce_model(next(iter(compared.sessions.values()))):
                 shell.remark(line)
             with interruptible(compared, shell.remark):
-                async for one in compared.each(important(shell)):
-                    found[one.workflow] = one
-                    say(f"{one.workflow}: {format_outcome(one)}")
+                async for outcome in compared.each(important(shell)):
+                    by_workflow[outcome.workflow] = outcome
+                    say(f"{outcome.workflow}: {format_outcome(outcome)}")
     except asyncio.CancelledError:
         return None
-    return [found[name] for name in names]
+    return [by_workflow[name] for name in names]
 
 
 def important(shell: Shell) -> Reader:
@@ -89,11 +89,11 @@ def code(compared: Sequence[Compared]) -> int:
 
 def as_json(question: str, compared: Sequence[Compared]) -> str:
     """Return one object: the question, and for each workflow the object of `hira ask --json` with its seconds."""
-    found = [
+    workflows = [
         outcome.answer.json() | {"workflow": outcome.workflow, "seconds": round(outcome.seconds, 3)}
         for outcome in compared
     ]
-    return json.dumps({"question": question, "workflows": found}, ensure_ascii=False, indent=2, default=str)
+    return json.dumps({"question": question, "workflows": workflows}, ensure_ascii=False, indent=2, default=str)
 
 
 def row(compared: Compared) -> Mapping[str, str]:
@@ -125,8 +125,8 @@ def table(compared: Sequence[Compared], width: int = WIDTH) -> str:
         drawn.add_column(
             name, ratio=1 if wide else None, no_wrap=not wide, justify="left" if name in _WORDS else "right"
         )
-    for one in rows:
-        drawn.add_row(*map(Text, one.values()))
+    for cells in rows:
+        drawn.add_row(*map(Text, cells.values()))
     out = io.StringIO()
     Console(file=out, width=width, color_system=None, legacy_windows=False).print(drawn)
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()).strip("\n")

@@ -21,15 +21,15 @@ def completion(args: argparse.Namespace, shell: Shell) -> int:
         import shtab
     except ImportError:
         raise UsageError("completion scripts need shtab", fix="pip install 'hira[completion]'") from None
-    own = build_parser(hira.__version__)
-    _complete_values(own, shtab.FILE)
-    shell.say(shtab.complete(own, shell=args.shell))
+    parser = build_parser(hira.__version__)
+    _complete_values(parser, shtab.FILE)
+    shell.say(shtab.complete(parser, shell=args.shell))
     return OK
 
 
-def _complete_values(own: argparse.ArgumentParser, path: object) -> None:
+def _complete_values(parser: argparse.ArgumentParser, path: object) -> None:
     """Say what may follow the flags of a parser and of all below it: paths, and the names of workflows."""
-    for action in own._actions:  # noqa: SLF001 - argparse has no public name for it
+    for action in parser._actions:  # noqa: SLF001 - argparse has no public name for it
         if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001 - likewise
             for choice in action.choices.values():
                 _complete_values(choice, path)

@@ -129,10 +129,10 @@ async def _model(report: DoctorReport, settings: Settings, *, probing: bool) -> 
     base_url, key = settings.base_url or OPENAI_URL, settings.api_key.get_secret_value()
     report.row("endpoint", base_url, settings.origin("base_url"))
     report.row("key", "set" if key else "none", settings.origin("api_key") if key else "")
-    found = await probe(base_url, key)
-    report.row("reachable", _describe_reach(found, settings.model))
-    await _exam(report, settings, taking=probing and found.ok)
-    if not found.ok:
+    endpoint = await probe(base_url, key)
+    report.row("reachable", _describe_reach(endpoint, settings.model))
+    await _exam(report, settings, taking=probing and endpoint.ok)
+    if not endpoint.ok:
         report.code = ENDPOINT
     elif probing:
         await _capabilities(report, settings, base_url, key)
@@ -193,25 +193,25 @@ async def examine(
             await policy.aclose()
 
 
-def _describe_reach(found: Probe, model: str) -> str:
-    if not found.ok:
-        return f"no: {found.error}"
-    count = f"{len(found.models)} model{'' if len(found.models) == 1 else 's'}"
-    lines = ["yes", found.server or "server unknown", count]
-    if found.lacks_v1:
-        lines.append(f"but the base URL lacks /v1: set it to {found.base_url}")
+def _describe_reach(endpoint: Probe, model: str) -> str:
+    if not endpoint.ok:
+        return f"no: {endpoint.error}"
+    count = f"{len(endpoint.models)} model{'' if len(endpoint.models) == 1 else 's'}"
+    lines = ["yes", endpoint.server or "server unknown", count]
+    if endpoint.lacks_v1:
+        lines.append(f"but the base URL lacks /v1: set it to {endpoint.base_url}")
     here = [name for name in names_of(model) if not (place_of(name)[1] or has_own_place(name))]
-    lines += [f"{name!r} is not listed" for name in here if name not in found.models]
+    lines += [f"{name!r} is not listed" for name in here if name not in endpoint.models]
     return ", ".join(lines)
 
 
 async def _capabilities(report: DoctorReport, settings: Settings, base_url: str, key: str) -> None:
     """Report the capabilities that the endpoint showed, and the settings that fit it better."""
     model = names_of(settings.model)[0]
-    found = await capabilities(model, base_url, key)
-    for name, value in found.items():
+    abilities = await capabilities(model, base_url, key)
+    for name, value in abilities.items():
         report.row(name, value if isinstance(value, str) else "yes" if value else "no")
-    native = found["native tools"] is True
+    native = abilities["native tools"] is True
     instead = FALLBACKS[NATIVE.name].name
     EndpointFacts(settings.cache).keep(base_url, model, DIALECT, "" if native else instead)
     if not native:
@@ -220,20 +220,22 @@ async def _capabilities(report: DoctorReport, settings: Settings, base_url: str,
             if settings.dialect == NATIVE.name
             else f"the endpoint returned no native tool calls: calls of this model are text (dialect {instead})"
         )
-    if found["pictures"] is not True:
+    if abilities["pictures"] is not True:
         report.off.append('the model did not see pictures: [roles.look] model = "NAME" names a model that sees')
-    if settings.continuation == "turns" and (way := found["continuation"]) in WAYS:
+    if settings.continuation == "turns" and (way := abilities["continuation"]) in WAYS:
         lines = f'continuation = "{way}" and dialect = "tags"'
         report.off.append(f"reasoning in one chain, as in the HiRA paper: {lines}, both in hira.toml")
 
 
 def _roles(report: DoctorReport, settings: Settings) -> None:
-    changed = {role: own for role, own in settings.roles.items() if own.model_fields_set}
+    changed = {role: role_settings for role, role_settings in settings.roles.items() if role_settings.model_fields_set}
     if changed:
         report.head("Roles")
-    for role, own in changed.items():
-        lines = [f"{name} {getattr(own, name)}" for name in sorted(own.model_fields_set - {"api_key"})]
-        report.row(role, ", ".join([*lines, *(["key set"] if "api_key" in own.model_fields_set else [])]))
+    for role, role_settings in changed.items():
+        lines = [
+            f"{name} {getattr(role_settings, name)}" for name in sorted(role_settings.model_fields_set - {"api_key"})
+        ]
+        report.row(role, ", ".join([*lines, *(["key set"] if "api_key" in role_settings.model_fields_set else [])]))
 
 
 async def _documents(report: DoctorReport, settings: Settings) -> None:
@@ -243,8 +245,8 @@ async def _documents(report: DoctorReport, settings: Settings) -> None:
         report.row("documents", "none")
         report.off.append('documents: --docs PATH, or docs = ["PATH"] in hira.toml')
         return
-    found = walk(settings.docs, settings.exclude)
-    files, media = len(found.files), sum(map(can_be_sent, found.media))
+    listing = walk(settings.docs, settings.exclude)
+    files, media = len(listing.files), sum(map(can_be_sent, listing.media))
     with closing(Index(settings.docs, settings.cache, exclude=settings.exclude)) as index:
         await index.refresh()
         read = len(await index.names())
@@ -281,7 +283,7 @@ async def _mcp(report: DoctorReport, settings: Settings) -> None:
     if settings.mcp:
         report.head("MCP servers")
     for server in mcp_servers(settings):
-        own = settings.mcp[server.name]
+        server_settings = settings.mcp[server.name]
         try:
             async with mcp_tools(server, report.off.append) as tools:
                 count = f"{len(tools)} tool{'' if len(tools) == 1 else 's'}"
@@ -289,8 +291,8 @@ async def _mcp(report: DoctorReport, settings: Settings) -> None:
             report.row(server.name, f"{count}: {names}" if tools else count, settings.origin(f"mcp.{server.name}"))
         except HiraError as error:
             report.fail(server.name, error, settings.origin(f"mcp.{server.name}"))
-        if own.roles:
-            report.row("", f"for {', '.join(own.roles)}")
+        if server_settings.roles:
+            report.row("", f"for {', '.join(server_settings.roles)}")
 
 
 async def _python(report: DoctorReport, settings: Settings) -> None:
@@ -318,8 +320,8 @@ async def _python(report: DoctorReport, settings: Settings) -> None:
 def _extras(report: DoctorReport) -> None:
     report.head("Extras")
     there = {extra: _is_installed(module) for extra, (module, _) in EXTRAS.items()}
-    for found, name in ((True, "installed"), (False, "not installed")):
-        report.row(name, ", ".join(extra for extra, is_there in there.items() if is_there is found) or "none")
+    for is_installed, name in ((True, "installed"), (False, "not installed")):
+        report.row(name, ", ".join(extra for extra, is_there in there.items() if is_there is is_installed) or "none")
     report.off += [f"{use}: pip install 'hira[{extra}]'" for extra, (_, use) in EXTRAS.items() if not there[extra]]
 
 

@@ -68,11 +68,13 @@ def print_evaluation_bound(plan: EvaluationPlan, judge: str | None, shell: Shell
     if plan.metric in JUDGED and (judge or plan.metric != "fact"):
         totals[JUDGE] = _bound_judge(plan, judge)
     costs = [total.cost for total in totals.values()]
-    cost = None if None in costs else sum(one for one in costs if one is not None)
-    whole = Total(sum(one.calls for one in totals.values()), sum(one.tokens for one in totals.values()), cost)
+    cost = None if None in costs else sum(cost for cost in costs if cost is not None)
+    whole = Total(sum(total.calls for total in totals.values()), sum(total.tokens for total in totals.values()), cost)
     if as_json:
         shell.say(
-            json.dumps({"rows": {name: asdict(one) for name, one in totals.items()}, "all": asdict(whole)}, indent=2)
+            json.dumps(
+                {"rows": {name: asdict(total) for name, total in totals.items()}, "all": asdict(whole)}, indent=2
+            )
         )
         return OK
     wide = max(map(len, totals)) + 2
@@ -98,8 +100,8 @@ def _bound_judge(plan: EvaluationPlan, judge: str | None) -> Total:
     items = [len(require_rubric(item).items) if plan.metric == "rubric" else 1 for item in plan.items]
     calls = ASKED_TWICE * sum(items) * len(plan.cells)
     usage = Usage(calls, calls * (sizes.prompt + sizes.reply), calls * sizes.reply)
-    own = plan.settings.roles.get(JUDGE, RoleSettings())
-    known = own.model_copy(update={"model": judge or own.model or plan.settings.model or OFFLINE})
+    role = plan.settings.roles.get(JUDGE, RoleSettings())
+    known = role.model_copy(update={"model": judge or role.model or plan.settings.model or OFFLINE})
     configs, _ = configure_roles(plan.settings.with_values({"roles": {JUDGE: known}}, "--judge"), {}, litellm_table())
     price = configs[JUDGE].price
     return Total(usage.calls, usage.tokens, price.of(usage) if price and known.model != OFFLINE else None)
@@ -128,13 +130,17 @@ def compute_bound(workflow: BuiltIn, settings: Settings) -> tuple[Mapping[str, U
     return roles, Total(min(most.calls, settings.max_calls or most.calls), tokens, cost)
 
 
-def _limit_role(usage: Usage, own: RoleSettings) -> Usage:
+def _limit_role(usage: Usage, role_settings: RoleSettings) -> Usage:
     """The usage within the role's own limits, its tokens and costs in proportion."""
-    limits = ((own.max_tokens, usage.tokens), (own.max_calls, usage.calls), (own.max_cost, usage.cost))
+    limits = (
+        (role_settings.max_tokens, usage.tokens),
+        (role_settings.max_calls, usage.calls),
+        (role_settings.max_cost, usage.cost),
+    )
     share = min((limit / used for limit, used in limits if limit is not None and used), default=1.0)
     if share >= 1:
         return usage
-    calls = min(usage.calls, own.max_calls or usage.calls)
+    calls = min(usage.calls, role_settings.max_calls or usage.calls)
     cost = None if usage.cost is None else usage.cost * share
     return Usage(calls, int(usage.prompt_tokens * share), int(usage.completion_tokens * share), cost=cost)
 

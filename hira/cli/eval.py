@@ -40,7 +40,7 @@ def eval(args: argparse.Namespace, shell: Shell) -> int:  # noqa: A001 - the com
     folder = shell.folder / (args.output or Path("eval") / _name_folder(args.what, data.name))
     if data.file and among(data.file, general.docs):
         general = general.with_values({"exclude": (*general.exclude, data.file)}, "the questions")
-    if within := [str(one) for one in (data.file, folder) if one and among(one, general.docs)]:
+    if within := [str(path) for path in (data.file, folder) if path and among(path, general.docs)]:
         shell.remark(f"excluded from the documents because it contains reference answers: {' and '.join(within)}")
     cells = tuple(make_cells(args, workflows, table))
     plan = EvaluationPlan(data.name, data.items, cells, general, args.metric or data.metric, args.concurrency)
@@ -99,12 +99,12 @@ def _column(text: str) -> tuple[str, str]:
 
 def _numbers(text: str) -> list[int]:
     try:
-        found = [int(part) for part in text.split(",")]
+        numbers = [int(part) for part in text.split(",")]
     except ValueError:
         raise UsageError(f"{text!r} is not a list of numbers", fix="write --max-subtasks 1,2,3") from None
-    if min(found) < 1:
-        raise UsageError(f"{min(found)} is not a number of subtasks", fix="give 1 or more")
-    return found
+    if min(numbers) < 1:
+        raise UsageError(f"{min(numbers)} is not a number of subtasks", fix="give 1 or more")
+    return numbers
 
 
 async def _evaluate(plan: EvaluationPlan, folder: Path, args: argparse.Namespace, shell: Shell) -> int:
@@ -153,13 +153,13 @@ def _diff(args: argparse.Namespace, shell: Shell) -> int:
     if len(others) > 2:
         raise UsageError(f"expected two ways of asking, got {len(others)}", fix="write hira eval diff FOLDER WAY WAY")
     if len(others) == 1:
-        found = compare_folders(shell.folder / first, shell.folder / others[0])
+        comparisons = compare_folders(shell.folder / first, shell.folder / others[0])
     else:
-        found = [compare_within(shell.folder / first, others)]
+        comparisons = [compare_within(shell.folder / first, others)]
     shell.say(
-        json.dumps({"pairs": [asdict(one) for one in found]}, ensure_ascii=False, indent=2)
+        json.dumps({"pairs": [asdict(comparison) for comparison in comparisons]}, ensure_ascii=False, indent=2)
         if args.json
-        else format_difference(found)
+        else format_difference(comparisons)
     )
     return OK
 
@@ -168,8 +168,8 @@ def _judge(args: argparse.Namespace, shell: Shell) -> int:
     from hira.evaluation.agreement import format_agreement, measure_agreement
 
     settings = load_settings(collect_flags(args), shell.environ, shell.folder, shell.home)
-    found = asyncio.run(measure_agreement(shell.folder / args.file, args.metric, settings))
-    shell.say(json.dumps(asdict(found), ensure_ascii=False, indent=2) if args.json else format_agreement(found))
+    agreement = asyncio.run(measure_agreement(shell.folder / args.file, args.metric, settings))
+    shell.say(json.dumps(asdict(agreement), ensure_ascii=False, indent=2) if args.json else format_agreement(agreement))
     return OK
 
 
@@ -177,11 +177,11 @@ def _preferences(args: argparse.Namespace, shell: Shell) -> int:
     from hira.evaluation.preferences import evaluate_preferences, format_agreements
 
     settings = load_settings(collect_flags(args), shell.environ, shell.folder, shell.home)
-    found = asyncio.run(evaluate_preferences(shell.folder / args.file, args.way or (), settings))
+    agreements = asyncio.run(evaluate_preferences(shell.folder / args.file, args.way or (), settings))
     text = (
-        json.dumps([asdict(one) for one in found], ensure_ascii=False, indent=2)
+        json.dumps([asdict(agreement) for agreement in agreements], ensure_ascii=False, indent=2)
         if args.json
-        else format_agreements(found).rstrip()
+        else format_agreements(agreements).rstrip()
     )
     shell.say(text)
     return OK

@@ -182,9 +182,11 @@ def _add(
     """Add a command with these arguments, and with `--debug`."""
     description = f"{about[0].upper()}{about[1:]}.{f' {more}' if more else ''}"
     command: Parser = commands.add_parser(name, help=about, description=description, hints=hints)
-    for one in (*arguments, DEBUG) if debug else arguments:
+    for argument in (*arguments, DEBUG) if debug else arguments:
         place, flags = (
-            (command.add_argument_group(one.title), one.flags) if isinstance(one, FlagGroup) else (command, (one,))
+            (command.add_argument_group(argument.title), argument.flags)
+            if isinstance(argument, FlagGroup)
+            else (command, (argument,))
         )
         for names, named in flags:
             place.add_argument(*names, **named)
@@ -272,14 +274,14 @@ def _add_evaluation(commands: Any) -> None:
     _add(what, "run", "ask and score (`hira eval DATA` is short for it)", several, *EVALUATION)
     about = "a workflow whole, and with the parts removed that its paper removes"
     tables = "hira (HiRA, Table 2), mars (MARS, Table 3), matpo (MATPO, Fig. 6)."
-    one = flag("--workflow", "NAME", "which workflow: hira (default), mars or matpo")
-    _add(what, "ablate", about, one, *EVALUATION, more=tables)
+    workflow = flag("--workflow", "NAME", "which workflow: hira (default), mars or matpo")
+    _add(what, "ablate", about, workflow, *EVALUATION, more=tables)
     numbers = "1,2,3,4,5,10,15"
     swept = flag(
         "--max-subtasks", "N,N", f"the limits, separated by commas ({numbers})", dest="subtasks", default=numbers
     )
-    one = flag("--workflow", "NAME", "which workflow (hira)")
-    _add(what, "sweep", "accuracy against the limit of subtasks (HiRA, Fig. 3)", one, swept, *EVALUATION)
+    workflow = flag("--workflow", "NAME", "which workflow (hira)")
+    _add(what, "sweep", "accuracy against the limit of subtasks (HiRA, Fig. 3)", workflow, swept, *EVALUATION)
     about = "two evaluations of the same questions, or two ways in one, question by question"
     folders = "two folders of evaluations, or one and two of its ways of asking, such as hira rag"
     _add(what, "diff", about, flag("folders", "FOLDER", folders, nargs="+"), JSON)

@@ -51,8 +51,8 @@ def init(args: argparse.Namespace, shell: Shell) -> int:
         docs = [shell.folder / Path(name).expanduser() for name in args.docs]
         walk(docs)  # raises for one that is not there
         check_harmless({"docs": docs}, path)
-    found = asyncio.run(find_configuration(shell, args.docs or ()))
-    _write(path, format_settings(found), force=args.force)
+    findings = asyncio.run(find_configuration(shell, args.docs or ()))
+    _write(path, format_settings(findings), force=args.force)
     shell.remark(f"wrote {path}")
     try:
         settings = load({}, shell.environ, shell.folder, shell.home)
@@ -62,7 +62,7 @@ def init(args: argparse.Namespace, shell: Shell) -> int:
     if args.no_try or settings.model in ("", OFFLINE):
         shell.remark('hira doctor shows the settings; try them: hira ask "question"')
         return OK
-    question = "What are the documents about?" if found.docs else "What is 17 * 23?"
+    question = "What are the documents about?" if findings.docs else "What is 17 * 23?"
     shell.remark(f'testing it: hira ask "{question}"')
     code = main(["ask", question], shell)
     if code not in (OK, NO_EVIDENCE, PARTIAL):
@@ -87,25 +87,25 @@ def _readable(folder: Path) -> bool:
     return folder.is_dir() and bool(walk([folder]).files)
 
 
-def format_settings(found: SetupFindings) -> str:
+def format_settings(findings: SetupFindings) -> str:
     """Return the file's text. Settings without a finding are comments, so that nobody has to look them up."""
-    return "\n\n".join([HEAD, _model(found), _docs(found.docs), _search(found.searches), LIMITS]) + "\n"
+    return "\n\n".join([HEAD, _model(findings), _docs(findings.docs), _search(findings.searches), LIMITS]) + "\n"
 
 
-def _model(found: SetupFindings) -> str:
-    usable = [one for one in found.servers if one.models]
-    if found.model:
-        return f'# The model is set by HIRA_MODEL ({_plain(found.model)}).\n# model = "NAME"'
-    if usable and not found.keys:
+def _model(findings: SetupFindings) -> str:
+    usable = [server for server in findings.servers if server.models]
+    if findings.model:
+        return f'# The model is set by HIRA_MODEL ({_plain(findings.model)}).\n# model = "NAME"'
+    if usable and not findings.keys:
         server = usable[0]
         model = next((name for name in server.models if "embed" not in name.lower()), server.models[0])
         others = [name for name in server.models if name != model][:SOME]
         also = f"\n# It also has {_plain(', '.join(others))}." if others else ""
         lines = f"model = {json.dumps(model)}\nbase_url = {json.dumps(server.base_url)}"
         return f"# {server.server or 'A server'} on this machine.\n{lines}{also}"
-    if found.keys:
+    if findings.keys:
         return (
-            f"# The key comes from {found.keys[0]}. Name the model that it is for:\n"
+            f"# The key comes from {findings.keys[0]}. Name the model that it is for:\n"
             '# model = "NAME"\n# base_url = "https://…/v1"    # leave it out for OpenAI'
         )
     return (

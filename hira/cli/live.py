@@ -164,9 +164,9 @@ class CountTable(Drawing):
         table = Table(box=None, pad_edge=False)
         for name in ("", "done", "right", "tokens", "cost", "failed"):
             table.add_column(name, justify="left" if not name else "right")
-        for name, own in self.counts.cells.items():
-            tokens, cost = own.tokens // max(1, own.done), f"${own.cost:.4f}" if own.cost else ""
-            shown = (f"{own.done}/{self.counts.items}", own.share_right, f"{tokens:,}", cost, str(own.failed or ""))
+        for name, cell in self.counts.cells.items():
+            tokens, cost = cell.tokens // max(1, cell.done), f"${cell.cost:.4f}" if cell.cost else ""
+            shown = (f"{cell.done}/{self.counts.items}", cell.share_right, f"{tokens:,}", cost, str(cell.failed or ""))
             table.add_row(Text(visible(name)), *shown)
         share = self.counts.finished / max(1, self.counts.total)
         bar = Text(f"{draw_bar(share)} {self.counts.state}")
@@ -244,10 +244,10 @@ class RunTree(Drawing):
 
     def _tool_ended(self, event: ToolEnded) -> None:
         tools = self._branch(event.conversation).tools
-        for at, (text, seconds, _) in enumerate(tools):
+        for index, (text, seconds, _) in enumerate(tools):
             if seconds is None and text.startswith(f"{event.tool} "):
                 reason = "" if event.ok else f": {event.text}"
-                tools[at] = (f"{text}{reason}", event.seconds, event.ok)
+                tools[index] = (f"{text}{reason}", event.seconds, event.ok)
                 return
 
     def draw(self) -> Tree:

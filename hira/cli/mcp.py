@@ -64,13 +64,13 @@ async def _serve(settings: Settings, port: int | None, shell: Shell) -> int:
     loop = asyncio.get_running_loop()
     before = signal.signal(signal.SIGTERM, lambda *_: loop.call_soon_threadsafe(working.cancel))
     try:
-        async with Hira(settings=settings) as asked:
-            if line := announce_model(await asked.open_session()):
+        async with Hira(settings=settings) as client:
+            if line := announce_model(await client.open_session()):
                 shell.tell(f"hira: {line}")
             if port is None:
-                await _over_stdio(server(asked, settings, shell.folder))
+                await _over_stdio(server(client, settings, shell.folder))
             else:
-                await _over_http(server(asked, settings, shell.folder), port, shell)
+                await _over_http(server(client, settings, shell.folder), port, shell)
     except asyncio.CancelledError:
         return INTERRUPTED
     finally:
@@ -78,7 +78,7 @@ async def _serve(settings: Settings, port: int | None, shell: Shell) -> int:
     return OK
 
 
-def server(asked: Hira, settings: Settings, folder: Path) -> "Server[Any]":
+def server(client: Hira, settings: Settings, folder: Path) -> "Server[Any]":
     """Return the MCP server that asks this `Hira`. Relative paths of documents start at `folder`."""
     from mcp import MCPError
     from mcp.server.lowlevel import Server
@@ -102,7 +102,7 @@ def server(asked: Hira, settings: Settings, folder: Path) -> "Server[Any]":
         try:
             question = AskArguments.model_validate(params.arguments or {})
             closer = choose_settings(question, settings, folder)
-            return result(await _finish(_answer(asked, question.question, closer, tell)))
+            return result(await _finish(_answer(client, question.question, closer, tell)))
         except ValidationError as error:
             first = error.errors()[0]
             return make_failure(f"{'.'.join(map(str, first['loc']))}: {uncapitalise(first['msg'])}")
@@ -142,18 +142,20 @@ def describe_tool(settings: Settings) -> "Tool":
     )
 
 
-def choose_settings(asked: AskArguments, settings: Settings, folder: Path) -> dict[str, Any]:
+def choose_settings(arguments: AskArguments, settings: Settings, folder: Path) -> dict[str, Any]:
     """Return the settings that a call changes. Raises `UsageError` for a workflow or a document that is not offered.
 
     The caller is usually a model, and may have been manipulated: nothing outside the server's documents is read.
     """
     changed: dict[str, Any] = {}
-    if asked.workflow:
-        if asked.workflow not in WORKFLOWS:
-            raise UsageError(f"unknown workflow {asked.workflow!r}", fix=did_you_mean(asked.workflow, WORKFLOWS))
-        changed["workflow"] = asked.workflow
-    if asked.docs:
-        changed["docs"] = tuple(_find_offered(name, settings.docs, folder) for name in asked.docs)
+    if arguments.workflow:
+        if arguments.workflow not in WORKFLOWS:
+            raise UsageError(
+                f"unknown workflow {arguments.workflow!r}", fix=did_you_mean(arguments.workflow, WORKFLOWS)
+            )
+        changed["workflow"] = arguments.workflow
+    if arguments.docs:
+        changed["docs"] = tuple(_find_offered(name, settings.docs, folder) for name in arguments.docs)
     return changed
 
 
@@ -168,14 +170,14 @@ def _find_offered(name: str, roots: Sequence[Path], folder: Path) -> Path:
     raise UsageError(f"{name!r} is not one of the server's documents", where=f"documents: {named}")
 
 
-async def _answer(asked: Hira, question: str, changed: dict[str, Any], tell: Tell) -> Answer:
+async def _answer(client: Hira, question: str, changed: dict[str, Any], tell: Tell) -> Answer:
     """Return the answer, and report the run's progress in lines."""
     async with AsyncExitStack() as stack:
         if changed:
-            assert asked.settings is not None  # noqa: S101 - it was made with settings
-            other = Hira(settings=asked.settings.with_values(changed, "the call"))
-            asked = await stack.enter_async_context(other)
-        run = asked.stream(question)
+            assert client.settings is not None  # noqa: S101 - it was made with settings
+            other = Hira(settings=client.settings.with_values(changed, "the call"))
+            client = await stack.enter_async_context(other)
+        run = client.stream(question)
         events: Any = aiter(run)
         async with aclosing(events):
             async for event in events:

@@ -39,6 +39,6 @@ class AskOptions:
         from hira.cli.parser import collect_flags
 
         named = vars(args)
-        values = {one.name: named[one.name] for one in fields(cls) if named.get(one.name) is not None}
+        values = {option.name: named[option.name] for option in fields(cls) if named.get(option.name) is not None}
         lists = {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
         return cls(**{**values, **lists, "settings": collect_flags(args)})

@@ -91,7 +91,7 @@ def what_is_missing(answer: Answer, *, searched: bool) -> HiraError:
         )
         why, fix = "nothing was read that could support it", named
     elif by_source:
-        why = f"{', '.join(f'[{one}]' for one in by_source)} contradicts a claim in the answer"
+        why = f"{', '.join(f'[{source}]' for source in by_source)} contradicts a claim in the answer"
         fix = "compare the marked claims with their sources"
     elif unchecked:
         why, fix = "its claims could not be checked", "see the notices above; --verify lexical needs no model"
@@ -111,8 +111,8 @@ def what_is_missing(answer: Answer, *, searched: bool) -> HiraError:
             "no source supports its main claim",
             "compare the marked claims with the sources, or ask more precisely",
         )
-    found = "not enough evidence" if answer.status == "insufficient_evidence" else "the answer is not verified"
-    return HiraError(f"{found}: {why}", fix=fix)
+    outcome = "not enough evidence" if answer.status == "insufficient_evidence" else "the answer is not verified"
+    return HiraError(f"{outcome}: {why}", fix=fix)
 
 
 def text(answer: Answer) -> str:
@@ -139,11 +139,15 @@ def format_source(source: Source, citations: Sequence[Citation] = ()) -> str:
 
 def _verdict(answer: Answer, source: Source) -> str:
     """Return the worst verdict on the claims that cite a source; without such claims, say that hira chose it."""
-    own = [citation for citation in answer.citations if citation.source == source.id]
-    worst = find_worst(one.verdict for one in own if not one.attributed)
+    citations = [citation for citation in answer.citations if citation.source == source.id]
+    worst = find_worst(citation.verdict for citation in citations if not citation.attributed)
     if worst is not None:
         return f" ({worst})"
-    return f" ({find_worst(one.verdict for one in own)}; the closest source, not cited by the answer)" if own else ""
+    return (
+        f" ({find_worst(citation.verdict for citation in citations)}; the closest source, not cited by the answer)"
+        if citations
+        else ""
+    )
 
 
 def as_json(answer: Answer) -> str:

@@ -36,8 +36,8 @@ class Parser(argparse.ArgumentParser):
 
     def about(self, left: Sequence[str], commands: "Iterable[Parser]") -> str:
         """Suggest what to do about arguments that this command does not take, but perhaps another one does."""
-        flag = next((one.partition("=")[0] for one in left if one.startswith("-")), "")
-        if not flag and all(one.option_strings for one in self._actions):
+        flag = next((argument.partition("=")[0] for argument in left if argument.startswith("-")), "")
+        if not flag and all(action.option_strings for action in self._actions):
             return f"{self.prog} takes only flags; {self.prog} --help lists them"
         if not flag:
             return "put the question in quotes, and repeat the flag for each path: --docs A --docs B"
@@ -49,11 +49,11 @@ class Parser(argparse.ArgumentParser):
 
     def commands(self) -> "dict[str, Parser]":
         """Return the parsers of this parser's commands, by name."""
-        found: dict[str, Parser] = {}
+        parsers: dict[str, Parser] = {}
         for action in self._actions:
             if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001 - argparse has no public name for it
-                found |= action.choices
-        return found
+                parsers |= action.choices
+        return parsers
 
     def _fix(self, message: str) -> str:
         """Suggest the nearest command or value; otherwise point to the help."""
@@ -72,8 +72,8 @@ class Parser(argparse.ArgumentParser):
 
     def flags(self) -> list[str]:
         """Return all flags of this parser and of its commands."""
-        own = [flag for action in self._actions for flag in action.option_strings]
-        return own + [flag for parser in self.commands().values() for flag in parser.flags()]
+        flags = [flag for action in self._actions for flag in action.option_strings]
+        return flags + [flag for parser in self.commands().values() for flag in parser.flags()]
 
 
 def parse_duration(text: str) -> float:
@@ -119,7 +119,7 @@ def check_options(texts: Iterable[str], workflows: Iterable[str]) -> None:
             what = f"--set names an option of {name!r}, and the workflow is {' and '.join(map(repr, used))}"
             from hira.workflows import WORKFLOWS  # only here: `hira --help` does without them
 
-            if name not in WORKFLOWS and any(":" in one for one in used):
+            if name not in WORKFLOWS and any(":" in name for name in used):
                 raise UsageError(what, fix="a workflow of your own takes no --set; write its options into its class")
             known = f"add --workflow {name}, or remove the option" if name in WORKFLOWS else ""
             raise UsageError(what, fix=known or suggest(name, [*used, *WORKFLOWS]) or "leave the option out")

@@ -63,8 +63,8 @@ def prompts(args: argparse.Namespace, shell: Shell) -> int:
     if (workflow, args.role) != ("search-o1", "reader") and args.role in UNREACHED:
         shell.say(UNREACHED[args.role].text)
         return OK
-    sent = [one for one in asyncio.run(record_requests(workflow, args.role)) if is_of(one, args.role)]
-    first = {one.messages[-1].prompt: one for one in reversed(sent) if len(one.messages) <= 2}
+    sent = [request for request in asyncio.run(record_requests(workflow, args.role)) if is_of(request, args.role)]
+    first = {request.messages[-1].prompt: request for request in reversed(sent) if len(request.messages) <= 2}
     shell.say("\n\n".join(map(format_request, reversed(first.values()))))
     return OK
 

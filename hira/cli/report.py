@@ -142,8 +142,8 @@ def _format_verdicts(answer: Answer, reference: Reference, *, chinese: bool) -> 
 def _describe_origin(answer: Answer, *, chinese: bool) -> str:
     record = answer.rollout
     many = len(answer.citations)
-    said = f"已核对 {many} 处引用" if chinese else f"{many} citation{'' if many == 1 else 's'} checked"
-    return f"{record.today} · {record.workflow} · {answer.model} · {answer.status} · {said}"
+    checks = f"已核对 {many} 处引用" if chinese else f"{many} citation{'' if many == 1 else 's'} checked"
+    return f"{record.today} · {record.workflow} · {answer.model} · {answer.status} · {checks}"
 
 
 def _url(source: Source) -> str:

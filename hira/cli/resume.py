@@ -44,7 +44,7 @@ def resume(options: AskOptions, shell: Shell) -> int:
     handed = list(entry.settings.get(HANDED, ()))
     person = at_terminal(shell) if {APPROVAL, TOOL_APPROVAL}.intersection(handed) else None
     approve = person if APPROVAL in handed else None
-    if handed := [one for one in handed if one not in (APPROVAL, TOOL_APPROVAL)]:
+    if handed := [name for name in handed if name not in (APPROVAL, TOOL_APPROVAL)]:
         raise UsageError(f"run {entry.id} was started by a program, with its own {', '.join(handed)}",
                          fix="resume it there, with the same: await Hira(…).resume(run)")  # fmt: skip
     today = load({}, shell.environ, shell.folder, shell.home)

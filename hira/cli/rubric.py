@@ -28,8 +28,8 @@ def rubric(args: argparse.Namespace, shell: Shell) -> int:
     report = read_text(args.report, "--report", shell) if args.report else ""
     known = _parse_rubric(read_text(args.rubric, "--rubric", shell), args.rubric) if args.rubric else None
     settings = load(collect_flags(args), shell.environ, shell.folder, shell.home)
-    found, scores = asyncio.run(_make_rubric(query, report, known, settings, shell))
-    shell.say(_as_json(query, found, scores) if args.json else _format_rubric(found, scores))
+    criteria, scores = asyncio.run(_make_rubric(query, report, known, settings, shell))
+    shell.say(_as_json(query, criteria, scores) if args.json else _format_rubric(criteria, scores))
     if scores and (failed := scores.ratings.count(None)):
         what = f"{failed} of {len(scores.ratings)} items could not be judged, so the report has no score"
         explain(
@@ -44,7 +44,7 @@ async def _make_rubric(
 ) -> tuple[Rubric, Scores | None]:
     """The rubric, that of the file or a new one, and the scores of the report if there is one."""
     settings = await find_model(settings)
-    roles, own = configure_roles(settings, {})
+    roles, policies_to_close = configure_roles(settings, {})
     if settings.origin("model") == NOTHING_FOUND:
         shell.remark(NO_MODEL)
 
@@ -54,10 +54,10 @@ async def _make_rubric(
 
     context = RunContext(roles, events=Events(hear, secrets=settings.secrets))
     try:
-        found = known or await _generate(context, query)
-        return found, await score(context, found, query, report) if report else None
+        criteria = known or await _generate(context, query)
+        return criteria, await score(context, criteria, query, report) if report else None
     finally:
-        for policy in own:
+        for policy in policies_to_close:
             await policy.aclose()
 
 
@@ -73,11 +73,11 @@ async def _generate(context: RunContext, query: str) -> Rubric:
         ) from None
 
 
-def _format_rubric(found: Rubric, scores: Scores | None) -> str:
+def _format_rubric(criteria: Rubric, scores: Scores | None) -> str:
     """The items with their weights, and with scores their ratings and the score."""
-    ratings = scores.ratings if scores else (None,) * len(found.items)
+    ratings = scores.ratings if scores else (None,) * len(criteria.items)
     lines: list[str] = []
-    for item, rating in zip(found.items, ratings, strict=True):
+    for item, rating in zip(criteria.items, ratings, strict=True):
         rated = "" if scores is None else "    –" if rating is None else f"{rating:>3}/10"
         lines += [f"{item.weight:+d} {rated}  {item.title}".replace("   ", "  "), f"    {item.description}"]
     if scores:
@@ -90,9 +90,9 @@ def _format_figure(value: float | None) -> str:
     return "none" if value is None else f"{value:.3f}"
 
 
-def _as_json(query: str, found: Rubric, scores: Scores | None) -> str:
+def _as_json(query: str, criteria: Rubric, scores: Scores | None) -> str:
     """The query and its rubric; with scores each item's rating, the score, and eq. 2."""
-    items: list[dict[str, Any]] = found.json()
+    items: list[dict[str, Any]] = criteria.json()
     record: dict[str, Any] = {"query": query, "items": items}
     if scores:
         record["ratings"] = list(scores.ratings)

@@ -75,21 +75,21 @@ def interruptible(run: Stoppable, say: Callable[[str], None]) -> Iterator[None]:
     cleans up on the way."""
     loop, working = asyncio.get_running_loop(), asyncio.current_task()
     assert working is not None  # noqa: S101 - only a task has a running loop
-    asked = False
+    stop_requested = False
 
     def stop() -> None:
         say("ending with the results so far; Ctrl-C again quits")
         run.stop()
 
     def hear(number: int, _frame: FrameType | None) -> None:
-        nonlocal asked
-        if asked or number != signal.SIGINT:
+        nonlocal stop_requested
+        if stop_requested or number != signal.SIGINT:
             killer = threading.Timer(QUIT_AFTER, os._exit, [INTERRUPTED])
             killer.daemon = True
             killer.start()
             loop.call_soon_threadsafe(working.cancel)
         else:
-            asked = True
+            stop_requested = True
             loop.call_soon_threadsafe(stop)
 
     if threading.current_thread() is not threading.main_thread():

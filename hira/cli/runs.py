@@ -97,7 +97,9 @@ def as_json(entry: Entry, usage: Usage) -> dict[str, object]:
 
 
 def _export(journal: Journal, args: argparse.Namespace, shell: Shell) -> int:
-    named = [journal.entry(run) for run in args.runs] or [one for one in journal.runs(-1) if one.state != "running"]
+    named = [journal.entry(run) for run in args.runs] or [
+        entry for entry in journal.runs(-1) if entry.state != "running"
+    ]
     lines = (line for entry in reversed(named) for line in conversations(read(journal, entry.id)))
     if args.output == "-":
         for line in lines:
@@ -176,8 +178,8 @@ def as_flags(entry: Entry, today: Settings) -> Mapping[str, Any]:
     if values.get("experts") == today.to_json()["experts"]:  # today's have their passwords
         values["experts"] = {name: expert.model_dump() for name, expert in today.experts.items()}
     roles = {}
-    for name, own in values.pop("roles", {}).items():
-        given = {key: value for key, value in own.items() if value not in ("", None)}
+    for name, table in values.pop("roles", {}).items():
+        given = {key: value for key, value in table.items() if value not in ("", None)}
         if name in today.roles and without_userinfo(today.roles[name].base_url) == given.get("base_url"):
             del given["base_url"]
         roles[name] = given

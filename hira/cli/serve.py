@@ -93,7 +93,7 @@ def _add_key(settings: Settings, key: str | None) -> Settings:
             raise UsageError("--api-key is empty", fix="give a long random text; is a shell variable unset?")
         keys = {**settings.keys, "--api-key": KeySettings.model_validate({"key": key})}
         settings = settings.with_values({"keys": keys}, "--api-key")
-    if empty := [name for name, own in settings.keys.items() if not own.key.get_secret_value()]:
+    if empty := [name for name, client_key in settings.keys.items() if not client_key.key.get_secret_value()]:
         raise UsageError(f"the key {empty[0]!r} is empty", fix=f"write [keys.{empty[0]}] key = … in hira.toml")
     return settings
 

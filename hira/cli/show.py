@@ -53,8 +53,8 @@ def _lines(reading: Reading) -> Iterator[str]:
     yield f"{entry.state.replace('_', ' ')} · {format_usage(reading.usage)}{ended}"
     yield ""
     yield from _conversation(reading, "")
-    for at, subtask in enumerate(reading.subtasks, 1):
-        yield from _subtask(reading, subtask, last=at == len(reading.subtasks))
+    for number, subtask in enumerate(reading.subtasks, 1):
+        yield from _subtask(reading, subtask, last=number == len(reading.subtasks))
     for notice in reading.notices:
         yield f"note: {brief(notice, WIDTH)}"
     if entry.error:
@@ -99,10 +99,10 @@ def _subtask(reading: Reading, subtask: ReadSubtask, *, last: bool) -> Iterator[
 
 def _conversation(reading: Reading, subtask: str) -> Iterator[str]:
     """The turns and tool calls of a subtask, in order of time; of the planner, if the name is empty."""
-    known = {one.id for one in reading.subtasks}
+    known = {subtask.id for subtask in reading.subtasks}
     steps: list[ReadTurn | ReadTool] = [*reading.turns, *reading.tools]
-    own = [step for step in steps if belongs(step.conversation, known) == subtask]
-    for step in sorted(own, key=lambda step: step.began or float("inf")):
+    subtask_steps = [step for step in steps if belongs(step.conversation, known) == subtask]
+    for step in sorted(subtask_steps, key=lambda step: step.began or float("inf")):
         if isinstance(step, ReadTurn):
             outcome = f"failed: {step.failure}" if step.failure else f"{step.usage.tokens:,} tokens"
             yield f"{step.role} · {outcome} · {format_duration(step.seconds)}"
@@ -158,8 +158,8 @@ def verify(args: argparse.Namespace, shell: Shell) -> int:
         for reason in reasons:
             shell.tell(f"hira: not fully checked: {reason}")
     if args.json:
-        found = citations_as_json(citations, record.sources)
-        about = {"run_id": reading.entry.id, "question": reading.entry.question, "citations": found}
+        rows = citations_as_json(citations, record.sources)
+        about = {"run_id": reading.entry.id, "question": reading.entry.question, "citations": rows}
         shell.say(json.dumps(about, ensure_ascii=False, indent=2))
     elif not citations:
         shell.tell("hira: the answer has no claims to check" if reading.entry.answer else "hira: the run has no answer")
@@ -175,7 +175,7 @@ def verify(args: argparse.Namespace, shell: Shell) -> int:
 async def verify_by_model(reading: Reading, settings: Settings, shell: Shell) -> tuple[list[Citation], list[str]]:
     """The citations as a model judges every claim, and the reasons why some are unchecked. Prints notices, such as that
     the model failed its exam."""
-    configs, own = configure_roles(await find_model(settings), {})
+    configs, policies_to_close = configure_roles(await find_model(settings), {})
     roles = with_facts(configs, await asyncio.to_thread(EndpointFacts, settings.cache))
     record = reading.rollout
     try:
@@ -184,7 +184,7 @@ async def verify_by_model(reading: Reading, settings: Settings, shell: Shell) ->
         verifier = ModelVerifier(context)
         return await verify_answer(record.answer, record.sources, record.question, verifier)
     finally:
-        for policy in own:
+        for policy in policies_to_close:
             await policy.aclose()
 
 

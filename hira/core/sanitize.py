@@ -289,9 +289,8 @@ def _find_spans(text: str, begin: int, end: int, *, tabular: bool) -> list[tuple
     backticks = list(_BACKTICKS.finditer(text, begin, end))
     for index in range(len(backticks) - 1, -1, -1):
         length = len(backticks[index][2])
-        opening = (
-            length - len(backticks[index][1]) % 2
-        )  # the first backtick after an odd number of backslashes is a character
+        # the first backtick after an odd number of backslashes is a character
+        opening = length - len(backticks[index][1]) % 2
         runs.append((backticks[index].end() - opening, opening, following.get(opening)))
         following[length] = index
     spans: list[tuple[int, int]] = []
@@ -343,11 +342,11 @@ def redact(value: Any, secrets: frozenset[str]) -> Any:
     if isinstance(value, str):
         return mask(value, secrets)
     if isinstance(value, Mapping):
-        masked = {redact(key, secrets): redact(item, secrets) for key, item in value.items()}
+        masked = {redact(key, secrets): redact(element, secrets) for key, element in value.items()}
         return value if masked == value else masked
     if isinstance(value, list | tuple):
-        items = [redact(item, secrets) for item in value]
-        return value if items == list(value) else items
+        elements = [redact(element, secrets) for element in value]
+        return value if elements == list(value) else elements
     return value
 
 

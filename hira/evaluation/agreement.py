@@ -54,25 +54,25 @@ async def measure_agreement(path: Path, judge: str, settings: Settings) -> Judge
     verdicts: dict[int, tuple[bool | None, str]] = {}
     async with open_judge(settings, None) as context:
 
-        async def ask(at: int) -> tuple[int, bool | None, str]:
-            question, answer, response, _ = rows[at]
+        async def ask(index: int) -> tuple[int, bool | None, str]:
+            question, answer, response, _ = rows[index]
             conversation = begin_judgement(context, question).conversation("judge")
             try:
                 verdict = await JUDGES[judge](conversation, question, answer, extract_answer(response))
             except Stop as stop:  # the judge has spent its budget
-                return at, None, stop.what
-            return (at, verdict.correct, verdict.reason) if verdict else (at, None, "")
+                return index, None, stop.what
+            return (index, verdict.correct, verdict.reason) if verdict else (index, None, "")
 
-        async for at, correct, reason in map_concurrently(range(len(rows)), CONCURRENCY, ask):
-            verdicts[at] = (correct, reason)
-    return compare_verdicts(judge, [row[3] for row in rows], [verdicts[at] for at in range(len(rows))])
+        async for index, correct, reason in map_concurrently(range(len(rows)), CONCURRENCY, ask):
+            verdicts[index] = (correct, reason)
+    return compare_verdicts(judge, [row[3] for row in rows], [verdicts[index] for index in range(len(rows))])
 
 
 def read_labels(path: Path) -> list[tuple[str, str, str, bool]]:
     """Read question, answer, response and label of each row. Raises `UsageError` for a row that lacks one."""
     rows = []
-    for at, row in enumerate(rows_of(path), 1):
-        where = f"row {at} of {path}"
+    for number, row in enumerate(rows_of(path), 1):
+        where = f"row {number} of {path}"
         question, answer, response, label = require_columns(row, NEEDED, where)
         if label.lower() not in LABELS:
             raise UsageError(f"the label {label!r} is not true or false", where=where, fix="write true or false")
@@ -85,7 +85,7 @@ def read_labels(path: Path) -> list[tuple[str, str, str, bool]]:
 def compare_verdicts(judge: str, labels: Sequence[bool], verdicts: Sequence[tuple[bool | None, str]]) -> JudgeAgreement:
     """Compare verdicts, each with its reason, with the labels of the same rows; None is a judge that failed."""
     rows = enumerate(zip(labels, verdicts, strict=True), 1)
-    judged = [(at, label, verdict, reason) for at, (label, (verdict, reason)) in rows if verdict is not None]
+    judged = [(number, label, verdict, reason) for number, (label, (verdict, reason)) in rows if verdict is not None]
     counts = Counter((label, verdict) for _, label, verdict, _ in judged)
     return JudgeAgreement(
         judge,
@@ -95,26 +95,28 @@ def compare_verdicts(judge: str, labels: Sequence[bool], verdicts: Sequence[tupl
         compute_kappa(counts),
         counts[False, True],
         counts[True, False],
-        tuple((at, reason) for at, label, verdict, reason in judged if label != verdict),
+        tuple((number, reason) for number, label, verdict, reason in judged if label != verdict),
     )
 
 
 def compute_kappa(counts: Mapping[tuple[bool, bool], int]) -> float:
     """Compute Cohen's kappa of two raters from the counts of their pairs of verdicts; 0 without pairs."""
     total = sum(counts.values()) or 1
-    first = sum(count for (one, _), count in counts.items() if one) / total
+    first = sum(count for (verdict, _), count in counts.items() if verdict) / total
     second = sum(count for (_, other), count in counts.items() if other) / total
-    agreed = sum(count for (one, other), count in counts.items() if one == other) / total
+    agreed = sum(count for (verdict, other), count in counts.items() if verdict == other) / total
     chance = first * second + (1 - first) * (1 - second)
     return (agreed - chance) / (1 - chance) if chance < 1 else float(agreed)
 
 
-def format_agreement(found: JudgeAgreement) -> str:
+def format_agreement(agreement: JudgeAgreement) -> str:
     """Format the agreement as text, with one line for each row on which judge and label differ."""
-    value, low, high = (f"{100 * one:.1f}" for one in (found.agreed.value, found.agreed.low, found.agreed.high))
-    judged = found.labelled - found.unscored
+    value, low, high = (
+        f"{100 * share:.1f}" for share in (agreement.agreed.value, agreement.agreed.low, agreement.agreed.high)
+    )
+    judged = agreement.labelled - agreement.unscored
     lines = [
-        f"judge {found.judge}: agrees on {value} % of {judged} (95 % {low} to {high}), kappa {found.kappa:.2f}",
-        f"  wrong accepted: {found.accepted}, right refused: {found.refused}, not judged: {found.unscored}",
+        f"judge {agreement.judge}: agrees on {value} % of {judged} (95 % {low} to {high}), kappa {agreement.kappa:.2f}",
+        f"  wrong accepted: {agreement.accepted}, right refused: {agreement.refused}, not judged: {agreement.unscored}",
     ]
-    return "\n".join([*lines, *(f"  row {at}: {reason}" for at, reason in found.wrong)])
+    return "\n".join([*lines, *(f"  row {number}: {reason}" for number, reason in agreement.wrong)])

@@ -43,13 +43,16 @@ class Cell:
 
     def settings(self, general: Settings) -> Settings:
         """Return the general settings with those of this cell."""
-        own: dict[str, Any] = {"workflow": self.workflow, "seed": self.seed, **self.changes}
-        options = {name: {**general.workflows.get(name, {}), **more} for name, more in own.get("workflows", {}).items()}
+        changes: dict[str, Any] = {"workflow": self.workflow, "seed": self.seed, **self.changes}
+        options = {
+            name: {**general.workflows.get(name, {}), **changed}
+            for name, changed in changes.get("workflows", {}).items()
+        }
         if options:
-            own["workflows"] = {**general.workflows, **options}
+            changes["workflows"] = {**general.workflows, **options}
         if self.model:
-            own["model"] = self.model
-        return general.with_values(own, f"the evaluation of {self.name}")
+            changes["model"] = self.model
+        return general.with_values(changes, f"the evaluation of {self.name}")
 
 
 def grid(workflows: Sequence[str], models: Sequence[str], seeds: int, table: Table | None = None) -> list[Cell]:
@@ -81,7 +84,10 @@ ABLATIONS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
     "mars": {
         "": {},
         **{f"without {tool}": _option("mars", without=tool) for tool in _TOOLS},
-        **{f"{tool} alone": _option("mars", without=",".join(one for one in _TOOLS if one != tool)) for tool in _TOOLS},
+        **{
+            f"{tool} alone": _option("mars", without=",".join(other for other in _TOOLS if other != tool))
+            for tool in _TOOLS
+        },
     },
     "matpo": {
         "": {},
@@ -110,8 +116,8 @@ def sweep(limits: Sequence[int], workflow: str, models: Sequence[str], seeds: in
     if workflow == "hira":
         kinds = {"": FAITHFUL, ", not described": _option("hira", faithful=True, describe_experts=False)}
     variants = {
-        f"{limit} subtask{'' if limit == 1 else 's'}{kind}": {"max_subtasks": limit, **own}
-        for kind, own in kinds.items()
+        f"{limit} subtask{'' if limit == 1 else 's'}{kind}": {"max_subtasks": limit, **changes}
+        for kind, changes in kinds.items()
         for limit in limits
     }
     return _repeat(workflow, variants, models, seeds)

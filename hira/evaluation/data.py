@@ -59,9 +59,9 @@ def load(name: str, wanted: Selection, folder: Path) -> Data:
         path = folder / Path(file).expanduser() if equals else None
         if path and not path.exists():
             raise UsageError(f"there is no file {file!r}", fix=f"write {known}=FILE with a file that exists")
-        found = load_public(known, file=path, split=wanted.split, config=wanted.config)
+        rows = load_public(known, file=path, split=wanted.split, config=wanted.config)
         metric = SETS[known].metric if known in SETS else "race"
-        return Data(known, choose_items(found, wanted, known), metric=metric, file=path)
+        return Data(known, choose_items(rows, wanted, known), metric=metric, file=path)
     path = folder / Path(name).expanduser()
     if path.is_file():
         return Data(path.name, choose_items(items_of(path, wanted.columns), wanted, name), file=path)

@@ -63,7 +63,7 @@ def compare_folders(before: Path, after: Path) -> list[Difference]:
             where=f"{', '.join(first)} against {', '.join(second)}",
             fix="evaluate the same workflow and model in both, or only one in each",
         )
-    return [_pair(one, other, first[one], second[other]) for one, other in shared]
+    return [_pair(key, other, first[key], second[other]) for key, other in shared]
 
 
 def compare_within(folder: Path, ways: Sequence[str] = ()) -> Difference:
@@ -109,10 +109,10 @@ def _groups(folder: Path) -> dict[str, list[Record]]:
     for record in read(folder / RECORDS):
         if record.cell in groups:
             records[groups[record.cell]].append(record)
-    found = {group: own for group, own in records.items() if own}
-    if not found:
+    kept_groups = {group: group_records for group, group_records in records.items() if group_records}
+    if not kept_groups:
         raise UsageError(f"{folder} holds no finished question", fix="resume the evaluation first")
-    return found
+    return kept_groups
 
 
 def _questions(groups: Mapping[str, Sequence[Record]]) -> list[str]:
@@ -138,7 +138,7 @@ def _pair(name: str, other: str, before: Sequence[Record], after: Sequence[Recor
         name,
         other,
         len(both),
-        len({(one.id, one.question) for one in (*before, *after)}) - len(both),
+        len({(record.id, record.question) for record in (*before, *after)}) - len(both),
         fmean([first[key][0] for key in both]),
         fmean([second[key][0] for key in both]),
         bootstrap(differences),
@@ -150,11 +150,14 @@ def _pair(name: str, other: str, before: Sequence[Record], after: Sequence[Recor
 
 def _shares(records: Sequence[Record]) -> dict[tuple[str, str], tuple[float, Record]]:
     """Return for each scored question its share of right answers, with one of its records."""
-    found: dict[tuple[str, str], list[Record]] = defaultdict(list)
+    by_question: dict[tuple[str, str], list[Record]] = defaultdict(list)
     for record in records:
         if record.score.correct is not None:
-            found[record.id, record.question].append(record)
-    return {key: (fmean([float(bool(one.score.correct)) for one in own]), own[0]) for key, own in sorted(found.items())}
+            by_question[record.id, record.question].append(record)
+    return {
+        key: (fmean([float(bool(record.score.correct)) for record in tries]), tries[0])
+        for key, tries in sorted(by_question.items())
+    }
 
 
 def format_difference(pairs: Sequence[Difference]) -> str:

@@ -85,12 +85,12 @@ def rows_of(path: Path) -> list[Mapping[str, Any]]:
         return list(_cells(text, path))
     if text.lstrip().startswith("["):
         try:
-            found = read_json(text)
+            value = read_json(text)
         except ValueError as error:
             raise UsageError(str(error), where=f"in {path}", fix="correct the file") from None
-        rows: list[Mapping[str, Any]] = [row for row in found if isinstance(row, dict)]
-        if len(rows) < len(found):
-            number = next(number for number, row in enumerate(found, 1) if not isinstance(row, dict))
+        rows: list[Mapping[str, Any]] = [row for row in value if isinstance(row, dict)]
+        if len(rows) < len(value):
+            number = next(number for number, row in enumerate(value, 1) if not isinstance(row, dict))
             raise UsageError("not a JSON object", where=f"entry {number} of {path}", fix='write {"question": "…"}')
         return rows
     return list(_lines(text, path))
@@ -165,18 +165,18 @@ def read_rows(
         raise UsageError("there is no column with the questions", where=f"in {name}", fix=fix)
     folder = folder.absolute()
     kept = (folder, within or folder)
-    items = [_item(row, chosen, kept, f"question {at} of {name}", at) for at, row in enumerate(rows, 1)]
+    items = [_item(row, chosen, kept, f"question {number} of {name}", number) for number, row in enumerate(rows, 1)]
     seen: dict[str, int] = {}
-    for at, item in enumerate(items, 1):
+    for number, item in enumerate(items, 1):
         if item.id in seen:
             raise UsageError(
-                f"the id {item.id!r} is already used by question {seen[item.id]}", where=f"question {at} of {name}"
+                f"the id {item.id!r} is already used by question {seen[item.id]}", where=f"question {number} of {name}"
             )
-        seen[item.id] = at
+        seen[item.id] = number
     return items
 
 
-def _item(row: Mapping[str, Any], chosen: Mapping[str, str], kept: tuple[Path, Path], where: str, at: int) -> Item:
+def _item(row: Mapping[str, Any], chosen: Mapping[str, str], kept: tuple[Path, Path], where: str, number: int) -> Item:
     def value(part: str) -> Any:
         return row.get(chosen[part]) if chosen[part] else None
 
@@ -193,13 +193,13 @@ def _item(row: Mapping[str, Any], chosen: Mapping[str, str], kept: tuple[Path, P
         (parse_texts(value("answer")), parse_texts(value("every"))) if answerable is not False else ([], [])
     )
     return Item(
-        str(at if given in (None, "") else given),
+        str(number if given in (None, "") else given),
         question,
         tuple(answers),
         tuple(every),
         str(value("category") or "").strip(),
         files,
-        {key: one for key, one in row.items() if key not in chosen.values() and one not in (None, "")},
+        {key: value for key, value in row.items() if key not in chosen.values() and value not in (None, "")},
         unanswerable=answerable is False,
     )
 
@@ -234,9 +234,11 @@ def parse_texts(value: Any) -> list[str]:
     if value is None:
         return []
     if isinstance(value, Mapping):
-        return list(dict.fromkeys(one for key in ("value", "answer", "aliases") for one in parse_texts(value.get(key))))
+        return list(
+            dict.fromkeys(text for key in ("value", "answer", "aliases") for text in parse_texts(value.get(key)))
+        )
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return list(dict.fromkeys(one for entry in value for one in _entry(entry)))
+        return list(dict.fromkeys(text for entry in value for text in _entry(entry)))
     text = str(value).strip()
     if text.startswith("[") and text.endswith("]"):
         try:

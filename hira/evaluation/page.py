@@ -24,79 +24,81 @@ LONGEST = 600
 """The most characters of an answer that the page shows."""
 
 
-def page(found: Sequence[SummaryRow], records: Sequence[Record], cells: Sequence[Cell], run: Mapping[str, Any]) -> str:
+def page(
+    summary: Sequence[SummaryRow], records: Sequence[Record], cells: Sequence[Cell], run: Mapping[str, Any]
+) -> str:
     """Return the page as HTML; `run` has the data, the metric and the number of questions."""
     questions = "question" if run["questions"] == 1 else "questions"
-    about = f"{run['questions']:,} {questions}, {len(found)} ways of asking, scored by {run['metric']}"
+    about = f"{run['questions']:,} {questions}, {len(summary)} ways of asking, scored by {run['metric']}"
     body = f"""<main>
 <header><p class="made">hira eval</p><h1>{escape(str(run["data"]))}</h1><p class="about">{escape(about)}</p></header>
-{"".join(_sections(found))}
+{"".join(_sections(summary))}
 <section class="questions"><h2>Questions <span>what each way of asking said</span></h2>
 <div class="filter">
 <input type="search" id="wanted" placeholder="search questions and answers" aria-label="search">
 <button type="button" data-kind="">all</button>
 <button type="button" data-kind="some">some right</button>
 <button type="button" data-kind="none">none right</button><span id="count"></span></div>
-<div class="card" id="list">{_questions(records, cells, found)}</div></section>
+<div class="card" id="list">{_questions(records, cells, summary)}</div></section>
 </main>"""
     return make_standalone_page(f"{run['data']}: evaluation", body, style=_file("page.css"), script=_file("page.js"))
 
 
-def _sections(found: Sequence[SummaryRow]) -> list[str]:
+def _sections(summary: Sequence[SummaryRow]) -> list[str]:
     """Return every figure for which these rows have data."""
-    names = shorten_names(found)
-    accuracy = [(names[row.name], row.accuracy.value if row.accuracy else None, row.accuracy) for row in found]
+    names = shorten_names(summary)
+    accuracy = [(names[row.name], row.accuracy.value if row.accuracy else None, row.accuracy) for row in summary]
     drawn = draw_bars(accuracy, "accuracy in %", share=True)
     sections = [_section("Accuracy", "share of right answers in %, with 95 % intervals", drawn)]
-    if limits := _limits(found):
+    if limits := _limits(summary):
         drawn = draw_points(limits, "subtasks at most")
         sections.append(_section("Accuracy against the limit of subtasks", "as in HiRA, Fig. 3", drawn))
-    if any(row.variant.startswith("without ") for row in found):
-        sections.append(_section("Ablation", "what each part is worth, as in HiRA, Table 2", _ablation(found)))
-    if any(row.categories for row in found):
-        sections.append(_section("By category", "right answers in %", _categories(found, names)))
+    if any(row.variant.startswith("without ") for row in summary):
+        sections.append(_section("Ablation", "what each part is worth, as in HiRA, Table 2", _ablation(summary)))
+    if any(row.categories for row in summary):
+        sections.append(_section("By category", "right answers in %", _categories(summary, names)))
     costs: list[Series] = [
-        (names[row.name], [(row.tokens, row.accuracy)]) for row in found if row.accuracy and row.tokens
+        (names[row.name], [(row.tokens, row.accuracy)]) for row in summary if row.accuracy and row.tokens
     ]
     if len(costs) > 1:
         drawn = draw_points(costs, "tokens a question, in and out", logarithmic=True)
         sections.append(_section("Accuracy against tokens", "with 95 % intervals", drawn))
-    calls = draw_bars([(names[row.name], row.calls, None) for row in found], "calls of models a question")
-    tools = draw_bars([(names[row.name], row.tool_calls, None) for row in found], "calls of tools a question")
+    calls = draw_bars([(names[row.name], row.calls, None) for row in summary], "calls of models a question")
+    tools = draw_bars([(names[row.name], row.tool_calls, None) for row in summary], "calls of tools a question")
     length = draw_bars(
-        [(names[row.name], row.completion_tokens, None) for row in found], "completion tokens a question"
+        [(names[row.name], row.completion_tokens, None) for row in summary], "completion tokens a question"
     )
     sections.append(_section("Calls and length of reasoning", "as in HiRA, Fig. 5", calls + tools + length))
-    sections.append(_section("What ended how", "", _endings(found, names)))
+    sections.append(_section("What ended how", "", _endings(summary, names)))
     return sections
 
 
-def shorten_names(found: Sequence[SummaryRow]) -> dict[str, str]:
+def shorten_names(summary: Sequence[SummaryRow]) -> dict[str, str]:
     """Return the rows' names without their common parts, such as the only model."""
-    parts = [(row.workflow, row.model, row.variant) for row in found]
-    differ = [len({part[at] for part in parts}) > 1 for at in range(3)]
+    parts = [(row.workflow, row.model, row.variant) for row in summary]
+    differ = [len({part[index] for part in parts}) > 1 for index in range(3)]
     differ[0] = differ[0] or not any(differ)
     shown = {}
-    for row, part in zip(found, parts, strict=True):
-        kept = [one for one, differs in zip(part, differ, strict=True) if one and differs]
+    for row, part in zip(summary, parts, strict=True):
+        kept = [text for text, differs in zip(part, differ, strict=True) if text and differs]
         shown[row.name] = " · ".join(kept) or ("whole" if row.workflow == "hira" else row.name)
     return shown
 
 
-def _limits(found: Sequence[SummaryRow]) -> list[Series]:
+def _limits(summary: Sequence[SummaryRow]) -> list[Series]:
     """Return the series of a sweep: for each model and variant, the limits of subtasks with their accuracy."""
     series: dict[str, list[tuple[float, Interval]]] = {}
-    for row in found:
+    for row in summary:
         if row.accuracy and (limit := _LIMIT.fullmatch(row.variant)):
             name = limit[2] or ("experts described" if row.workflow == "hira" else row.workflow)
             series.setdefault(join_way(row.model, name), []).append((float(limit[1]), row.accuracy))
     return list(series.items())
 
 
-def _ablation(found: Sequence[SummaryRow]) -> str:
-    whole = {row.model: row for row in found if not row.variant}
+def _ablation(summary: Sequence[SummaryRow]) -> str:
+    whole = {row.model: row for row in summary if not row.variant}
     body = []
-    for row in found:
+    for row in summary:
         base = whole.get(row.model)
         lost = ""
         if base and base.accuracy and row.accuracy and row.variant:
@@ -106,31 +108,30 @@ def _ablation(found: Sequence[SummaryRow]) -> str:
     return _table(["", "accuracy", "difference"], body)
 
 
-def _categories(found: Sequence[SummaryRow], names: Mapping[str, str]) -> str:
-    known = list(dict.fromkeys(name for row in found for name in row.categories))
+def _categories(summary: Sequence[SummaryRow], names: Mapping[str, str]) -> str:
+    known = list(dict.fromkeys(name for row in summary for name in row.categories))
     head = "".join(f"<th>{escape(name)}</th>" for name in known)
     rows = []
-    for row in found:
+    for row in summary:
         cells = []
         for name in known:
-            one = row.categories.get(name)
-            if one is None or one.accuracy is None:
+            category = row.categories.get(name)
+            if category is None or category.accuracy is None:
                 cells.append("<td>–</td>")
             else:
-                level = round(10 * one.accuracy)
-                cells.append(
-                    f'<td class="heat h{level}" title="{one.right} of {one.scored}">{100 * one.accuracy:.0f}</td>'
-                )
+                level = round(10 * category.accuracy)
+                title = f"{category.right} of {category.scored}"
+                cells.append(f'<td class="heat h{level}" title="{title}">{100 * category.accuracy:.0f}</td>')
         rows.append(f"<tr><th>{escape(names[row.name])}</th>{''.join(cells)}</tr>")
     table = f"<thead><tr><th></th>{head}</tr></thead><tbody>{''.join(rows)}</tbody>"
     return f'<div class="wide"><table class="heatmap">{table}</table></div>'
 
 
-def _endings(found: Sequence[SummaryRow], names: Mapping[str, str]) -> str:
-    statuses = list(dict.fromkeys(status for row in found for status in row.statuses))
+def _endings(summary: Sequence[SummaryRow], names: Mapping[str, str]) -> str:
+    statuses = list(dict.fromkeys(status for row in summary for status in row.statuses))
     head = ["", *(status.replace("_", " ") for status in statuses), "citations supported", "failures"]
     body = []
-    for row in found:
+    for row in summary:
         checked = sum(row.citations.values())
         held = f"{row.citations.get(Verdict.SUPPORTED, 0)} of {checked}" if checked else "–"
         failures = ", ".join(f"{kind} × {count}" for kind, count in row.failures.items())
@@ -152,24 +153,24 @@ def _section(title: str, explanation: str, inner: str) -> str:
     return f'<section><h2>{escape(title)}{note}</h2><div class="card">{inner}</div></section>'
 
 
-def _questions(records: Sequence[Record], cells: Sequence[Cell], found: Sequence[SummaryRow]) -> str:
+def _questions(records: Sequence[Record], cells: Sequence[Cell], summary: Sequence[SummaryRow]) -> str:
     """Return every question, folded; unfolded it shows the answer of each way of asking. Different results are
     marked."""
-    names = shorten_names(found)
+    names = shorten_names(summary)
     called = {cell.name: cell.way for cell in cells}
     by_question: dict[tuple[str, str], list[Record]] = {}
-    order = {cell.name: at for at, cell in enumerate(cells)}
-    for record in sorted(records, key=lambda one: (one.category, one.id, order.get(one.cell, 0))):
+    order = {cell.name: index for index, cell in enumerate(cells)}
+    for record in sorted(records, key=lambda record: (record.category, record.id, order.get(record.cell, 0))):
         by_question.setdefault((record.id, record.question), []).append(record)
     parts = []
-    for (key, question), own in by_question.items():
-        right = sum(record.score.correct is True for record in own)
-        kind = "all" if right == len(own) else "none" if right == 0 else "some"
-        answers = "".join(_answer(record, names.get(called.get(record.cell, ""), record.cell)) for record in own)
-        gold = escape(own[0].gold) or "<em>nothing can be known</em>"
+    for (key, question), attempts in by_question.items():
+        right = sum(record.score.correct is True for record in attempts)
+        kind = "all" if right == len(attempts) else "none" if right == 0 else "some"
+        answers = "".join(_answer(record, names.get(called.get(record.cell, ""), record.cell)) for record in attempts)
+        gold = escape(attempts[0].gold) or "<em>nothing can be known</em>"
         parts.append(
-            f'<details class="question {kind}"><summary><b>{right}/{len(own)}</b> <span>{escape(question)}</span>'
-            f"<i>{escape(own[0].category)} {escape(key)}</i></summary>"
+            f'<details class="question {kind}"><summary><b>{right}/{len(attempts)}</b> <span>{escape(question)}</span>'
+            f"<i>{escape(attempts[0].category)} {escape(key)}</i></summary>"
             f"<p class=gold>{gold}</p><ul>{answers}</ul></details>"
         )
     return "".join(parts)
@@ -196,14 +197,14 @@ def draw_bars(values: Sequence[tuple[str, float | None, Interval | None]], unit:
     left = min(LABELS, 24 + 7 * max(map(len, names), default=0))
     plot = WIDTH - left - 70
     parts = []
-    for at, (name, (_, value, interval)) in enumerate(zip(names, values, strict=True)):
-        y = BAR * at + 17
+    for index, (name, (_, value, interval)) in enumerate(zip(names, values, strict=True)):
+        y = BAR * index + 17
         parts.append(f'<text class="name" x="{left - 10}" y="{y}" text-anchor="end">{escape(name)}</text>')
         end = left + plot * (value or 0.0) / top
         if value is not None:
             parts.append(f'<rect class="bar" x="{left}" y="{y - 13}" width="{end - left:.1f}" height="17" rx="2"/>')
         if interval:
-            low, high = (left + plot * min(1.0, one / top) for one in (interval.low, interval.high))
+            low, high = (left + plot * min(1.0, share / top) for share in (interval.low, interval.high))
             parts.append(f'<path class="whisker" d="M{low:.1f} {y - 4.5}H{high:.1f}"/>')
             end = max(end, high)
         text = "–" if value is None else f"{100 * value:.1f}" if share else f"{value:,.1f}"
@@ -239,10 +240,10 @@ def draw_points(series: Sequence[Series], unit: str, *, logarithmic: bool = Fals
         across = place(x, 0)[0]
         parts.append(f'<text x="{across:.1f}" y="{top + height + 18}" text-anchor="middle">{x:,.12g}</text>')
     taken: list[tuple[float, float, float]] = []
-    for at, (name, points) in enumerate(series):
+    for index, (name, points) in enumerate(series):
         middle = [place(x, interval.value) for x, interval in points]
         line = "L".join(f"{x:.1f} {y:.1f}" for x, y in middle)
-        parts.append(f'<g class="s{at % COLOURS}"><path class="line" d="M{line}"/>')
+        parts.append(f'<g class="s{index % COLOURS}"><path class="line" d="M{line}"/>')
         for x, interval in points:
             (across, upper), (_, y), (_, lower) = (place(x, y) for y in (interval.high, interval.value, interval.low))
             parts.append(f'<path class="whisker faint" d="M{across:.1f} {upper:.1f}V{lower:.1f}"/>')

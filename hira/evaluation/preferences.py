@@ -43,19 +43,19 @@ class Preference:
 def pairs_of(path: Path) -> list[Preference]:
     """Return the pairs of a file. Raises `UsageError` with the row of a pair that lacks a part or has the same report
     twice."""
-    found: dict[str, Preference] = {}
-    for at, row in enumerate(rows_of(path), 1):
-        where = f"row {at} of {path}"
+    by_id: dict[str, Preference] = {}
+    for number, row in enumerate(rows_of(path), 1):
+        where = f"row {number} of {path}"
         query, accepted, rejected = require_columns(_as_preferred(row), NEEDED, where)
         if accepted == rejected:
             raise UsageError("accepted and rejected are the same report", where=where, fix="remove the row")
-        name = str(row.get("id") or at)
-        if name in found:
+        name = str(row.get("id") or number)
+        if name in by_id:
             raise UsageError(f"the id {name!r} is used twice", where=where, fix="give each pair its own, or none")
-        found[name] = Preference(name, query, accepted, rejected, str(row.get("topic") or ""))
-    if not found:
+        by_id[name] = Preference(name, query, accepted, rejected, str(row.get("topic") or ""))
+    if not by_id:
         raise UsageError("there are no preferences", where=f"in {path}")
-    return list(found.values())
+    return list(by_id.values())
 
 
 def _as_preferred(row: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -77,10 +77,12 @@ def split(pairs: Sequence[Preference], shares: Sequence[int] = SHARES, *, seed: 
         chance.shuffle(queries)
         held = [0.0] * len(shares)
         for query in queries:
-            at = min(range(len(shares)), key=lambda one: ((held[one] + 1) / shares[one], one))
-            held[at] += 1
-            parts[at] += topics[topic][query]
-    order = {pair.id: at for at, pair in enumerate(pairs)}
+            smallest = min(
+                range(len(shares)), key=lambda candidate: ((held[candidate] + 1) / shares[candidate], candidate)
+            )
+            held[smallest] += 1
+            parts[smallest] += topics[topic][query]
+    order = {pair.id: index for index, pair in enumerate(pairs)}
     return [sorted(part, key=lambda pair: order[pair.id]) for part in parts]
 
 
@@ -125,26 +127,26 @@ def agreement(way: str, margins: Sequence[float | None], *, scored: bool = True,
 
 
 def _effect(margins: Sequence[float], draws: int) -> Effect | None:
-    found = bootstrap(margins, cohens_d, draws=draws)
-    if not math.isfinite(found.value):
+    effect = bootstrap(margins, cohens_d, draws=draws)
+    if not math.isfinite(effect.value):
         return None
-    low, high = (bound if math.isfinite(bound) else None for bound in (found.low, found.high))
-    return Effect(found.value, low, high)
+    low, high = (bound if math.isfinite(bound) else None for bound in (effect.low, effect.high))
+    return Effect(effect.value, low, high)
 
 
-def format_agreements(found: Sequence[OrderAgreement]) -> str:
+def format_agreements(agreements: Sequence[OrderAgreement]) -> str:
     """Format the figures as in the paper's Table 1, in Markdown, with ties and unscored pairs."""
     body = []
-    for one in found:
-        accuracy, effect = one.accuracy, one.d
+    for agreement in agreements:
+        accuracy, effect = agreement.accuracy, agreement.d
         cells = [
-            one.way,
+            agreement.way,
             f"{100 * accuracy.value:.2f}" if accuracy else "–",
             f"{100 * accuracy.low:.1f} to {100 * accuracy.high:.1f}" if accuracy else "–",
             f"{effect.value:.3f}" if effect else "–",
             f"{_bound(effect.low, '−∞')} to {_bound(effect.high, '∞')}" if effect else "–",
-            f"{one.ties} of {one.pairs - one.unscored}",
-            str(one.unscored),
+            f"{agreement.ties} of {agreement.pairs - agreement.unscored}",
+            str(agreement.unscored),
         ]
         body.append(cells)
     head = ["way of scoring", "Pref. Acc.", "95 %", "Cohen's d", "95 %", "ties", "unscored"]
@@ -190,7 +192,10 @@ async def by_points(context: RunContext, pair: Preference) -> float | None:
     conversations = [context.conversation("judge", name) for name in "ab"]
     reports = (pair.accepted, pair.rejected)
     accepted, rejected = await together(
-        [pointwise(one, pair.query, report) for one, report in zip(conversations, reports, strict=True)]
+        [
+            pointwise(conversation, pair.query, report)
+            for conversation, report in zip(conversations, reports, strict=True)
+        ]
     )
     return None if accepted is None or rejected is None else (accepted - rejected) / 9
 
@@ -222,11 +227,11 @@ async def margins(
 ) -> AsyncGenerator[tuple[str, float | None], None]:
     """Yield the id and the margin of each pair as they arrive; each pair has a separate run context."""
 
-    async def one(pair: Preference) -> tuple[str, float | None]:
+    async def measure_margin(pair: Preference) -> tuple[str, float | None]:
         return pair.id, await way(begin_judgement(context, pair.query), pair)
 
-    async with aclosing(map_concurrently(pairs, concurrency, one)) as found:
-        async for each in found:
+    async with aclosing(map_concurrently(pairs, concurrency, measure_margin)) as compared:
+        async for each in compared:
             yield each
 
 
@@ -238,12 +243,12 @@ async def evaluate_preferences(
     if strange := [name for name in names if name not in WAYS]:
         raise UsageError(f"unknown way of scoring {strange[0]!r}", fix=did_you_mean(strange[0], WAYS))
     pairs = pairs_of(path)
-    found = []
+    agreements = []
     async with open_judge(settings, judge) as context:
         for name in names or WAYS:
-            known = {one: margin async for one, margin in margins(WAYS[name], pairs, context, concurrency)}
-            found.append(agreement(name, [known[pair.id] for pair in pairs], scored=name not in SIGNS))
-    return found
+            known = {name: margin async for name, margin in margins(WAYS[name], pairs, context, concurrency)}
+            agreements.append(agreement(name, [known[pair.id] for pair in pairs], scored=name not in SIGNS))
+    return agreements
 
 
 async def find_sound(records: Sequence[Record], settings: Settings) -> list[Record]:
@@ -276,8 +281,8 @@ def choose_candidates(reports: Sequence[Record]) -> list[dict[str, str]]:
         by_query[record.question].append(record)
     rows = []
     for query, records in by_query.items():
-        ranked = sorted(records, key=lambda one: -(one.score.value or 0.0))
-        best = list(dict.fromkeys(one.answer for one in ranked))[:2]
+        ranked = sorted(records, key=lambda scored: -(scored.score.value or 0.0))
+        best = list(dict.fromkeys(scored.answer for scored in ranked))[:2]
         random.Random(query).shuffle(best)
         if len(best) == 2:
             first, second = best

@@ -160,7 +160,7 @@ def draw(items: Sequence[T], most: int | None, seed: int) -> tuple[T, ...]:
     if most is None or most >= len(items):
         return tuple(items)
     drawn = set(random.Random(seed).sample(range(len(items)), most))
-    return tuple(item for at, item in enumerate(items) if at in drawn)
+    return tuple(item for index, item in enumerate(items) if index in drawn)
 
 
 def load_public(name: str, *, file: Path | None = None, split: str = "", config: str = "") -> tuple[Item, ...]:
@@ -173,8 +173,8 @@ def load_public(name: str, *, file: Path | None = None, split: str = "", config:
     spec = SETS[name]
     if file:
         return items_of_rows(spec, rows_of(file), file.parent, name)
-    found, folder, within = _fetch(name, spec, split or spec.split, config or spec.config)
-    return items_of_rows(spec, found, folder, name, within=within)
+    rows, folder, within = _fetch(name, spec, split or spec.split, config or spec.config)
+    return items_of_rows(spec, rows, folder, name, within=within)
 
 
 def _reports(folder: Path | None) -> tuple[Item, ...]:
@@ -188,18 +188,18 @@ def _reports(folder: Path | None) -> tuple[Item, ...]:
     reports = rows_of(folder / "test_data" / "cleaned_data" / "reference.jsonl")
     references = {row.get("prompt"): row.get("article") for row in reports}
     columns = {"question": "prompt", "id": "id", "category": "language"}
-    found = [
+    rows = [
         {**row, "criteria": criteria.get(row.get("prompt")), "reference": references.get(row.get("prompt"))}
         for row in queries
     ]
-    return tuple(read_rows(found, folder, REPORTS, columns))
+    return tuple(read_rows(rows, folder, REPORTS, columns))
 
 
 def items_of_rows(
-    spec: PublicSet, found: Iterable[Mapping[str, Any]], folder: Path, name: str, *, within: Path | None = None
+    spec: PublicSet, rows: Iterable[Mapping[str, Any]], folder: Path, name: str, *, within: Path | None = None
 ) -> tuple[Item, ...]:
     """Return the rows as items. Their files are in `folder`, and no link leads out of `within` (`read_rows`)."""
-    kept = [row for row in found if spec.keep is None or spec.keep(row)]
+    kept = [row for row in rows if spec.keep is None or spec.keep(row)]
     shaped = [{key: value for key, value in row.items() if key not in spec.drop} for row in kept]
     if spec.category:
         shaped = [{**row, "category": spec.category(full)} for row, full in zip(shaped, kept, strict=True)]
@@ -229,8 +229,8 @@ def _fetch(name: str, spec: PublicSet, split: str, config: str) -> tuple[Rows, P
         raise UsageError(f"{name} needs the package datasets, which is not installed", fix=fix) from None
     where = f"{spec.hub} on the hub" + (f", config {config}" if config else "") + f", split {split}"
     try:
-        found = load_dataset(spec.hub, config or None, split=split)
-        rows: Rows = [dict(row) for row in found]
+        dataset = load_dataset(spec.hub, config or None, split=split)
+        rows: Rows = [dict(row) for row in dataset]
         folder, within = _folders(spec, rows, split) if spec.files else (Path(), Path())
     except Exception as error:
         raise _explain_failure(name, spec, where, error) from error

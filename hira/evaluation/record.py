@@ -97,13 +97,15 @@ def read(path: Path) -> list[Record]:
         return []
     # model output may contain other line separators
     lines = [line for line in path.read_bytes().split(b"\n") if line]
-    found: dict[tuple[str, str], Record] = {}
-    for at, line in enumerate(lines, 1):
+    by_question: dict[tuple[str, str], Record] = {}
+    for number, line in enumerate(lines, 1):
         try:
             record: Record = validate(Record, read_json(line))
         except DamagedRecord as error:
-            if at == len(lines):
+            if number == len(lines):
                 break
-            raise UsageError(f"line {at} cannot be read: {error}", where=f"in {path}", fix="remove the line") from None
-        found[record.cell, record.id] = record
-    return list(found.values())
+            raise UsageError(
+                f"line {number} cannot be read: {error}", where=f"in {path}", fix="remove the line"
+            ) from None
+        by_question[record.cell, record.id] = record
+    return list(by_question.values())

@@ -39,13 +39,13 @@ def manifest(plan: EvaluationPlan, rows: Sequence[SummaryRow]) -> dict[str, Any]
 
 @cache
 def versions() -> Mapping[str, str]:
-    found = {"python": platform.python_version(), "platform": platform.system()}
+    versions = {"python": platform.python_version(), "platform": platform.system()}
     for package in PACKAGES:
         try:
-            found[package] = version(package)
+            versions[package] = version(package)
         except PackageNotFoundError:
             continue
-    return found
+    return versions
 
 
 @cache
@@ -64,42 +64,44 @@ def prompts() -> Mapping[str, Any]:
 def write(evaluation: Evaluation) -> list[SummaryRow]:
     """Write all reports, from the records alone; the same records make the same summary."""
     plan, folder, records = evaluation.plan, evaluation.folder, evaluation.records
-    found = rows(records, plan.cells)
-    shown = {"data": plan.data, "metric": plan.metric, "questions": len(plan.items), "rows": [*map(as_json, found)]}
+    summary = rows(records, plan.cells)
+    shown = {"data": plan.data, "metric": plan.metric, "questions": len(plan.items), "rows": [*map(as_json, summary)]}
     _json(folder / "summary.json", shown)
-    (folder / "summary.md").write_text(markdown(found, plan.data, plan.metric), encoding="utf-8")
-    (folder / "report.html").write_text(page(found, records, plan.cells, shown), encoding="utf-8")
-    _json(folder / "manifest.json", manifest(plan, found))
-    return found
+    (folder / "summary.md").write_text(markdown(summary, plan.data, plan.metric), encoding="utf-8")
+    (folder / "report.html").write_text(page(summary, records, plan.cells, shown), encoding="utf-8")
+    _json(folder / "manifest.json", manifest(plan, summary))
+    return summary
 
 
 def _json(path: Path, value: Any) -> None:
     path.write_text(json.dumps(value, ensure_ascii=False, indent=2, default=str) + "\n", encoding="utf-8")
 
 
-def markdown(found: Sequence[SummaryRow], data: str, metric: str) -> str:
+def markdown(summary: Sequence[SummaryRow], data: str, metric: str) -> str:
     """Return the tables: all questions, then by category, then the early ends."""
-    lines = [f"# {data}, scored by {metric}", "", *format_table(HEAD, [_cells(row) for row in found])]
-    if names := list(dict.fromkeys(name for row in found for name in row.categories)):
-        shown = [[row.name, *(_format_right(row, name) for name in names)] for row in found]
+    lines = [f"# {data}, scored by {metric}", "", *format_table(HEAD, [_cells(row) for row in summary])]
+    if names := list(dict.fromkeys(name for row in summary for name in row.categories)):
+        shown = [[row.name, *(_format_right(row, name) for name in names)] for row in summary]
         lines += ["", "## By category", "", *format_table(["", *names], shown)]
-        spent = [[row.name, *(_format_spent(row, name) for name in names)] for row in found]
+        spent = [[row.name, *(_format_spent(row, name) for name in names)] for row in summary]
         lines += ["", "## Completion tokens and tool calls of a question", "", *format_table(["", *names], spent)]
-    if parts := list(dict.fromkeys(name for row in found for name in row.parts)):
-        shown = [[row.name, *(percent(row.parts.get(name)) for name in parts), percent(row.value)] for row in found]
+    if parts := list(dict.fromkeys(name for row in summary for name in row.parts)):
+        shown = [[row.name, *(percent(row.parts.get(name)) for name in parts), percent(row.value)] for row in summary]
         lines += ["", "## Parts of the score", "", *format_table(["", *parts, "overall"], shown)]
-    if any(len(row.calls_by_role) > 1 for row in found):
+    if any(len(row.calls_by_role) > 1 for row in summary):
         shown = [
-            [row.name, ", ".join(f"{role} {calls:.2f}" for role, calls in row.calls_by_role.items())] for row in found
+            [row.name, ", ".join(f"{role} {calls:.2f}" for role, calls in row.calls_by_role.items())] for row in summary
         ]
         lines += ["", "## Calls of each role", "", *format_table(["", "calls of a question"], shown)]
-    if tools := sorted({tool for row in found for tool in row.tools}):
-        shown = [[row.name, *(f"{row.tools.get(tool, (0, 0))[0] / row.asked:.3g}" for tool in tools)] for row in found]
+    if tools := sorted({tool for row in summary for tool in row.tools}):
+        shown = [
+            [row.name, *(f"{row.tools.get(tool, (0, 0))[0] / row.asked:.3g}" for tool in tools)] for row in summary
+        ]
         lines += ["", "## Calls of each tool", "", *format_table(["of a question", *tools], shown)]
-    if several := [row for row in found if row.seeds > 1]:
+    if several := [row for row in summary if row.seeds > 1]:
         shown = [[row.name, str(row.seeds), percent(row.pass_at_k), percent(row.majority)] for row in several]
         lines += ["", "## Several seeds", "", *format_table(["", "k", "pass@k", "majority"], shown)]
-    if failures := [(row.name, kind, count) for row in found for kind, count in row.failures.items()]:
+    if failures := [(row.name, kind, count) for row in summary for kind, count in row.failures.items()]:
         shown = [[name, kind, str(count)] for name, kind, count in failures]
         lines += ["", "## What ended a run early", "", *format_table(["", "kind", "runs"], shown)]
     return "\n".join(lines) + "\n"
@@ -133,14 +135,14 @@ def _cells(row: SummaryRow) -> list[str]:
 
 
 def _format_right(row: SummaryRow, category: str) -> str:
-    one = row.categories.get(category)
-    return f"{percent(one.accuracy)} ({one.right} of {one.scored})" if one else "–"
+    figures = row.categories.get(category)
+    return f"{percent(figures.accuracy)} ({figures.right} of {figures.scored})" if figures else "–"
 
 
 def _format_spent(row: SummaryRow, category: str) -> str:
     """Format the length of the reasoning and the interactions with the environment (HiRA, Fig. 5)."""
-    one = row.categories.get(category)
-    return f"{one.completion_tokens:,.0f} · {one.tool_calls:.1f}" if one else "–"
+    figures = row.categories.get(category)
+    return f"{figures.completion_tokens:,.0f} · {figures.tool_calls:.1f}" if figures else "–"
 
 
 def percent(share: float | None) -> str:

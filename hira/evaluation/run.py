@@ -70,9 +70,9 @@ class EvaluationPlan:
             "metric": self.metric,
             "settings": settings,
         }
-        encoded = json.dumps(plan, default=lambda one: sorted(one) if isinstance(one, frozenset) else str(one))
-        found: dict[str, Any] = json.loads(encoded)
-        return found
+        encoded = json.dumps(plan, default=lambda value: sorted(value) if isinstance(value, frozenset) else str(value))
+        values: dict[str, Any] = json.loads(encoded)
+        return values
 
 
 def among(path: Path, docs: Sequence[Path]) -> bool:
@@ -177,7 +177,7 @@ class Evaluation:
     def records(self) -> list[Record]:
         """The finished records, read from the folder: a long evaluation has too many to keep in memory as well."""
         cells, ids = {cell.name for cell in self.plan.cells}, {item.id for item in self.plan.items}
-        return [one for one in read(self.folder / RECORDS) if one.cell in cells and one.id in ids]
+        return [record for record in read(self.folder / RECORDS) if record.cell in cells and record.id in ids]
 
     @property
     def left(self) -> list[EvaluationTask]:

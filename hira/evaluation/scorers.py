@@ -131,7 +131,7 @@ def score_by_words(
             return score_abstention(answer, metric)
         text = _plain(answer)
         if item.every:
-            held = [fits(text, one) for one in item.every]
+            held = [fits(text, part) for part in item.every]
             return Score(all(held), sum(held) / len(held), metric, "", text)
         right = any(fits(text, gold) for gold in item.answers)
         return Score(right, best(closeness or fits, text, item.answers), metric, "", text)
@@ -155,12 +155,12 @@ def score_by_race(context: RunContext) -> Scorer:
 
     async def score_answer(item: Item, answer: Answer) -> Score:
         dimensions, reference = require_race(item)
-        found = await judge_race(
+        judgement = await judge_race(
             begin_judgement(context, item.question), item.question, dimensions, answer.text, reference
         )
-        if found is None:
+        if judgement is None:
             return Score(None, None, "race", "the judge failed")
-        return Score(None, found.overall, "race", parts=found.dimensions)
+        return Score(None, judgement.overall, "race", parts=judgement.dimensions)
 
     return score_answer
 
@@ -171,7 +171,9 @@ def score_by_fact(context: RunContext | None) -> Scorer:
     citations)."""
 
     async def score_answer(item: Item, answer: Answer) -> Score:
-        pairs = {(one.claim, one.source): one for one in answer.citations if not one.attributed}
+        pairs = {
+            (citation.claim, citation.source): citation for citation in answer.citations if not citation.attributed
+        }
         if not pairs:
             return Score(None, 0.0, "fact", "0 of 0 citations")
         verdicts = [citation.verdict for citation in pairs.values()]
@@ -193,11 +195,11 @@ def score_by_rubric(context: RunContext) -> Scorer:
 
     async def score_answer(item: Item, answer: Answer) -> Score:
         rubric = require_rubric(item)
-        found = await score(begin_judgement(context, item.question), rubric, item.question, answer.text)
-        if found.normalised is None:
+        scores = await score(begin_judgement(context, item.question), rubric, item.question, answer.text)
+        if scores.normalised is None:
             return Score(None, None, "rubric", "the judge failed")
-        text = ", ".join(f"{one.title} {rated}" for one, rated in zip(rubric.items, found.ratings, strict=True))
-        return Score(None, found.normalised, "rubric", text)
+        text = ", ".join(f"{item.title} {rated}" for item, rated in zip(rubric.items, scores.ratings, strict=True))
+        return Score(None, scores.normalised, "rubric", text)
 
     return score_answer
 
@@ -267,13 +269,13 @@ async def scorer_of(metric: str, settings: Settings, judge: str | None) -> Async
 async def open_judge(settings: Settings, judge: str | None) -> AsyncIterator[RunContext]:
     """Open a run context whose role `judge` is the judging model, at temperature 0. The limits of that role apply to
     all its judgements; those of a run do not."""
-    own = settings.roles.get(JUDGE, RoleSettings())
-    name = judge or own.model or settings.model
-    changed = own.model_copy(update={"model": name, "temperature": own.temperature or 0.0})
+    role_settings = settings.roles.get(JUDGE, RoleSettings())
+    name = judge or role_settings.model or settings.model
+    changed = role_settings.model_copy(update={"model": name, "temperature": role_settings.temperature or 0.0})
     general: dict[str, Any] = {"model": name} if name else {}
     general |= dict.fromkeys(("max_tokens", "max_cost", "max_time", "max_calls"))
-    if own.base_url:  # its own endpoint, with its own key or none
-        general |= {"base_url": own.base_url, "api_key": own.api_key}
+    if role_settings.base_url:  # its own endpoint, with its own key or none
+        general |= {"base_url": role_settings.base_url, "api_key": role_settings.api_key}
     settings = await find_model(settings.with_values({**general, "roles": {JUDGE: changed}}, "--judge"))
     roles, policies = configure_roles(settings, {})
     if roles[JUDGE].policy.model == "offline":
@@ -292,17 +294,17 @@ async def _check_reachable(settings: Settings) -> None:
     that would show only after the answers are paid for. One reachable model of several is enough."""
     from hira.policies.probe import probe  # loads httpx
 
-    own = settings.roles[JUDGE]
-    for name in names_of(own.model or settings.model):
-        place = find_place(name, JUDGE, own, settings)
+    role_settings = settings.roles[JUDGE]
+    for name in names_of(role_settings.model or settings.model):
+        place = find_place(name, JUDGE, role_settings, settings)
         if has_own_place(place.model):
             return
         base_url = place.base_url or OPENAI_URL
-        found = await probe(base_url, place.secret)
-        if found.status not in (0, REFUSED):
+        endpoint = await probe(base_url, place.secret)
+        if endpoint.status not in (0, REFUSED):
             return
         where = f"at {without_userinfo(base_url)}, model {place.model!r}"
-    if found.status == REFUSED:
+    if endpoint.status == REFUSED:
         fix = "set its key: api_key of [roles.judge] in hira.toml"
         raise AccessDenied("the judge's endpoint refuses the key", where=where, fix=fix)
-    raise EndpointError(f"the judge cannot be reached: {found.error}", where=where, fix="check its base URL")
+    raise EndpointError(f"the judge cannot be reached: {endpoint.error}", where=where, fix="check its base URL")

@@ -44,8 +44,10 @@ def bootstrap(
 ) -> Interval:
     """Return a figure with its 95 % interval by the percentile bootstrap."""
     drawn = random.Random(seed)
-    found = sorted(figure(drawn.choices(values, k=len(values))) for _ in range(draws))
-    return Interval(figure(values), found[int(0.025 * draws)], found[min(draws - 1, int(0.975 * draws))])
+    drawn_figures = sorted(figure(drawn.choices(values, k=len(values))) for _ in range(draws))
+    return Interval(
+        figure(values), drawn_figures[int(0.025 * draws)], drawn_figures[min(draws - 1, int(0.975 * draws))]
+    )
 
 
 def pass_at(right: int, tries: int, k: int) -> float:
@@ -76,7 +78,7 @@ def mcnemar(better: int, worse: int) -> float:
     flipped = better + worse
     if flipped == 0:
         return 1.0
-    tail = sum(math.comb(flipped, at) for at in range(min(better, worse) + 1))
+    tail = sum(math.comb(flipped, index) for index in range(min(better, worse) + 1))
     return min(1.0, 2 * tail / (1 << flipped))
 
 
@@ -88,6 +90,8 @@ def permutation_p_value(differences: Sequence[float], *, draws: int = 10_000, se
     reached = 0
     for _ in range(draws):
         signs = drawn.getrandbits(len(differences))
-        total = math.fsum(-difference if signs >> at & 1 else difference for at, difference in enumerate(differences))
+        total = math.fsum(
+            -difference if signs >> index & 1 else difference for index, difference in enumerate(differences)
+        )
         reached += abs(total) >= seen - 1e-12
     return (reached + 1) / (draws + 1)

@@ -84,56 +84,61 @@ def rows(records: Sequence[Record], cells: Sequence[Cell]) -> list[SummaryRow]:
     by_cell: dict[str, list[Record]] = defaultdict(list)
     for record in records:
         by_cell[record.cell].append(record)
-    found = []
-    for group, own in groups.items():
-        asked = [record for cell in own for record in sorted(by_cell[cell.name], key=lambda one: one.id)]
-        if asked:
-            found.append(_row(group, len(own), asked))
-    return found
+    summary = []
+    for group, group_cells in groups.items():
+        questioned = [
+            record for cell in group_cells for record in sorted(by_cell[cell.name], key=lambda record: record.id)
+        ]
+        if questioned:
+            summary.append(_row(group, len(group_cells), questioned))
+    return summary
 
 
-def _row(group: tuple[str, str, str], seeds: int, asked: Sequence[Record]) -> SummaryRow:
-    scored = [record for record in asked if record.score.correct is not None]
-    values = [record.score.value for record in asked if record.score.value is not None]
-    shares = [fmean([float(bool(one.score.correct)) for one in tries]) for tries in _by_question(scored).values()]
-    costs = [record.cost for record in asked if record.cost is not None]
-    usage = [record.usage for record in asked]
+def _row(group: tuple[str, str, str], seeds: int, records: Sequence[Record]) -> SummaryRow:
+    scored = [record for record in records if record.score.correct is not None]
+    values = [record.score.value for record in records if record.score.value is not None]
+    shares = [fmean([float(bool(record.score.correct)) for record in tries]) for tries in _by_question(scored).values()]
+    costs = [record.cost for record in records if record.cost is not None]
+    usage = [record.usage for record in records]
     return SummaryRow(
         *group,
         seeds=seeds,
-        asked=len(asked),
+        asked=len(records),
         scored=len(scored),
         accuracy=_accuracy(shares),
         pass_at_k=_pass_at_k(scored) if seeds > 1 else None,
         majority=_score_majority(scored) if seeds > 1 else None,
         value=fmean(values) if values else None,
         calls=fmean([role_usage.calls for role_usage in usage]),
-        calls_by_role=_calls_by_role(asked),
+        calls_by_role=_calls_by_role(records),
         tokens=fmean([role_usage.tokens for role_usage in usage]),
         completion_tokens=fmean([role_usage.completion_tokens for role_usage in usage]),
-        tool_calls=fmean([record.interactions for record in asked]),
-        subtasks=fmean([record.subtasks for record in asked]),
+        tool_calls=fmean([record.interactions for record in records]),
+        subtasks=fmean([record.subtasks for record in records]),
         cost=sum(costs) if costs else None,
-        statuses=_count(record.status for record in asked),
-        failures=_count(record.error.partition(":")[0] for record in asked if record.error),
-        citations=_sum(record.verdicts for record in asked),
-        tools=_tools(asked),
-        categories=_categories(asked),
-        parts=_average_parts(asked),
+        statuses=_count(record.status for record in records),
+        failures=_count(record.error.partition(":")[0] for record in records if record.error),
+        citations=_sum(record.verdicts for record in records),
+        tools=_tools(records),
+        categories=_categories(records),
+        parts=_average_parts(records),
     )
 
 
-def _average_parts(asked: Sequence[Record]) -> dict[str, float]:
+def _average_parts(records: Sequence[Record]) -> dict[str, float]:
     """Return the mean of each component of the scores (rubrics paper, Table 2)."""
-    names = dict.fromkeys(name for record in asked for name in record.score.parts)
-    return {name: fmean([one.score.parts[name] for one in asked if name in one.score.parts]) for name in names}
+    values: dict[str, list[float]] = defaultdict(list)
+    for record in records:
+        for name, value in record.score.parts.items():
+            values[name].append(value)
+    return {name: fmean(known) for name, known in values.items()}
 
 
 def _by_question(records: Iterable[Record]) -> dict[str, list[Record]]:
-    found: dict[str, list[Record]] = defaultdict(list)
+    by_question: dict[str, list[Record]] = defaultdict(list)
     for record in records:
-        found[record.id].append(record)
-    return dict(sorted(found.items()))
+        by_question[record.id].append(record)
+    return dict(sorted(by_question.items()))
 
 
 def _accuracy(shares: Sequence[float]) -> Interval | None:
@@ -150,37 +155,43 @@ def _pass_at_k(scored: Sequence[Record]) -> float | None:
     """Return pass@k, for the least number k of scored tries of a question."""
     tries = _by_question(scored).values()
     k = min(map(len, tries), default=0)
-    return fmean([pass_at(sum(bool(one.score.correct) for one in own), len(own), k) for own in tries]) if k else None
+    return (
+        fmean([pass_at(sum(bool(record.score.correct) for record in records), len(records), k) for records in tries])
+        if k
+        else None
+    )
 
 
 def _score_majority(scored: Sequence[Record]) -> float | None:
     """Return the share of questions whose most frequent answer is right."""
     right = []
-    for own in _by_question(scored).values():
-        answers = [" ".join((one.score.extracted or extract_answer(one.answer)).lower().split()) for one in own]
+    for records in _by_question(scored).values():
+        answers = [
+            " ".join((record.score.extracted or extract_answer(record.answer)).lower().split()) for record in records
+        ]
         chosen = majority(answers)
-        right.append(float(bool(own[answers.index(chosen)].score.correct)) if chosen else 0.0)
+        right.append(float(bool(records[answers.index(chosen)].score.correct)) if chosen else 0.0)
     return fmean(right) if right else None
 
 
-def _categories(asked: Sequence[Record]) -> dict[str, Category]:
-    found: dict[str, list[Record]] = defaultdict(list)
-    for record in asked:
+def _categories(records: Sequence[Record]) -> dict[str, Category]:
+    by_label: dict[str, list[Record]] = defaultdict(list)
+    for record in records:
         for label in labels_of(record.category):
-            found[label].append(record)
-    return {name: _category(own) for name, own in sorted(found.items())}
+            by_label[label].append(record)
+    return {name: _category(records) for name, records in sorted(by_label.items())}
 
 
-def _category(own: Sequence[Record]) -> Category:
-    right = [one.score.correct for one in own if one.score.correct is not None]
-    written = fmean([one.usage.completion_tokens for one in own])
-    calls = fmean([one.interactions for one in own])
+def _category(records: Sequence[Record]) -> Category:
+    right = [record.score.correct for record in records if record.score.correct is not None]
+    written = fmean([record.usage.completion_tokens for record in records])
+    calls = fmean([record.interactions for record in records])
     return Category(len(right), sum(right), written, calls)
 
 
-def _calls_by_role(asked: Sequence[Record]) -> dict[str, float]:
-    calls = _sum({role: usage.calls for role, usage in record.roles.items()} for record in asked)
-    return {role: count / len(asked) for role, count in sorted(calls.items())}
+def _calls_by_role(records: Sequence[Record]) -> dict[str, float]:
+    calls = _sum({role: usage.calls for role, usage in record.roles.items()} for record in records)
+    return {role: count / len(records) for role, count in sorted(calls.items())}
 
 
 def _count(names: Iterable[str]) -> dict[str, int]:
@@ -194,9 +205,9 @@ def _sum(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
     return dict(sorted(total.items()))
 
 
-def _tools(asked: Sequence[Record]) -> dict[str, tuple[int, int]]:
-    made = _sum({tool: count for tool, (count, _) in record.tools.items()} for record in asked)
-    well = _sum({tool: count for tool, (_, count) in record.tools.items()} for record in asked)
+def _tools(records: Sequence[Record]) -> dict[str, tuple[int, int]]:
+    made = _sum({tool: count for tool, (count, _) in record.tools.items()} for record in records)
+    well = _sum({tool: count for tool, (_, count) in record.tools.items()} for record in records)
     return {tool: (made[tool], well[tool]) for tool in made}
 
 

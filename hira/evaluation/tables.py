@@ -19,8 +19,8 @@ Settings = Mapping[str, Any]
 class Table:
     """A table of a paper. `sets` has the number of questions drawn from each set, None for all; `only` the label that
     questions of a set must have; `judges` the sets that have their own judge under the metric `hira`; `settings`
-    those of the paper for all rows, `own` those of one workflow alone, and `variants` the rows of a workflow that
-    stands in several, by their names."""
+    those of the paper for all rows, `row_settings` those of one workflow alone, and `variants` the rows of a workflow
+    that stands in several, by their names."""
 
     sets: Mapping[str, int | None]
     workflows: tuple[str, ...]
@@ -28,13 +28,13 @@ class Table:
     only: Mapping[str, str] = field(default_factory=dict)
     judges: Mapping[str, str] = field(default_factory=dict)
     settings: Settings = field(default_factory=dict)
-    own: Mapping[str, Settings] = field(default_factory=dict)
+    row_settings: Mapping[str, Settings] = field(default_factory=dict)
     variants: Mapping[str, Mapping[str, Settings]] = field(default_factory=dict)
 
     def rows(self, workflow: str) -> Mapping[str, Settings]:
         """The settings of a workflow's rows, by the name of the variant."""
-        general = {**self.settings, **self.own.get(workflow, {})}
-        return {name: {**general, **own} for name, own in self.variants.get(workflow, {"": {}}).items()}
+        general = {**self.settings, **self.row_settings.get(workflow, {})}
+        return {name: {**general, **more} for name, more in self.variants.get(workflow, {"": {}}).items()}
 
 
 FAITHFUL: Settings = {"workflows": {"hira": {"faithful": True}}}
@@ -58,7 +58,7 @@ TABLES: Mapping[str, Table] = {
         workflows=(*_BASELINES, "hira"),
         judges={"webwalkerqa": SETS["webwalkerqa"].metric},
         settings={"temperature": 0.7, "top_p": 0.95, "top_k": 20},
-        own={"hira": FAITHFUL},
+        row_settings={"hira": FAITHFUL},
     ),
     "mars-table1": Table(sets={"hle": None}, workflows=("direct", "webthinker", "search-o1", "mars"), metric="hle"),
     "mars-table2": Table(sets=dict.fromkeys(_KNOWLEDGE), workflows=("direct", "rag", "search-o1", "mars")),
@@ -81,7 +81,7 @@ TABLES: Mapping[str, Table] = {
         workflows=("react-report", "mams"),
         metric="race",
         settings={"temperature": 1.0, "top_p": 1.0},
-        own={"react-report": {"workflows": {"react-report": {"condense": True}}}},
+        row_settings={"react-report": {"workflows": {"react-report": {"condense": True}}}},
     ),
 }
 
@@ -93,16 +93,16 @@ def load_table(name: str, folder: Path | None, *, seed: int = 0, limit: int | No
     Raises `UsageError` for a missing file.
     """
     table = TABLES[name]
-    found: list[Item] = []
+    items: list[Item] = []
     for known, most in table.sets.items():
         path = folder / (known if known == REPORTS else f"{known}.jsonl") if folder else None
         if path and not path.exists():
-            fix = f"save the sets there as {', '.join(f'{one}.jsonl' for one in table.sets)}"
+            fix = f"save the sets there as {', '.join(f'{name}.jsonl' for name in table.sets)}"
             raise UsageError(f"there is no {path.name}", where=f"in {folder}", fix=fix)
-        items = load_public(known, file=path)
-        if label := table.only.get(known):
-            items = tuple(item for item in items if label in item.labels)
-        for item in draw(items, most, seed)[:limit]:
+        loaded = load_public(known, file=path)
+        if wanted := table.only.get(known):
+            loaded = tuple(item for item in loaded if wanted in item.labels)
+        for item in draw(loaded, most, seed)[:limit]:
             labels = " | ".join([known, *(f"{known} {label}" for label in item.labels)])
-            found.append(replace(item, id=f"{known}/{item.id}", category=labels, judge=table.judges.get(known, "")))
-    return tuple(found)
+            items.append(replace(item, id=f"{known}/{item.id}", category=labels, judge=table.judges.get(known, "")))
+    return tuple(items)

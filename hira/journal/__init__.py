@@ -207,14 +207,14 @@ class Journal:
         run = entry.id
         self._claim(entry)
         known, sources = self._read_known(run)
-        last = max((one.began for one in known.values() if one.kind == "policy" and not one.failed), default=0.0)
+        last = max((call.began for call in known.values() if call.kind == "policy" and not call.failed), default=0.0)
         known = {
-            key: one
-            for key, one in known.items()
-            if not (one.failed and one.ended > last) and one.conversation != without
+            key: call
+            for key, call in known.items()
+            if not (call.failed and call.ended > last) and call.conversation != without
         }
         self._writer.begin(run)
-        latest = max((one.ended for one in known.values()), default=0.0)
+        latest = max((call.ended for call in known.values()), default=0.0)
         dialects = entry.settings.get("dialects", {})
         return Log(run, self._writer, known, sources, began=entry.began, clock=clock_from(latest), dialects=dialects)
 
@@ -289,11 +289,11 @@ class Journal:
         events: list[dict[str, Any]] = []
         for row in self._bounded("select * from events where run = ? order by number", run, MOST_OF_EVENTS):
             try:
-                found = read_json(row["event"])
+                value = read_json(row["event"])
             except DamagedRecord as error:
                 self.damage.add(f"run {run}: the events from number {row['number']!s:.20} cannot be read: {error.what}")
                 continue
-            records = found if isinstance(found, list) else [found]
+            records = value if isinstance(value, list) else [value]
             events += [record for record in records if isinstance(record, dict)]
             if damaged := sum(not isinstance(record, dict) for record in records):
                 self.damage.add(f"run {run}: {damaged} events from number {row['number']!s:.20} are no JSON objects")
@@ -315,11 +315,11 @@ class Journal:
         """Return the newest good result of a call with this digest that began after `since`, None without one."""
         for row in self._read(_CACHED, (digest, kind, since, scope)):
             try:
-                found = decode_result(kind, row["result"])
+                result = decode_result(kind, row["result"])
             except DamagedRecord:
                 continue
-            if isinstance(found, dict) and "failed" not in found and found.get("ok", True) and not found.get(OWN):
-                return found
+            if isinstance(result, dict) and "failed" not in result and result.get("ok", True) and not result.get(OWN):
+                return result
         return None
 
     async def wait_written(self) -> None:
@@ -378,10 +378,10 @@ class Journal:
                 return None
             since = time.time() - seconds if kind == "tool" else 0.0
             try:
-                found = await asyncio.to_thread(self.find_cached, kind, digest, since, scope)
+                result = await asyncio.to_thread(self.find_cached, kind, digest, since, scope)
             except NoJournal:
                 return None  # what cannot be looked up now is asked for
-            return {**found, "usage": {}} if found and kind == "policy" else found
+            return {**result, "usage": {}} if result and kind == "policy" else result
 
         return reuse
 

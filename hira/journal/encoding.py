@@ -84,12 +84,12 @@ def digest_of(model: str, request: Request) -> str:
 
 
 def _count_shared(earlier: tuple[Message, ...], now: tuple[Message, ...]) -> int:
-    at = 0
+    count = 0
     for a, b in zip(earlier, now, strict=False):
         if a is not b:
             break
-        at += 1
-    return at
+        count += 1
+    return count
 
 
 def digest_of_tool(name: str, arguments: Mapping[str, Any]) -> str:

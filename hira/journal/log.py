@@ -162,17 +162,17 @@ class Log:
 
     def read_conversation(self, conversation: str) -> list[Completion]:
         """Return the recorded completions of a conversation."""
-        held = [one for one in self.known.values() if one.kind == "policy" and one.conversation == conversation]
-        good = [one for one in held if one.result is not None and not one.failed]
-        return [validate(Completion, one.result) for one in sorted(good, key=lambda one: one.position)]
+        held = [call for call in self.known.values() if call.kind == "policy" and call.conversation == conversation]
+        good = [call for call in held if call.result is not None and not call.failed]
+        return [validate(Completion, call.result) for call in sorted(good, key=lambda call: call.position)]
 
     def conversations(self) -> list[str]:
         """The conversations that the record holds something of, in the order of their names."""
-        return sorted({one.conversation for one in self.known.values() if one.kind == "policy"})
+        return sorted({call.conversation for call in self.known.values() if call.kind == "policy"})
 
     def holds(self, conversation: str) -> bool:
         """Return whether the record contains a call of any kind under this name."""
-        return any(one.conversation == conversation for one in self.known.values())
+        return any(call.conversation == conversation for call in self.known.values())
 
     def policy(
         self,
@@ -313,9 +313,9 @@ class Log:
     def _last_of(self, kind: Kind, conversation: str) -> int:
         """The position of the last call that the record held of this conversation when the run was resumed."""
         if self.known and not self._held:
-            for one in self.known.values():
-                counter = (one.kind, one.conversation)
-                self._held[counter] = max(self._held.get(counter, 0), one.position)
+            for call in self.known.values():
+                counter = (call.kind, call.conversation)
+                self._held[counter] = max(self._held.get(counter, 0), call.position)
         return self._held.get((kind, conversation), 0)
 
     def read(self, location: str, source: str) -> None:

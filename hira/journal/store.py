@@ -340,7 +340,7 @@ def migrate(path: Path, patience: float = PATIENCE) -> None:
                 raise sqlite3.DatabaseError(f"it was written by a newer hira (form {version}, this one has {VERSION})")
             if version == 0 and connection.execute("select 1 from sqlite_master").fetchone():
                 raise sqlite3.DatabaseError("it is the database of another program")
-            steps = [TABLES] if version == 0 else [MIGRATIONS[at] for at in range(version, VERSION)]
+            steps = [TABLES] if version == 0 else [MIGRATIONS[index] for index in range(version, VERSION)]
             for statement in (part for step in steps for part in step.split(";")):
                 connection.execute(statement)
             connection.execute(f"pragma user_version = {VERSION}")
@@ -354,8 +354,8 @@ def check_tables(connection: sqlite3.Connection) -> None:
 select name from sqlite_master where type = 'trigger'
 or name in ({ours}) and (type <> 'table' or sql like 'create virtual%') limit 1
 """  # noqa: S608 - the names are our own
-    if found := connection.execute(strange).fetchone():
-        raise sqlite3.DatabaseError(f"{found[0]!r:.80} in it is not a plain table")
+    if row := connection.execute(strange).fetchone():
+        raise sqlite3.DatabaseError(f"{row[0]!r:.80} in it is not a plain table")
 
 
 def _form(connection: sqlite3.Connection) -> int:

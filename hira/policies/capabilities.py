@@ -75,8 +75,8 @@ async def _check_stream(policy: OpenAIPolicy, check: Callable[[ReplyParts], bool
 
 
 async def _calls(policy: OpenAIPolicy) -> bool:
-    asked = Request((user("What is the weather in Bern? Use the tool."),), _SAMPLING, tools=(_TOOL,))
-    return bool((await policy.ask(asked)).calls)
+    request = Request((user("What is the weather in Bern? Use the tool."),), _SAMPLING, tools=(_TOOL,))
+    return bool((await policy.ask(request)).calls)
 
 
 async def _stops(policy: OpenAIPolicy) -> Stops:
@@ -111,8 +111,8 @@ async def _continues(model: str, base_url: str, api_key: str) -> Continuation | 
 
 
 async def _follows(policy: OpenAIPolicy) -> bool:
-    asked = Request((user("Is water wet? Answer in JSON."),), _SAMPLING, schema=_SCHEMA)
-    text = (await policy.ask(asked)).text
+    request = Request((user("Is water wet? Answer in JSON."),), _SAMPLING, schema=_SCHEMA)
+    text = (await policy.ask(request)).text
     try:
         reply = json.loads(text)
     except ValueError:
@@ -122,5 +122,5 @@ async def _follows(policy: OpenAIPolicy) -> bool:
 
 async def _sees(policy: OpenAIPolicy) -> bool:
     """Return whether the model names the colour of a picture in a single colour."""
-    asked = Request((user("Which colour has this picture? Answer with one word.", _RED),), _SAMPLING)
-    return "red" in (await policy.complete(asked)).text.lower()
+    request = Request((user("Which colour has this picture? Answer with one word.", _RED),), _SAMPLING)
+    return "red" in (await policy.complete(request)).text.lower()

@@ -102,22 +102,22 @@ def longest_reply(status: int, body: Any, sent: Mapping[str, Any]) -> tuple[int,
     """How many tokens a reply may have by this response, if it refuses the number that was sent; 0 if it does not.
     And whether that holds for every prompt: what one prompt leaves of the window is no measure for another.
     """
-    said = message_in(body)
+    message = message_in(body)
     lengths = ("max_tokens", "max_completion_tokens", "max_output_tokens")
-    asked = next((sent[name] for name in lengths if name in sent), 0)
+    limit = next((sent[name] for name in lengths if name in sent), 0)
     if (
         status not in {400, 422}
-        or not asked
-        or not re.search(r"\bmax_(?:completion_|output_)?tokens\b", f"{codes_in(body)} {said}")
+        or not limit
+        or not re.search(r"\bmax_(?:completion_|output_)?tokens\b", f"{codes_in(body)} {message}")
     ):
         return 0, False
-    if room := _ROOM.search(said):
+    if room := _ROOM.search(message):
         left = int(room[1]) - int(room[2])
-        return left if 0 < left < asked else 0, False
-    if OVERFLOW.search(said) or not _REPLY_TOO_LONG.search(said):
+        return left if 0 < left < limit else 0, False
+    if OVERFLOW.search(message) or not _REPLY_TOO_LONG.search(message):
         return 0, False
-    named = [number(one) for one in re.findall(r"\d[\d,_]*", said)]
-    return max((one for one in named if 1 < one < asked), default=0), True
+    named = [number(digits) for digits in re.findall(r"\d[\d,_]*", message)]
+    return max((count for count in named if 1 < count < limit), default=0), True
 
 
 TOOLS = "tools"
@@ -158,11 +158,11 @@ def kinds_of(request: Request) -> list[str]:
     return list(dict.fromkeys(media.kind for message in request.messages for media in message.media))
 
 
-def no_media(status: int, said: str, request: Request) -> str:
+def no_media(status: int, message: str, request: Request) -> str:
     """The kind of media that a failure says the endpoint never takes, empty if it says no such thing."""
-    if status not in _STATUSES or _THIS_ONE.search(said) or not _NOT_TAKEN.search(said):
+    if status not in _STATUSES or _THIS_ONE.search(message) or not _NOT_TAKEN.search(message):
         return ""
-    return next((kind for kind in kinds_of(request) if _KINDS[kind].search(said)), "")
+    return next((kind for kind in kinds_of(request) if _KINDS[kind].search(message)), "")
 
 
 def learn_from_error(error: EndpointError, request: Request, known: set[str], *, where: str) -> EndpointError:
@@ -171,7 +171,7 @@ def learn_from_error(error: EndpointError, request: Request, known: set[str], *,
         known.add(TOOLS)
     elif kind := no_media(error.status, error.what, request):
         known.add(kind)
-        return media_refused(kind, where=where, status=error.status, said=error.what)
+        return media_refused(kind, where=where, status=error.status, message=error.what)
     return error
 
 
@@ -184,8 +184,8 @@ def check(request: Request, known: set[str], *, where: str) -> None:
             raise media_refused(kind, where=where)
 
 
-def media_refused(kind: str, *, where: str, status: int = 0, said: str = "") -> MediaRefused:
-    what = f"the model takes no {MEDIA[kind]}" + (f" ({said})" if said else "")
+def media_refused(kind: str, *, where: str, status: int = 0, message: str = "") -> MediaRefused:
+    what = f"the model takes no {MEDIA[kind]}" + (f" ({message})" if message else "")
     return MediaRefused(what, where=where, fix=f"use a model that takes {MEDIA[kind]} for the role look", status=status)
 
 
@@ -234,29 +234,31 @@ def convert_messages(messages: Sequence[Message], accepted: Accepted) -> list[di
     if it refuses consecutive messages of one role, they are joined."""
     wires = [message.wire for message in messages]
     if SYSTEM in accepted.without:
-        wires = [one | {"role": "user"} if one["role"] == "system" else one for one in wires]
+        wires = [wire | {"role": "user"} if wire["role"] == "system" else wire for wire in wires]
     if not {SYSTEM, ALTERNATE} & accepted.without:
         return wires
     joined: list[dict[str, Any]] = []
-    for one in wires:
+    for wire in wires:
         last = joined[-1] if joined else {}
-        if one.keys() == last.keys() == {"role", "content"} and one["role"] == last["role"]:
-            joined[-1] = one | {"content": _join_contents(last["content"], one["content"])}
+        if wire.keys() == last.keys() == {"role", "content"} and wire["role"] == last["role"]:
+            joined[-1] = wire | {"content": _join_contents(last["content"], wire["content"])}
         else:
-            joined.append(one)
+            joined.append(wire)
     return joined
 
 
 def _join_contents(first: Any, second: Any) -> Any:
     if isinstance(first, str) and isinstance(second, str):
         return f"{first}\n\n{second}"
-    parts = [[{"type": "text", "text": one}] if isinstance(one, str) else one for one in (first, second)]
+    parts = [
+        [{"type": "text", "text": content}] if isinstance(content, str) else content for content in (first, second)
+    ]
     return [*parts[0], *parts[1]]
 
 
-def least(asked: int | None, longest: int | None) -> int | None:
+def least(wanted: int | None, longest: int | None) -> int | None:
     """The smaller of two limits, of which either may be missing."""
-    return asked if asked is None or longest is None else min(asked, longest)
+    return wanted if wanted is None or longest is None else min(wanted, longest)
 
 
 def _continue_message(body: dict[str, Any], last: dict[str, Any], continuation: Continuation) -> dict[str, Any]:

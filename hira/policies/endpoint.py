@@ -196,13 +196,13 @@ def roomier(request: Request, reply: Completion, left: int | None = None, again:
     Where the reply was nothing but thought it is allowed more: `again` tokens, else twice as much, and never more than
     are `left`.
     """
-    asked = request.sampling.max_tokens
+    limit = request.sampling.max_tokens
     thought = bool(reply.reasoning) or reply.finish == "length"
-    if not thought or (asked is None and reply.finish != "length"):
+    if not thought or (limit is None and reply.finish != "length"):
         return request
-    allowed = again or max(2 * (asked or reply.usage.completion_tokens), LEAST_ROOM)
-    if reply.finish == "length" and allowed <= (asked or 0):
+    allowed = again or max(2 * (limit or reply.usage.completion_tokens), LEAST_ROOM)
+    if reply.finish == "length" and allowed <= (limit or 0):
         return None
-    allowed = max(allowed, asked or 0)
+    allowed = max(allowed, limit or 0)
     allowed = allowed if left is None else min(allowed, left)
     return replace(request, sampling=replace(request.sampling, max_tokens=allowed))

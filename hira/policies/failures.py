@@ -108,8 +108,8 @@ def message_in(body: Any) -> str:
         return str(dict(body))
     if isinstance(body, list) and body:
         first = body[0]
-        at = ".".join(map(str, first.get("loc", ()))) if isinstance(first, Mapping) else ""
-        return f"{at}: {message_in(first)}" if at else message_in(first)
+        field = ".".join(map(str, first.get("loc", ()))) if isinstance(first, Mapping) else ""
+        return f"{field}: {message_in(first)}" if field else message_in(first)
     return "" if body is None else str(body)
 
 
@@ -123,13 +123,15 @@ def codes_in(body: Any) -> str:
 
 def failure(status: int, body: Any, headers: Mapping[str, str], *, where: str, keyed: bool = True) -> EndpointError:
     """The error for a response with this status; `body` is JSON where it was JSON, else the text."""
-    said, codes = gist(message_in(body)), codes_in(body)
+    message, codes = gist(message_in(body)), codes_in(body)
     request = headers.get("x-request-id", "")
     what = (
-        f"the endpoint answered {status}" + (f": {said}" if said else "") + (f" (request {request})" if request else "")
+        f"the endpoint answered {status}"
+        + (f": {message}" if message else "")
+        + (f" (request {request})" if request else "")
     )
     more: dict[str, Any] = {"where": where, "status": status}
-    everything = f"{codes} {said}"
+    everything = f"{codes} {message}"
     if status in {400, 413, 422, 500} and OVERFLOW.search(everything):
         return overflow(what, message_in(body), body, **more)
     if status in {413, 429} and _TOO_LARGE.search(everything):  # it would be refused however long one waits
@@ -148,22 +150,24 @@ def failure(status: int, body: Any, headers: Mapping[str, str], *, where: str, k
     return _describe_unserved(what, everything, headers, **more)
 
 
-def _describe_unserved(told: str, said: str, headers: Mapping[str, str], *, where: str, status: int) -> EndpointError:
+def _describe_unserved(
+    told: str, message: str, headers: Mapping[str, str], *, where: str, status: int
+) -> EndpointError:
     """The error for a request that was not refused for who asked, or for how much."""
     more: dict[str, Any] = {"where": where, "status": status}
     if 300 <= status < 400:
         told = f"the endpoint redirects to {gist(headers.get('location', 'nowhere'))}, which is not followed"
         return EndpointError(told, fix="set the base URL to the new address", **more)
-    if refuses_tools(said):
+    if refuses_tools(message):
         return tools_refused(told, **more)
     return EndpointError(
-        told, fix=_way_out(status, said), retryable=status in RETRYABLE, retry_after=retry_after(headers), **more
+        told, fix=_way_out(status, message), retryable=status in RETRYABLE, retry_after=retry_after(headers), **more
     )
 
 
-def refuses_tools(said: str) -> bool:
+def refuses_tools(message: str) -> bool:
     """Return whether the message says that the endpoint takes no tool calls."""
-    return bool(_NO_TOOLS.search(said))
+    return bool(_NO_TOOLS.search(message))
 
 
 def tools_refused(what: str, *, where: str, status: int = 0) -> ToolsRefused:
@@ -171,9 +175,9 @@ def tools_refused(what: str, *, where: str, status: int = 0) -> ToolsRefused:
     return ToolsRefused(what, where=where, fix=fix, status=status)
 
 
-def _way_out(status: int, said: str) -> str:
+def _way_out(status: int, message: str) -> str:
     """Suggest what to do about a failed request."""
-    if _FILTERED.search(said):
+    if _FILTERED.search(message):
         return "rephrase the question, or use another model for this role"
     if status >= 500 or status in RETRYABLE:
         return "the server has an error: try again later" if status >= 500 else "try again later"
@@ -184,28 +188,30 @@ def _way_out(status: int, said: str) -> str:
     return "hira doctor --probe tests what the endpoint can do"
 
 
-def _pause_in(said: str) -> float | None:
+def _pause_in(message: str) -> float | None:
     """Seconds after which the text of a refusal lets one try again; None if it tells no time."""
-    found = _PAUSE.search(said)
-    if found is None:
+    match = _PAUSE.search(message)
+    if match is None:
         return None
     units = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001, "delay": 1.0}
-    return sum(float(found[name] or 0) * unit for name, unit in units.items()) or None
+    return sum(float(match[name] or 0) * unit for name, unit in units.items()) or None
 
 
-def overflow(told: str, said: str, body: Any, **more: Any) -> ContextOverflow:
+def overflow(told: str, message: str, body: Any, **more: Any) -> ContextOverflow:
     """The error for a prompt that is too long, with the window's size where the endpoint names it."""
     error = ContextOverflow(told, fix="use a model with a longer context window, or send a shorter request", **more)
     inner = body.get("error", body) if isinstance(body, Mapping) else {}
     named = inner if isinstance(inner, Mapping) else {}  # llama.cpp names both
-    error.window = number(str(named["n_ctx"])) if "n_ctx" in named else _first_number(_WINDOW, said)
-    error.asked = number(str(named["n_prompt_tokens"])) if "n_prompt_tokens" in named else _first_number(_ASKED, said)
+    error.window = number(str(named["n_ctx"])) if "n_ctx" in named else _first_number(_WINDOW, message)
+    error.asked = (
+        number(str(named["n_prompt_tokens"])) if "n_prompt_tokens" in named else _first_number(_ASKED, message)
+    )
     return error
 
 
-def _first_number(pattern: "re.Pattern[str]", said: str) -> int:
-    found = pattern.search(said)
-    return number(next(filter(None, found.groups()))) if found else 0
+def _first_number(pattern: "re.Pattern[str]", message: str) -> int:
+    match = pattern.search(message)
+    return number(next(filter(None, match.groups()))) if match else 0
 
 
 def number(written: str) -> int:
@@ -223,17 +229,21 @@ def failure_in(reply: Any, *, where: str) -> EndpointError | None:
     choices = reply.get("choices")
     if choices:
         first = choices[0] if isinstance(choices, list) else None
-        failed = [one for one in (first, reply) if isinstance(one, Mapping) and isinstance(one.get("error"), Mapping)]
+        failed = [
+            candidate
+            for candidate in (first, reply)
+            if isinstance(candidate, Mapping) and isinstance(candidate.get("error"), Mapping)
+        ]
         if not failed or not failed[0]["error"]:
             return None
         reply = failed[0]  # a gateway's, whose provider failed
     elif not _tells_of_error(reply):
         return None
-    codes, said = codes_in(reply), gist(message_in(reply))
+    codes, message = codes_in(reply), gist(message_in(reply))
     number = re.search(r"\b([45]\d\d)\b", codes)
-    if status := int(number[1]) if number else _status_of(codes, said):
+    if status := int(number[1]) if number else _status_of(codes, message):
         return failure(status, reply, {}, where=where)
-    what = f"the endpoint sent an error: {said}" + (f" ({codes})" if codes else "")
+    what = f"the endpoint sent an error: {message}" + (f" ({codes})" if codes else "")
     return BadReply(what, where=where, fix="try again later, or read the server's log", retryable=True)
 
 
@@ -252,33 +262,33 @@ def _is_well(reply: Mapping[str, Any]) -> bool:
     """Return whether a reply reports success by a number, as some vendors do in every piece of a stream."""
     inner = reply.get("base_resp")
     codes = [reply.get("code"), inner.get("status_code") if isinstance(inner, Mapping) else None]
-    numbers = {str(one) for one in codes if one is not None}
+    numbers = {str(code) for code in codes if code is not None}
     return bool(numbers) and numbers <= _WELL
 
 
-def _status_of(codes: str, said: str) -> int:
-    if OVERFLOW.search(said):
+def _status_of(codes: str, message: str) -> int:
+    if OVERFLOW.search(message):
         return 400
-    told = ((codes.lower(), _CODES), (said.lower(), _PHRASES))
+    told = ((codes.lower(), _CODES), (message.lower(), _PHRASES))
     return next((status for text, words in told for word, status in words.items() if word in text), 0)
 
 
 def no_connection(error: BaseException, *, where: str, base_url: str) -> EndpointError:
     """The error for a request that never got a response."""
     causes = _causes(error)
-    said = gist(str(causes[-1]) or type(causes[-1]).__name__, 120)
-    if "<class" in said or "h11" in said:  # what h11 says of its own states is for nobody
-        said = "the server closed the connection before it had answered"
+    message = gist(str(causes[-1]) or type(causes[-1]).__name__, 120)
+    if "<class" in message or "h11" in message:  # what h11 says of its own states is for nobody
+        message = "the server closed the connection before it had answered"
     if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in causes):
         fix = "for your own certificate, name its authority in SSL_CERT_FILE"
-        return EndpointError(f"the endpoint's certificate is not trusted: {said}", where=where, fix=fix)
+        return EndpointError(f"the endpoint's certificate is not trusted: {message}", where=where, fix=fix)
     texts = " ".join(str(cause) for cause in causes)
     if any(isinstance(cause, ssl.SSLError) for cause in causes) or "SSL handshake" in texts:
         fix = f"if this port uses plain HTTP, write {base_url.replace('https://', 'http://', 1)}"
-        return EndpointError(f"no TLS connection: {said}", where=where, fix=fix)
+        return EndpointError(f"no TLS connection: {message}", where=where, fix=fix)
     if any("getaddrinfo" in str(cause) or type(cause).__name__ == "gaierror" for cause in causes):
         fix = "check the host's name in the base URL, and the network"
-        return EndpointError(f"the endpoint's host is not known: {said}", where=where, fix=fix, retryable=True)
+        return EndpointError(f"the endpoint's host is not known: {message}", where=where, fix=fix, retryable=True)
     if any(isinstance(cause, ConnectionRefusedError) for cause in causes) or "onnect call failed" in texts:
         fix = "check that the server runs and that this is its port"
         refused = EndpointError(
@@ -287,15 +297,15 @@ def no_connection(error: BaseException, *, where: str, base_url: str) -> Endpoin
         refused.tries = _TRIES_HERE if is_loopback(urlsplit(base_url).hostname or "") else 0
         return refused
     fix = "check that the server runs and that this is its port" if isinstance(causes[-1], TimeoutError) else ""
-    return EndpointError(f"the connection failed: {said}", where=where, fix=fix, retryable=True)
+    return EndpointError(f"the connection failed: {message}", where=where, fix=fix, retryable=True)
 
 
 def _causes(error: BaseException | None) -> list[BaseException]:
-    found: list[BaseException] = []
-    while error is not None and error not in found and not isinstance(error, asyncio.CancelledError):
-        found.append(error)
+    causes: list[BaseException] = []
+    while error is not None and error not in causes and not isinstance(error, asyncio.CancelledError):
+        causes.append(error)
         error = error.__cause__ or error.__context__
-    return found
+    return causes
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
@@ -303,21 +313,21 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     millis = _finite(headers.get("retry-after-ms", ""))
     if millis is not None:
         return min(max(0.0, millis / 1000), _LONGEST_PAUSE)
-    said = headers.get("retry-after", "")
-    seconds = _finite(said)
+    header = headers.get("retry-after", "")
+    seconds = _finite(header)
     if seconds is None:
         try:
-            until = parsedate_to_datetime(said)
+            until = parsedate_to_datetime(header)
         except (ValueError, OverflowError):
             return None
         seconds = ((until if until.tzinfo else until.replace(tzinfo=UTC)) - datetime.now(UTC)).total_seconds()
     return min(seconds, _LONGEST_PAUSE) if seconds > 0 else None
 
 
-def _finite(said: str) -> float | None:
+def _finite(text: str) -> float | None:
     """Parse the number of a header; infinite and invalid ones mean nothing."""
     try:
-        number = float(said)
+        number = float(text)
     except ValueError:
         return None
     return number if math.isfinite(number) else None

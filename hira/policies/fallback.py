@@ -32,32 +32,32 @@ class Fallback:
     async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
         call = CallOptions.of(watch)
         while True:
-            at = self._at
-            policy = self.policies[at]
+            index = self._at
+            policy = self.policies[index]
             began = time.monotonic()
             try:
-                completion = await self._ask(at, request, call)
+                completion = await self._ask(index, request, call)
             except EndpointError as error:
                 if call.seconds is not None:
                     call = replace(call, seconds=max(0.0, call.seconds - (time.monotonic() - began)))
-                if at + 1 == len(self.policies) or not _down(error):
+                if index + 1 == len(self.policies) or not _down(error):
                     raise
-                if self._at == at:
-                    self._at = at + 1
-                    text = f"{policy.model}: {error.what}; {self.policies[at + 1].model} is used from now on"
+                if self._at == index:
+                    self._at = index + 1
+                    text = f"{policy.model}: {error.what}; {self.policies[index + 1].model} is used from now on"
                     self._notes = (*self._notes, text)
             else:
-                self._replied = max(self._replied, at)
+                self._replied = max(self._replied, index)
                 model = completion.model or policy.model
                 return replace(completion, model=model, notes=(*self._notes, *completion.notes))
 
-    async def _ask(self, at: int, request: Request, call: CallOptions) -> Completion:
-        if call.seconds is None or at + 1 == len(self.policies) or at == self._replied:
-            return await self.policies[at].complete(request, call)
+    async def _ask(self, index: int, request: Request, call: CallOptions) -> Completion:
+        if call.seconds is None or index + 1 == len(self.policies) or index == self._replied:
+            return await self.policies[index].complete(request, call)
         share = call.seconds / 2
         try:
             async with asyncio.timeout(share) as limit:
-                return await self.policies[at].complete(request, replace(call, seconds=share))
+                return await self.policies[index].complete(request, replace(call, seconds=share))
         except TimeoutError:
             if not limit.expired():
                 raise

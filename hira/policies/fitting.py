@@ -40,11 +40,11 @@ class Window:
 
     def leave_room(self, request: Request) -> Request:
         """The request for a reply no longer than the window leaves room for."""
-        asked = request.sampling.max_tokens
-        if not self.size or asked is None or self._count(request, self.size - asked) <= self.size - asked:
+        limit = request.sampling.max_tokens
+        if not self.size or limit is None or self._count(request, self.size - limit) <= self.size - limit:
             return request
         room = max(self.size // LEAST_REPLY, self.size - int(COUNTED_AS * self._count(request, 0)))
-        return replace(request, sampling=replace(request.sampling, max_tokens=min(asked, room)))
+        return replace(request, sampling=replace(request.sampling, max_tokens=min(limit, room)))
 
     def _count(self, request: Request, limit: int) -> int:
         """About how many tokens the prompt is; of one that is surely within the limit that bound, without counting."""
@@ -73,24 +73,24 @@ def trim_messages(messages: Sequence[Message], limit: int) -> tuple[Message, ...
     short, sizes = list(messages), [count(message.text) for message in messages]
     over = sum(sizes) - limit
 
-    def put(at: int, text: str) -> None:
+    def put(index: int, text: str) -> None:
         nonlocal over
-        short[at] = replace(short[at], text=text)
+        short[index] = replace(short[index], text=text)
         size = count(text)
-        over -= sizes[at] - size
-        sizes[at] = size
+        over -= sizes[index] - size
+        sizes[index] = size
 
     note = LEFT_OUT.fill()
-    results = [(at, text) for at, one in enumerate(messages) for _, text in one.values.get("results", ())]
-    for at, text in results[:-1]:
+    results = [(index, text) for index, message in enumerate(messages) for _, text in message.values.get("results", ())]
+    for index, text in results[:-1]:
         if over <= 0:
             break
         if len(text) > len(note):
-            put(at, short[at].text.replace(clean(text), note, 1))
-    for at in sorted(range(len(short)), key=lambda at: -sizes[at]):
-        if over <= 0 or sizes[at] <= SHORTEST:
+            put(index, short[index].text.replace(clean(text), note, 1))
+    for index in sorted(range(len(short)), key=lambda place: -sizes[place]):
+        if over <= 0 or sizes[index] <= SHORTEST:
             break
-        put(at, clip(short[at].text, max(SHORTEST, sizes[at] - over), middle=True))
+        put(index, clip(short[index].text, max(SHORTEST, sizes[index] - over), middle=True))
     return tuple(short)
 
 

@@ -88,8 +88,8 @@ class LiteLLMPolicy:
     def _failure(self, error: Exception) -> EndpointError:
         kinds = {kind.__name__ for kind in type(error).__mro__}
         status = next((_KINDS[kind] for kind in kinds if kind in _KINDS), int(getattr(error, "status_code", 0) or 0))
-        said = str(error).partition("\nTraceback")[0]
-        what = gist(said.partition(": ")[2] or said)
+        message = str(error).partition("\nTraceback")[0]
+        what = gist(message.partition(": ")[2] or message)
         if _NO_KEY_SET.search(what):  # for some providers litellm calls it a failed connection
             kinds, status = set(), 401
         if "ContextWindowExceededError" in kinds:
@@ -102,27 +102,27 @@ class LiteLLMPolicy:
             return BadReply(what, where=self.where, status=status, retryable=True)
         response = getattr(error, "response", None)
         headers = dict(getattr(response, "headers", None) or {})
-        found = failure(status or 500, what, headers, where=self.where)
-        if isinstance(found, RateLimited):
-            found.retry_after = retry_after(headers)
-        if isinstance(found, AccessDenied):
-            found.fix = (
+        endpoint_error = failure(status or 500, what, headers, where=self.where)
+        if isinstance(endpoint_error, RateLimited):
+            endpoint_error.retry_after = retry_after(headers)
+        if isinstance(endpoint_error, AccessDenied):
+            endpoint_error.fix = (
                 "set HIRA_API_KEY: keys from the environment are not sent to a base URL"
                 if self._keyless
                 else "litellm reads keys from the environment, such as ANTHROPIC_API_KEY; or set HIRA_API_KEY"
             )
-        return found
+        return endpoint_error
 
 
 def load() -> Any:
     """litellm, kept from fetching its price table and from printing advice. Two of its releases stole keys: refused."""
     try:
-        found = version("litellm")
+        release = version("litellm")
     except PackageNotFoundError:
         raise UsageError("models named litellm/… need litellm", fix="pip install 'hira[litellm]'") from None
-    if found in MALICIOUS:
+    if release in MALICIOUS:
         fix = "uninstall it, change every key that was on this machine, then: pip install 'hira[litellm]'"
-        raise UsageError(f"litellm {found} is a malicious release and is not loaded", fix=fix)
+        raise UsageError(f"litellm {release} is a malicious release and is not loaded", fix=fix)
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -66,8 +66,8 @@ def resolve_name(name: str) -> str:
 def _provider_of(name: str) -> tuple[str, str]:
     """The provider that a name names, and its model there; an empty provider if it names none."""
     for sign, known in (("/", PROVIDERS | _BEFORE_COLON), (":", _BEFORE_COLON)):
-        provider, found, model = name.partition(sign)
-        if found and model and provider in known:
+        provider, separator, model = name.partition(sign)
+        if separator and model and provider in known:
             return provider, model
     family = next((provider for begins, provider in FAMILIES.items() if name.startswith(begins)), "")
     return family, name
@@ -88,8 +88,8 @@ def place_of(name: str) -> tuple[str, str]:
     >>> place_of("qwen3-32b@http://127.0.0.1:8000/v1")
     ('qwen3-32b', 'http://127.0.0.1:8000/v1')
     """
-    model, at, rest = name.partition("@http")
-    return model, f"http{rest}" if at else ""
+    model, separator, rest = name.partition("@http")
+    return model, f"http{rest}" if separator else ""
 
 
 OPENAI_URL = "https://api.openai.com/v1"

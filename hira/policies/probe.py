@@ -41,8 +41,8 @@ async def ask_server(base_url: str, model: str, headers: Mapping[str, str]) -> S
     transport = transport_for(base_url)
     async with httpx.AsyncClient(transport=transport, trust_env=False, headers=headers, timeout=SECONDS) as client:
         listed = await _json(client, "GET", f"{base_url}/models")
-        entries = [one for one in _list(listed.get("data")) if isinstance(one, dict)]
-        entry = next((one for one in entries if one.get("id") == model), entries[0] if len(entries) == 1 else {})
+        entries = [entry for entry in _list(listed.get("data")) if isinstance(entry, dict)]
+        entry = next((entry for entry in entries if entry.get("id") == model), entries[0] if len(entries) == 1 else {})
         if entry.get("owned_by") == "llamacpp":
             return await _llama(client, base_url.removesuffix("/v1"), entry)
         return ServedModel(next((size for name in _WINDOWS if (size := whole(entry.get(name)))), 0))
@@ -60,8 +60,8 @@ async def _llama(client: httpx.AsyncClient, root: str, entry: Mapping[str, Any])
 
 
 async def _json(client: httpx.AsyncClient, method: str, url: str, body: Any = None) -> Mapping[str, Any]:
-    status, said = await _fetch(client, method, url, body)
-    return _dict(said) if status == httpx.codes.OK else {}
+    status, reply = await _fetch(client, method, url, body)
+    return _dict(reply) if status == httpx.codes.OK else {}
 
 
 def _dict(value: Any) -> Mapping[str, Any]:
@@ -108,37 +108,37 @@ async def probe(base_url: str, api_key: str = "") -> Probe:
     """Ask an endpoint for its models. Raises nothing that the endpoint could cause."""
     base_url = base_url.rstrip("/")
     async with _client(transport_for(base_url), api_key, PROBE_SECONDS) as client:
-        found = await _models(client, base_url)
-        if not found.ok and not base_url.endswith("/v1"):
+        endpoint = await _models(client, base_url)
+        if not endpoint.ok and not base_url.endswith("/v1"):
             other = await _models(client, f"{base_url}/v1")
             if other.ok:
-                found = Probe(other.base_url, ok=True, models=other.models, server=other.server, lacks_v1=True)
-        return found
+                endpoint = Probe(other.base_url, ok=True, models=other.models, server=other.server, lacks_v1=True)
+        return endpoint
 
 
 async def find_local(ports: Sequence[int] = LOCAL_PORTS) -> list[Probe]:
     """The model servers that answer on this machine's usual ports, asked all at once; no key is sent. One that wants a
     key is among them, without models."""
     async with _client(StreamTransport(), "", LOCAL_SECONDS) as client:
-        asked = [asyncio.ensure_future(_models(client, f"http://127.0.0.1:{port}/v1")) for port in ports]
-        done, late = await asyncio.wait(asked, timeout=LOCAL_SECONDS)
+        tasks = [asyncio.ensure_future(_models(client, f"http://127.0.0.1:{port}/v1")) for port in ports]
+        done, late = await asyncio.wait(tasks, timeout=LOCAL_SECONDS)
         for task in late:
             task.cancel()
         await asyncio.gather(*late, return_exceptions=True)
-        answers = [task.result() for task in asked if task in done]
+        answers = [task.result() for task in tasks if task in done]
         return [answer for answer in answers if answer.ok or answer.status in WANTS_KEY]
 
 
 async def missing(model: str, base_url: str, api_key: str) -> str:
     """Suggest what to do about a 404: a URL without /v1, or a model with another name."""
-    found = await probe(base_url, api_key)
-    if found.lacks_v1:
-        return f"the base URL lacks /v1: set it to {found.base_url}"
-    if not found.ok:
+    endpoint = await probe(base_url, api_key)
+    if endpoint.lacks_v1:
+        return f"the base URL lacks /v1: set it to {endpoint.base_url}"
+    if not endpoint.ok:
         return "check the base URL, most end in /v1, and the model's name"
-    if model in found.models:
+    if model in endpoint.models:
         return "the endpoint lists this model; check the base URL's path"
-    near = difflib.get_close_matches(model, found.models, n=3, cutoff=0.4) or found.models[:3]
+    near = difflib.get_close_matches(model, endpoint.models, n=3, cutoff=0.4) or endpoint.models[:3]
     return f"the endpoint has {', '.join(near)}" if near else "the endpoint lists no models"
 
 
@@ -151,10 +151,10 @@ def _client(transport: httpx.AsyncBaseTransport, api_key: str, seconds: float) -
 
 
 async def _models(client: httpx.AsyncClient, base_url: str) -> Probe:
-    status, said = await _fetch(client, "GET", f"{base_url}/models")
+    status, reply = await _fetch(client, "GET", f"{base_url}/models")
     if status == 0:
-        return Probe(base_url, ok=False, error=str(said))
-    listed = said.get("data") if isinstance(said, dict) and said.get("object") == "list" else None
+        return Probe(base_url, ok=False, error=str(reply))
+    listed = reply.get("data") if isinstance(reply, dict) and reply.get("object") == "list" else None
     if status != httpx.codes.OK or not isinstance(listed, list):
         what = "something that is not a list of models" if status == httpx.codes.OK else f"status {status}"
         return Probe(base_url, ok=False, status=status, error=f"/models answered with {what}")

@@ -27,17 +27,21 @@ def find_repetition(text: str) -> int | None:
     if end < SHORTEST:
         return None
     needle, lowest = text[-_NEEDLE:], max(0, end - LONGEST - _NEEDLE)
-    at = text.rfind(needle, lowest, end - 1)
-    while at >= 0:
-        period = end - _NEEDLE - at
+    position = text.rfind(needle, lowest, end - 1)
+    while position >= 0:
+        period = end - _NEEDLE - position
         begin = end - max(SHORTEST, REPEATS * period)
         if begin >= 0 and text[begin : end - period] == text[begin + period :]:
             while begin and text[begin - 1] == text[begin - 1 + period]:
                 begin -= 1
             kept = begin + period
-            ends = (at for at in range(kept, kept + period) if not (text[at - 1].isalnum() and text[at].isalnum()))
+            ends = (
+                index
+                for index in range(kept, kept + period)
+                if not (text[index - 1].isalnum() and text[index].isalnum())
+            )
             return next(ends, kept)
-        at = text.rfind(needle, lowest, at + _NEEDLE - 1)
+        position = text.rfind(needle, lowest, position + _NEEDLE - 1)
     return _find_repeated_items(text)
 
 

@@ -74,8 +74,8 @@ def parts_of(reply: Any, *, where: str) -> ReplyParts:
     """Read a whole reply. `BadReply` if it is no completion."""
     choices = reply.get("choices") if isinstance(reply, dict) else None
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
-        said = gist(_string(reply.get("message"))) if isinstance(reply, dict) else ""
-        what = f"the endpoint's reply contains no choices{said and f': {said}'}"
+        explanation = gist(_string(reply.get("message"))) if isinstance(reply, dict) else ""
+        what = f"the endpoint's reply contains no choices{explanation and f': {explanation}'}"
         raise BadReply(what, where=where, retryable=True)
     choice = choices[0]
     message = choice.get("message")
@@ -134,14 +134,14 @@ def content_of(content: Any) -> tuple[str, str]:
     """Text and reasoning of a content field, which some servers write as a list of parts."""
     if not isinstance(content, list):
         return _string(content), ""
-    said = [part for part in content if isinstance(part, dict)]
-    text = "".join(_string(part.get("text")) for part in said)
-    thought = "".join(content_of(part["thinking"])[0] for part in said if "thinking" in part)
+    parts = [part for part in content if isinstance(part, dict)]
+    text = "".join(_string(part.get("text")) for part in parts)
+    thought = "".join(content_of(part["thinking"])[0] for part in parts if "thinking" in part)
     return text, thought
 
 
 def reasoning_of(message: Mapping[str, Any]) -> str:
-    return next((said for name in _REASONING if (said := _string(message.get(name)))), "")
+    return next((text for name in _REASONING if (text := _string(message.get(name)))), "")
 
 
 def find_stop(choice: Mapping[str, Any]) -> Any:
@@ -199,9 +199,9 @@ def completion_of(parts: ReplyParts, request: Request, *, where: str) -> Complet
     text = parts.text
     if request.continues and (begun := request.messages[-1].text) and text.startswith(begun):
         text = text[len(begun) :]
-    said = without_echo(text, request)
-    parts.dropped += text[: len(text) - len(said)]
-    text, echoes = said, (ECHOES,) if said != text else ()
+    spoken = without_echo(text, request)
+    parts.dropped += text[: len(text) - len(spoken)]
+    text, echoes = spoken, (ECHOES,) if spoken != text else ()
     calls = _make_ids_unique(_call(entry, where) for entry in parts.calls)
     ended = str(parts.finish).lower()
     if ended in _BROKE_OFF:
@@ -241,13 +241,14 @@ def without_echo(text: str, request: Request) -> str:
     if len(rest) < _ECHO:
         return text
     for message in request.messages:
-        asked = message.text.strip()
-        begins = message.role != "assistant" and min(len(asked), len(rest)) >= _ECHO  # its own words it may say again
-        if not asked or not (echoes or begins):
+        prompt_text = message.text.strip()
+        # the model may repeat its own words
+        begins = message.role != "assistant" and min(len(prompt_text), len(rest)) >= _ECHO
+        if not prompt_text or not (echoes or begins):
             continue
-        if rest.startswith(asked):
-            rest, echoes = rest[len(asked) :].lstrip(), True
-        elif asked.startswith(rest.rstrip()):
+        if rest.startswith(prompt_text):
+            rest, echoes = rest[len(prompt_text) :].lstrip(), True
+        elif prompt_text.startswith(rest.rstrip()):
             rest, echoes = "", True
     return rest if echoes else text
 
@@ -273,8 +274,8 @@ def _make_ids_unique(calls: Iterable[ToolCall]) -> tuple[ToolCall, ...]:
     """Return the calls with unique ids, which tie them to their results."""
     unique: dict[str, ToolCall] = {}
     for call in calls:
-        one = replace(call, id=_new_id()) if call.id in unique else call
-        unique[one.id] = one
+        unique_call = replace(call, id=_new_id()) if call.id in unique else call
+        unique[unique_call.id] = unique_call
     return tuple(unique.values())
 
 
@@ -305,8 +306,8 @@ def _count_usage(request: Request, parts: ReplyParts) -> Usage:
 
 def count_spoken_tokens(parts: ReplyParts) -> int:
     """About how many tokens the model has written."""
-    said = parts.reasoning + parts.text + parts.dropped
-    return count(said + "".join(entry["arguments"] for entry in parts.calls))
+    spoken = parts.reasoning + parts.text + parts.dropped
+    return count(spoken + "".join(entry["arguments"] for entry in parts.calls))
 
 
 def trim_repetition(parts: ReplyParts) -> None:
@@ -314,10 +315,10 @@ def trim_repetition(parts: ReplyParts) -> None:
     if parts.cut not in ("", REPEATS_ITSELF) or _FINISH.get(parts.finish or "") != "length":
         return
     for name in ("reasoning", "text"):
-        said = getattr(parts, name)
-        if (end := find_repetition(said)) is not None:
-            setattr(parts, name, said[:end])
-            parts.cut, parts.dropped = REPEATS_ITSELF, parts.dropped + said[end:]
+        text = getattr(parts, name)
+        if (end := find_repetition(text)) is not None:
+            setattr(parts, name, text[:end])
+            parts.cut, parts.dropped = REPEATS_ITSELF, parts.dropped + text[end:]
     for entry in parts.calls:
         if (end := find_repetition(entry["arguments"])) is not None:
             parts.cut, parts.dropped = REPEATS_ITSELF, parts.dropped + entry["arguments"][end:]

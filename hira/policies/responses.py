@@ -25,9 +25,9 @@ _THOUGHT = frozenset({"response.reasoning_summary_text.delta", "response.reasoni
 _ENDS = frozenset({"response.completed", "response.incomplete", "response.failed"})
 
 
-def is_wanted(status: int, said: str) -> bool:
+def is_wanted(status: int, message: str) -> bool:
     """Return whether a refusal of the chat API means that this model has only the Responses API."""
-    return status in {400, 404} and bool(_ONLY_HERE.search(said))
+    return status in {400, 404} and bool(_ONLY_HERE.search(message))
 
 
 class Turns:
@@ -37,7 +37,7 @@ class Turns:
         self._items: OrderedDict[tuple[str, ...], list[dict[str, Any]]] = OrderedDict()
 
     def keep(self, items: Sequence[dict[str, Any]]) -> None:
-        if calls := tuple(str(one.get("call_id")) for one in items if one.get("type") == "function_call"):
+        if calls := tuple(str(item.get("call_id")) for item in items if item.get("type") == "function_call"):
             self._items[calls] = list(items)
             while len(self._items) > _REMEMBERED:
                 self._items.popitem(last=False)
@@ -85,8 +85,8 @@ def _items(wire: Mapping[str, Any], turns: Turns) -> list[dict[str, Any]]:
         return written
     if not isinstance(content, str):
         content = [_part(part) for part in content]
-    said = [{"role": wire["role"], "content": content}] if content or not calls else []
-    return [*said, *({"type": "function_call", "call_id": call["id"], **call["function"]} for call in calls)]
+    messages = [{"role": wire["role"], "content": content}] if content or not calls else []
+    return [*messages, *({"type": "function_call", "call_id": call["id"], **call["function"]} for call in calls)]
 
 
 def _part(part: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -113,7 +113,7 @@ def parts_of_response(reply: Any, *, where: str) -> ReplyParts:
             parts.reasoning += _texts(item.get("summary")) + _texts(item.get("content"))
         elif kind == "function_call":
             call = {"id": item.get("call_id"), "name": item.get("name"), "arguments": item.get("arguments")}
-            parts.calls.append({"index": str(len(parts.calls)), **{key: _string(one) for key, one in call.items()}})
+            parts.calls.append({"index": str(len(parts.calls)), **{key: _string(value) for key, value in call.items()}})
     parts.finish = _finish(reply)
     return parts
 

@@ -279,7 +279,7 @@ def take_chunk(parts: ReplyParts, chunk: dict[str, Any], where: str) -> tuple[st
         raise BadReply("a piece of the stream contains no choice", where=where, retryable=True)
     choice = choices[0]
     if choice.get("index") or len(choices) > 1:
-        ours = [one for one in choices if isinstance(one, dict) and str(one.get("index") or 0) == "0"]
+        ours = [each for each in choices if isinstance(each, dict) and str(each.get("index") or 0) == "0"]
         if not ours:  # another reply, that nobody asked for
             return "", "", ""
         choice = ours[0]

@@ -108,7 +108,7 @@ class Heading(NamedTuple):
 def heading_of(method: str, url: httpx.URL, headers: Iterable[tuple[bytes, bytes]]) -> Heading:
     """Raises `httpx.LocalProtocolError` for headers that cannot be sent."""
     origin = (url.scheme, url.raw_host.decode("ascii"), url.port or (443 if url.scheme == "https" else 80))
-    kept = [one for one in headers if one[0].lower() not in (b"content-length", b"transfer-encoding")]
+    kept = [header for header in headers if header[0].lower() not in (b"content-length", b"transfer-encoding")]
     try:
         request = h11.Request(method=method, target=url.raw_path, headers=kept)
         raw = _conversation().send(request)
@@ -331,24 +331,24 @@ class Chunks:
 
     def take(self, data: bytes) -> bytes:
         """The data of the chunks that these bytes hold. Raises `httpx.RemoteProtocolError` for what are no chunks."""
-        data, at, found = self.rest + data, 0, []
+        data, position, pieces = self.rest + data, 0, []
         while not self.over:
             if self._left:
-                piece = data[at : at + self._left]
-                found.append(piece)
-                at += len(piece)
+                piece = data[position : position + self._left]
+                pieces.append(piece)
+                position += len(piece)
                 self._left -= len(piece)
                 if self._left:
                     break
-            end = data.find(b"\r\n", at)
+            end = data.find(b"\r\n", position)
             if end < 0:
-                if len(data) - at > MAX_HEADER_BYTES:
+                if len(data) - position > MAX_HEADER_BYTES:
                     raise httpx.RemoteProtocolError("a line between two chunks does not end")
                 break
-            self._line(data[at:end])
-            at = end + 2
-        self.rest = data[at:]
-        return b"".join(found)
+            self._line(data[position:end])
+            position = end + 2
+        self.rest = data[position:]
+        return b"".join(pieces)
 
     def _line(self, line: bytes) -> None:
         """Read the line between the data of two chunks: the end of one, the size of the next, or a trailer."""

@@ -77,8 +77,10 @@ class Answer(Generic[T]):
     def cited(self) -> tuple[Source, ...]:
         """The sources that the text cites, in its order, and those that were found to support an uncited claim."""
         read = self.rollout.sources.read
-        found = [citation.source for citation in self.citations if citation.attributed and citation.verdict.holds]
-        return tuple(read[fromkey] for fromkey in dict.fromkeys([*find_cited(self.text), *found]) if fromkey in read)
+        cited_ids = [citation.source for citation in self.citations if citation.attributed and citation.verdict.holds]
+        return tuple(
+            read[fromkey] for fromkey in dict.fromkeys([*find_cited(self.text), *cited_ids]) if fromkey in read
+        )
 
     def __str__(self) -> str:
         """The answer, its status, and each claim with its verdict, its source and the words that the source lacks."""
@@ -87,14 +89,16 @@ class Answer(Generic[T]):
     def _repr_markdown_(self) -> str:
         """The answer, its sources, and each claim with its verdict, as a notebook shows them."""
         sources = [
-            f"- [{one.id}] {' '.join(one.title.split()) or one.location} — {locate(one, self.citations)}"
-            for one in self.cited
+            f"- [{source.id}] {' '.join(source.title.split()) or source.location} — {locate(source, self.citations)}"
+            for source in self.cited
         ]
         claims = [f"- {line}" for line in self._list_claims()]
         return "\n\n".join(filter(None, [self.flagged or f"*{self.status}*", "\n".join(sources), "\n".join(claims)]))
 
     def _list_claims(self) -> list[str]:
-        return [f"{one.flag()}: {one.claim} [{one.source}]" for one in self.citations if one.by]
+        return [
+            f"{citation.flag()}: {citation.claim} [{citation.source}]" for citation in self.citations if citation.by
+        ]
 
     @property
     def flagged(self) -> str:
@@ -120,13 +124,13 @@ class Answer(Generic[T]):
             "answers_question": record.answers,
             "sources": [
                 {
-                    "id": one.id,
-                    "title": one.title,
-                    "location": one.location,
-                    "kind": one.kind,
-                    "places": find_places(one.id, self.citations),
+                    "id": source.id,
+                    "title": source.title,
+                    "location": source.location,
+                    "kind": source.kind,
+                    "places": find_places(source.id, self.citations),
                 }
-                for one in self.sources
+                for source in self.sources
             ],
             "facts": [
                 {"text": fact.text, "sources": list(fact.sources), "subtask": fact.subtask}

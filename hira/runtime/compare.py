@@ -62,16 +62,16 @@ class Comparison:
         The `readers` get the events of all of them.
         """
         async with aclosing(map_concurrently(self._runs, len(self._runs), partial(self._one, readers))) as finished:
-            async for one in finished:
-                yield one
+            async for outcome in finished:
+                yield outcome
 
     async def _one(self, readers: Sequence[Reader], name: str) -> Compared:
         run, began = self._runs[name], time.monotonic()
         failure = await work_alone(run, readers)
         if failure is None:
             return Compared(name, run.answer, time.monotonic() - began)
-        asked = Question(self.question, run=run.id)
-        done = make_failed(asked, failure, workflow=name, model=self.sessions[name].model)
+        question = Question(self.question, run=run.id)
+        done = make_failed(question, failure, workflow=name, model=self.sessions[name].model)
         return Compared(name, done.answer, time.monotonic() - began)
 
 

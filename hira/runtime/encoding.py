@@ -39,14 +39,14 @@ def open_reranker(settings: Settings) -> "Reranker | None":
 
 
 def _open(role: str, setting: str, what: str, settings: Settings) -> "Endpoint | None":
-    own = settings.roles.get(role, RoleSettings())
-    name = setting or own.model
+    role_settings = settings.roles.get(role, RoleSettings())
+    name = setting or role_settings.model
     if not name:
         return None
     if "@http" in setting:
         fix = f'write {role} = "MODEL" and [roles.{role}] base_url = "URL"'
         raise UsageError(f"`{role}` is the name of a model, without an address", fix=fix)
-    place = find_place(name, role, own, settings)
+    place = find_place(name, role, role_settings, settings)
     if place.model.startswith((IN_PROCESS, LITELLM, GGUF)) or not (place.base_url or place.secret):
         fix = f'name a server with /v1/{role if role == RERANK else "embeddings"}: [roles.{role}] base_url = "URL"'
         raise UsageError(f"no endpoint is known for the {what} {name!r}", fix=fix)

@@ -56,7 +56,7 @@ def with_client(settings: Settings, client: Any) -> Settings:
 def _check_base_urls(settings: Settings) -> None:
     """Raise `UsageError` for a base URL that is no address of HTTP, or has the path of a request at its end."""
     urls = {settings.origin("base_url"): settings.base_url}
-    urls |= {f"role {role}": own.base_url for role, own in settings.roles.items()}
+    urls |= {f"role {role}": role_settings.base_url for role, role_settings in settings.roles.items()}
     for origin, url in urls.items():
         if url and not _ADDRESS.match(url):
             what = f"the base URL {without_userinfo(url)!r} does not begin with http:// or https://"
@@ -73,10 +73,10 @@ def _check_base_urls(settings: Settings) -> None:
 def _check_adapters(settings: Settings) -> None:
     """Raise `UsageError` for an adapter of a model that is not in this process."""
     general = bool(settings.adapter)
-    for role, own in {"": RoleSettings(), **settings.roles}.items():
-        here = any(name.startswith(IN_PROCESS) for name in names_of(own.model or settings.model))
+    for role, role_settings in {"": RoleSettings(), **settings.roles}.items():
+        here = any(name.startswith(IN_PROCESS) for name in names_of(role_settings.model or settings.model))
         general = general and not here
-        if own.adapter and not here:
+        if role_settings.adapter and not here:
             raise UsageError(
                 f"role {role!r} has an adapter, but its model is not loaded in this process", fix=_NAME_A_BASE
             )
@@ -86,9 +86,9 @@ def _check_adapters(settings: Settings) -> None:
 
 def _check_keys(settings: Settings) -> None:
     """Raise `AccessDenied` for a role whose model would be asked at OpenAI without a key."""
-    for role, own in settings.roles.items():
-        for name in names_of(own.model):
-            place = find_place(name, role, own, settings)
+    for role, role_settings in settings.roles.items():
+        for name in names_of(role_settings.model):
+            place = find_place(name, role, role_settings, settings)
             if not (place.base_url or place.secret or has_own_place(place.model)):
                 what = f"there is no key for model {name!r} of role {role!r}"
                 where = f"at {OPENAI_URL}, no key, and no local server was found"
@@ -105,22 +105,22 @@ async def _find_endpoint(settings: Settings, ports: Sequence[int]) -> Settings:
     from hira.policies.probe import find_local  # loads httpx
 
     local = await find_local(ports) if ports else []
-    found = [one for one in local if one.models]
+    servers = [server for server in local if server.models]
     if settings.model:
-        served = next((one for one in found if first in one.models), None)
+        served = next((server for server in servers if first in server.models), None)
         if served is None and (has_own_place(meant := resolve_name(first)) or place_of(meant)[1]):
             return settings
         if served is None:
-            raise _no_key(settings, [name for one in found for name in one.models])
+            raise _no_key(settings, [name for server in servers for name in server.models])
         return settings.with_values(
             {"base_url": served.base_url}, f"{served.server or 'a server'} found on this machine"
         )
-    if not found:
+    if not servers:
         chosen = settings.with_values({"model": OFFLINE}, NOTHING_FOUND)
-        locked = (one.base_url for one in local if one.status in WANTS_KEY)
+        locked = (server.base_url for server in local if server.status in WANTS_KEY)
         lines = [f"a server at {url} needs a key: set HIRA_API_KEY, and name it with --base-url" for url in locked]
         return chosen.with_origins({}, lines)
-    server = found[0]
+    server = servers[0]
     model = next((name for name in server.models if "embed" not in name.lower()), server.models[0])
     origin = f"{server.server or 'a server'} found on this machine"
     return settings.with_values({"model": model, "base_url": server.base_url}, origin)
@@ -131,21 +131,21 @@ async def _only_model(settings: Settings, key: str) -> Settings:
     from hira.policies.probe import probe  # loads httpx
 
     base_url = settings.base_url or OPENAI_URL
-    found = await probe(base_url, key)
+    endpoint = await probe(base_url, key)
     where = f"at {without_userinfo(base_url)}, {_key_told(settings)}"
-    if found.ok and len(found.models) == 1:
-        named = settings.with_values({"model": found.models[0]}, "the only model there")
-        if found.base_url == settings.base_url:
+    if endpoint.ok and len(endpoint.models) == 1:
+        named = settings.with_values({"model": endpoint.models[0]}, "the only model there")
+        if endpoint.base_url == settings.base_url:
             return named
-        return named.with_values({"base_url": found.base_url}, settings.origin("base_url"))
-    if found.ok:
-        shown = ", ".join(found.models[:_LISTED]) + (", …" if len(found.models) > _LISTED else "")
+        return named.with_values({"base_url": endpoint.base_url}, settings.origin("base_url"))
+    if endpoint.ok:
+        shown = ", ".join(endpoint.models[:_LISTED]) + (", …" if len(endpoint.models) > _LISTED else "")
         has = f"{where}, which has {shown or 'none'}"
         raise UsageError("no model is named", where=has, fix="choose one with --model NAME or HIRA_MODEL")
-    refused = found.status in WANTS_KEY
+    refused = endpoint.status in WANTS_KEY
     fix = "check the key" if refused else "name the model (--model) and check the base URL"
     raise (AccessDenied if refused else EndpointError)(
-        f"no model is named and the endpoint lists none: {found.error}", where=where, fix=fix, status=found.status
+        f"no model is named and the endpoint lists none: {endpoint.error}", where=where, fix=fix, status=endpoint.status
     )
 
 

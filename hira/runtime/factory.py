@@ -74,7 +74,7 @@ async def open_session(  # noqa: PLR0913 - one for each thing that a program may
     elif "*" not in given:
         settings = await find_model(settings, ports)
     prices = await asyncio.to_thread(litellm_table)
-    roles, own = configure_roles(settings, given, prices, dialect_of(flow), client)
+    roles, policies_to_close = configure_roles(settings, given, prices, dialect_of(flow), client)
     verifier = verifier or (open_verifier(settings.verifier) if settings.verifier else None)
     settings = settings.with_values({"verify": choose_verify(settings, given, roles)}, settings.origin("verify"))
     sees = "look" in getattr(flow, "roles", ()) and roles.get("look", roles["*"]).policy.model != OFFLINE
@@ -84,8 +84,8 @@ async def open_session(  # noqa: PLR0913 - one for each thing that a program may
     facts = await asyncio.to_thread(EndpointFacts, settings.cache)
     named = workflow is None or isinstance(workflow, WorkflowUnion) or workflow == make_workflow(settings, experts)
     handed = [
-        *(f"tool {one.name!r}" for one in tools),
-        *(f"expert {one.name!r}" for one in experts),
+        *(f"tool {tool.name!r}" for tool in tools),
+        *(f"expert {expert.name!r}" for expert in experts),
         *(f"policy of {role!r}" for role in given),
         *([] if client is None else ["client"]),
         *([] if named else [f"workflow {flow.name!r}"]),
@@ -98,7 +98,7 @@ async def open_session(  # noqa: PLR0913 - one for each thing that a program may
         roles,
         flow,
         toolset,
-        own,
+        policies_to_close,
         journal,
         telemetry,
         tuple(handed),
@@ -170,44 +170,49 @@ def configure_roles(
     Roles that name the same model at the same place share one policy. `table` is litellm's, of prices; it is not asked
     for what is served from this machine or its network. `dialect` is the workflow's own, where none is set.
     """
-    given = {OFFLINE: FREE, **{name: Price(own.input, own.output, own.cached) for name, own in settings.prices.items()}}
+    given = {
+        OFFLINE: FREE,
+        **{name: Price(price.input, price.output, price.cached) for name, price in settings.prices.items()},
+    }
     opened: dict[EndpointList, Policy] = {}
     timeout = Timeout(**settings.timeout.model_dump())
 
-    def configure(role: str, own: RoleSettings) -> RoleConfig:
-        continuation = own.continuation or settings.continuation
-        model = own.model or settings.model
+    def configure(role: str, role_settings: RoleSettings) -> RoleConfig:
+        continuation = role_settings.continuation or settings.continuation
+        model = role_settings.model or settings.model
         names = names_of(model) or [model]
-        asked = EndpointList(
-            tuple(find_place(name, role, own, settings) for name in names),
+        endpoints = EndpointList(
+            tuple(find_place(name, role, role_settings, settings) for name in names),
             continuation,
-            own.api or settings.api,
-            json.dumps(dict(own.extra_body), sort_keys=True, default=str),
+            role_settings.api or settings.api,
+            json.dumps(dict(role_settings.extra_body), sort_keys=True, default=str),
         )
-        policy = policies.get(role) or (None if own.model or own.adapter is not None else policies.get("*"))
+        policy = policies.get(role) or (
+            None if role_settings.model or role_settings.adapter is not None else policies.get("*")
+        )
         if policy is None:
-            if asked not in opened:
-                opened[asked] = asked.open(client, timeout)
-            policy = opened[asked]
+            if endpoints not in opened:
+                opened[endpoints] = endpoints.open(client, timeout)
+            policy = opened[endpoints]
         sampling = Sampling(
-            settings.temperature if own.temperature is None else own.temperature,
-            settings.top_p if own.top_p is None else own.top_p,
-            own.top_k or settings.top_k,
+            settings.temperature if role_settings.temperature is None else role_settings.temperature,
+            settings.top_p if role_settings.top_p is None else role_settings.top_p,
+            role_settings.top_k or settings.top_k,
             seed=settings.seed,
-            reasoning_effort=own.reasoning_effort or settings.reasoning_effort,
+            reasoning_effort=role_settings.reasoning_effort or settings.reasoning_effort,
         )
-        named = own.dialect or settings.dialect
+        named = role_settings.dialect or settings.dialect
         spoken = DIALECTS[named] if named else dialect
-        prices = Prices(given, {} if any(is_nearby(place.base_url) for place in asked.places) else table or {})
-        longest = own.max_reply_tokens or settings.max_reply_tokens
+        prices = Prices(given, {} if any(is_nearby(place.base_url) for place in endpoints.places) else table or {})
+        longest = role_settings.max_reply_tokens or settings.max_reply_tokens
         # what a program hands over is its own: it is bounded where somebody says so
-        replies = ReplyBound.of(longest) if longest or policy is opened.get(asked) else None
+        replies = ReplyBound.of(longest) if longest or policy is opened.get(endpoints) else None
         chosen = named or continuation != "turns" or spoken is not NATIVE
         otherwise = None if chosen else FALLBACKS[NATIVE.name]
         goes_on: Continuation = "turns" if continuation == "turns" else "chain"
-        first = asked.places[0]
-        place = (first.base_url or OPENAI_URL, first.model) if policy is opened.get(asked) else ("", "")
+        first = endpoints.places[0]
+        place = (first.base_url or OPENAI_URL, first.model) if policy is opened.get(endpoints) else ("", "")
         return RoleConfig(policy, sampling, spoken, goes_on, prices, otherwise, replies, place)
 
     roles = {"*": RoleSettings(), **dict.fromkeys(policies, RoleSettings()), **settings.roles}
-    return {role: configure(role, own) for role, own in roles.items()}, tuple(opened.values())
+    return {role: configure(role, role_settings) for role, role_settings in roles.items()}, tuple(opened.values())

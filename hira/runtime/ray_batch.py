@@ -115,16 +115,16 @@ class RayBatch(Batch):
         """The answer of the worker that has least to do."""
         named = replace(question, begin_as=question.begin_as or time.strftime("%Y%m%d-%H%M%S-") + secrets.token_hex(3))
         self._begins(question, question.run or named.begin_as)
-        at = min(range(len(self._askers)), key=self._busy.__getitem__)
-        self._busy[at] += 1
+        index = min(range(len(self._askers)), key=self._busy.__getitem__)
+        self._busy[index] += 1
         try:
-            done: Done = await self._askers[at].answer.remote(named)
+            done: Done = await self._askers[index].answer.remote(named)
         except self._ray.exceptions.RayError as error:
             failure = HiraError(f"a worker of the cluster failed: {str(error).partition(chr(10))[0]}")
             run = question.run or named.begin_as
             return make_failed(replace(question, run=run), failure, workflow=self._settings.workflow, model="")
         finally:
-            self._busy[at] -= 1
+            self._busy[index] -= 1
         return replace(done, question=question)
 
 

@@ -41,12 +41,12 @@ def make_workflow(settings: Settings, experts: Sequence[Expert] = ()) -> BuiltIn
     """
     name = settings.workflow
     if ":" in name or (name not in WORKFLOWS and name in find_installed(INSTALLED)):
-        own = load_named(name, INSTALLED)
-        if isinstance(own, str):
-            raise UsageError(f"{name!r} is not a workflow: {own!r:.80}", fix="name an object: docs/workflows.md")
-        check_workflow(own)
+        workflow = load_named(name, INSTALLED)
+        if isinstance(workflow, str):
+            raise UsageError(f"{name!r} is not a workflow: {workflow!r:.80}", fix="name an object: docs/workflows.md")
+        check_workflow(workflow)
         _check_tables(settings)
-        return cast("BuiltIn", own)
+        return cast("BuiltIn", workflow)
     if name not in WORKFLOWS:
         fix = did_you_mean(name, [*WORKFLOWS, *find_installed(INSTALLED)])
         raise UsageError(f"unknown workflow {name!r}", where=f"set by {settings.origin('workflow')}", fix=fix)
@@ -63,9 +63,9 @@ def make_workflow(settings: Settings, experts: Sequence[Expert] = ()) -> BuiltIn
     for option, value in settings.workflows.get(name, {}).items():
         given[option] = _option(name, has, option, value)
     if "experts" in typing.get_type_hints(make):
-        own = [*experts, *(load_expert(name, table) for name, table in settings.experts.items())]
-        check_experts(own)
-        given["experts"] = (*EXPERTS, *own)
+        workflow = [*experts, *(load_expert(name, table) for name, table in settings.experts.items())]
+        check_experts(workflow)
+        given["experts"] = (*EXPERTS, *workflow)
     return make(**given)
 
 
@@ -93,11 +93,11 @@ def load_tools(names: Sequence[str]) -> tuple[list[Tool], list[str]]:
         if installed and name in TAKEN:
             lines.append(f"the tool {name!r} is hira's own; an installed one of this name is not used")
             continue
-        one = load_named(name, TOOLS)
-        if installed and isinstance(one, Tool) and one.name in TAKEN:
-            lines.append(f"the installed tool {name!r} is not used: hira has its own tool {one.name!r}")
+        tool = load_named(name, TOOLS)
+        if installed and isinstance(tool, Tool) and tool.name in TAKEN:
+            lines.append(f"the installed tool {name!r} is not used: hira has its own tool {tool.name!r}")
             continue
-        tools.append(one)
+        tools.append(tool)
     return tools, lines
 
 
@@ -170,13 +170,13 @@ def _roles_anywhere() -> frozenset[str]:
 
 def dialect_of(workflow: Workflow) -> Dialect:
     """Return the dialect that the workflow prefers if no setting names one: its `dialect`, a name or an object."""
-    own = getattr(workflow, "dialect", NATIVE)
-    if not isinstance(own, str):
-        return own
-    if own not in DIALECTS:
+    dialect = getattr(workflow, "dialect", NATIVE)
+    if not isinstance(dialect, str):
+        return dialect
+    if dialect not in DIALECTS:
         where = f"dialect of workflow {workflow.name!r}"
-        raise UsageError(f"unknown dialect {own!r}", where=where, fix=did_you_mean(own, DIALECTS))
-    return DIALECTS[own]
+        raise UsageError(f"unknown dialect {dialect!r}", where=where, fix=did_you_mean(dialect, DIALECTS))
+    return DIALECTS[dialect]
 
 
 def find_unused_tools(settings: Settings, workflow: Workflow, tools: Sequence[Tool] = ()) -> list[str]:
@@ -189,15 +189,17 @@ def find_unused_tools(settings: Settings, workflow: Workflow, tools: Sequence[To
     if takes is None:
         return []
     unused = [
-        f"those of MCP server {name!r}" for name, own in settings.mcp.items() if not takes & roles_of_server(own, takes)
+        f"those of MCP server {name!r}"
+        for name, server in settings.mcp.items()
+        if not takes & roles_of_server(server, takes)
     ]
     unused += ["the given tools"] if tools and not takes else []
     lines = [f"no role of workflow {workflow.name!r} gets these tools: {', '.join(unused)}"] if unused else []
     made = [make() for make in WORKFLOWS.values()] if settings.mcp else []
-    anywhere = takes.union(*(one.takes_tools for one in made))
-    roles = {*getattr(workflow, "roles", ()), *(role for one in made for role in one.roles)}
-    for name, own in settings.mcp.items():
-        for role in sorted(roles_of_server(own, takes) - anywhere):
+    anywhere = takes.union(*(workflow.takes_tools for workflow in made))
+    roles = {*getattr(workflow, "roles", ()), *(role for workflow in made for role in workflow.roles)}
+    for name, server in settings.mcp.items():
+        for role in sorted(roles_of_server(server, takes) - anywhere):
             if role in roles or nearest(role, anywhere):
                 fix = did_you_mean(role, sorted(takes)) if takes else "remove `roles`"
                 raise UsageError(f"role {role!r} takes no tools", where=f"roles of [mcp.{name}]", fix=fix)

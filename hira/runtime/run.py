@@ -147,11 +147,11 @@ class Run:
             kept = (past.status, past.answer, past.error) if past and past.status != "running" else None
             self._log.end(*(kept or ("interrupted", "", why)), Usage(**past.usage) if past else Usage())
 
-    async def work(self, *readers: Reader, stream: bool = False, said: str = "") -> None:
+    async def work(self, *readers: Reader, stream: bool = False, notice: str = "") -> None:
         """Ask the question, once; afterwards `answer` is ready. `stream` sends the models' text to the readers as it
         arrives.
 
-        `said` are notices that the person has already seen, for the record.
+        `notice` is a text that the person has already seen, for the record.
         """
         if self._context:
             raise RuntimeError("a run asks its question once; start another run for the next question")
@@ -159,8 +159,8 @@ class Run:
         try:
             session = await self._owner.open_session()
             log = self._log = self._log or session.begin_log(self.id, self.files, self.earlier, self.output)
-            if log and said:
-                log.event(Notice(said))
+            if log and notice:
+                log.event(Notice(notice))
             self._opening = asyncio.current_task()
             if self._stop:
                 self.stop()

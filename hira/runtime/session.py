@@ -60,7 +60,7 @@ class Session:
     roles: Mapping[str, RoleConfig]
     workflow: Workflow
     toolset: Toolset
-    own: tuple[Policy, ...]
+    policies_to_close: tuple[Policy, ...]
     journal: Journal | None = None
     telemetry: "Telemetry | None" = None
     handed: tuple[str, ...] = ()
@@ -108,7 +108,7 @@ class Session:
             opened = await stack.enter_async_context(self.toolset.toolbox(run, question, files, events, budget))
             budget.began = time.monotonic()  # the time for reading documents is not the run's
             context = Context(self.deps, run, question)
-            tools = replace(opened, extra=tuple(one.bind(context) for one in opened.extra))
+            tools = replace(opened, extra=tuple(tool.bind(context) for tool in opened.extra))
             record = Rollout(run, question, self.workflow.name)
             if log:
                 record.began = log.began
@@ -116,7 +116,9 @@ class Session:
                     # prompts that show ids are to be those of the earlier run
                     earlier = await asyncio.to_thread(self.journal.ids, question, log.began)
                     given = {*log.sources.values()}
-                    record.sources.reserved.update({where: one for where, one in earlier.items() if one not in given})
+                    record.sources.reserved.update(
+                        {where: source for where, source in earlier.items() if source not in given}
+                    )
                 record.sources.reserved.update(log.sources)
                 log.tools(await dump_toolbox(tools))
             learned = log.dialects if log else self.dialects()
@@ -188,7 +190,7 @@ class Session:
     def beside(self, workflow: Workflow) -> "Session":
         """The same models, tools and record for another workflow, in its own dialect where none is set."""
         dialect = dialect_of(workflow)
-        named = {role for role, own in self.settings.roles.items() if own.dialect}
+        named = {role for role, role_settings in self.settings.roles.items() if role_settings.dialect}
         free = not self.settings.dialect
         roles = {
             role: replace(config, dialect=dialect, otherwise=config.otherwise if dialect is NATIVE else None)
@@ -217,8 +219,8 @@ class Session:
     @property
     def tools_to_approve(self) -> list[str]:
         """The names of the tools that a person has to be asked about."""
-        tools = (*self.toolset.extra, *(one for several in self.toolset.scoped.values() for one in several))
-        return [one.name for one in tools if one.needs_approval]
+        tools = (*self.toolset.extra, *(tool for several in self.toolset.scoped.values() for tool in several))
+        return [tool.name for tool in tools if tool.needs_approval]
 
     def approving_tools(self, approve: ApproveTool) -> "Session":
         """The same, with a person who is asked before each call of a tool that needs approval."""
@@ -236,7 +238,7 @@ class Session:
         if self.telemetry:
             await asyncio.to_thread(self.telemetry.close)
         await self.toolset.aclose()
-        for policy in self.own:
+        for policy in self.policies_to_close:
             await policy.aclose()
 
 
@@ -273,8 +275,14 @@ def in_dialects(roles: Mapping[str, RoleConfig], dialects: Mapping[str, str]) ->
 def budget_of(settings: Settings) -> Budget:
     """Return the limits of one run and of each of its roles."""
     roles = {
-        role: Limits(own.max_tokens, own.max_cost, own.max_time, own.max_calls, own.max_subtasks)
-        for role, own in settings.roles.items()
+        role: Limits(
+            role_settings.max_tokens,
+            role_settings.max_cost,
+            role_settings.max_time,
+            role_settings.max_calls,
+            role_settings.max_subtasks,
+        )
+        for role, role_settings in settings.roles.items()
     }
     limited = {role: limits for role, limits in roles.items() if limits != Limits()}
     return Budget(settings.max_tokens, settings.max_cost, settings.max_time, settings.max_calls, limited)

@@ -92,8 +92,8 @@ def export(run: str, spans: Sequence[Span], exporter: "SpanExporter", endpoint: 
     from opentelemetry.sdk.trace.export import SpanExportResult
 
     made = _make_spans(run, spans)
-    for at in range(0, len(made), AT_ONCE):
-        if exporter.export(made[at : at + AT_ONCE]) is not SpanExportResult.SUCCESS:
+    for start in range(0, len(made), AT_ONCE):
+        if exporter.export(made[start : start + AT_ONCE]) is not SpanExportResult.SUCCESS:
             where = f"at {without_userinfo(endpoint)}"
             raise EndpointError(
                 "the collector did not take the spans", where=where, fix="check that it runs, and read its log"
@@ -127,16 +127,18 @@ def _make_spans(run: str, spans: Sequence[Span]) -> "list[ReadableSpan]":
     provider.add_span_processor(Kept())
     tracer = provider.get_tracer("hira", version("hira"))
     begun: dict[str, trace.Span] = {}
-    for one in spans:
-        parent = trace.set_span_in_context(begun[one.parent]) if one.parent else Context()
-        kind = trace.SpanKind.CLIENT if one.remote else trace.SpanKind.INTERNAL
-        made = tracer.start_span(one.name, parent, kind, one.attributes, start_time=_nanoseconds(one.began))
-        if one.error:
+    for run_span in spans:
+        parent = trace.set_span_in_context(begun[run_span.parent]) if run_span.parent else Context()
+        kind = trace.SpanKind.CLIENT if run_span.remote else trace.SpanKind.INTERNAL
+        made = tracer.start_span(
+            run_span.name, parent, kind, run_span.attributes, start_time=_nanoseconds(run_span.began)
+        )
+        if run_span.error:
             made.set_attribute("error.type", "_OTHER")
-            made.set_status(trace.Status(trace.StatusCode.ERROR, one.error))
-        begun[one.id] = made
-    for one in spans:
-        begun[one.id].end(_nanoseconds(one.ended))
+            made.set_status(trace.Status(trace.StatusCode.ERROR, run_span.error))
+        begun[run_span.id] = made
+    for run_span in spans:
+        begun[run_span.id].end(_nanoseconds(run_span.ended))
     return ended
 
 

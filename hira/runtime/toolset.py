@@ -99,18 +99,18 @@ class Toolset:
             )
 
     def _python(self, folder: Path, readable: tuple[Path, ...]) -> OpenPython:
-        own, named = self.settings, {}
-        if own.docs:
+        settings, named = self.settings, {}
+        if settings.docs:
             from hira.tools.documents.walk import beginnings
 
-            named = dict(beginnings(own.docs))
+            named = dict(beginnings(settings.docs))
         return open_python(
             folder,
             readable=readable,
-            closed=own.exclude,
+            closed=settings.exclude,
             named=named,
-            sandbox=own.sandbox,
-            image=own.sandbox_image or IMAGE,
+            sandbox=settings.sandbox,
+            image=settings.sandbox_image or IMAGE,
         )
 
     async def aclose(self) -> None:
@@ -119,7 +119,7 @@ class Toolset:
     async def _find_readable(self, files: Sequence[Path]) -> ReadableFiles:
         """Return the files that a run may read; runs that begin together look up the documents once."""
         async with self._finding:
-            if time.monotonic() - self._readable.at >= FRESH:
+            if time.monotonic() - self._readable.read_at >= FRESH:
                 self._readable = await asyncio.to_thread(find_readable, self.settings.docs, (), self.settings.exclude)
             docs = self._readable
         return docs.with_attached(await asyncio.to_thread(find_readable, (), files)) if files else docs
@@ -157,9 +157,9 @@ class Toolset:
         from hira.runtime.encoding import EncoderUse
         from hira.tools.documents import EncoderFailed, search_documents
 
-        own = self.settings
-        prices = {name: Price(price.input, price.output, price.cached) for name, price in own.prices.items()}
-        use = EncoderUse(budget, events, prices, own.embed)
+        settings = self.settings
+        prices = {name: Price(price.input, price.output, price.cached) for name, price in settings.prices.items()}
+        use = EncoderUse(budget, events, prices, settings.embed)
         async with self._reading:
             try:
                 await index.encode(_Progress(events, "passages"), use.spend)
@@ -192,9 +192,9 @@ async def open_toolset(settings: Settings, extra: Sequence[Tool] = (), *, sees: 
         from hira.tools.documents.walk import walk
         from hira.tools.media import can_be_sent
 
-        found = await asyncio.to_thread(walk, settings.docs, settings.exclude)
-        if not (found.files or (sees and any(map(can_be_sent, found.media)))):
-            raise _unseen(settings.docs) if found.media else _unread(settings.docs, found.warnings)
+        listing = await asyncio.to_thread(walk, settings.docs, settings.exclude)
+        if not (listing.files or (sees and any(map(can_be_sent, listing.media)))):
+            raise _unseen(settings.docs) if listing.media else _unread(settings.docs, listing.warnings)
         encoder, reranker = None, None
         if settings.embed or settings.rerank or not {"embed", "rerank"}.isdisjoint(settings.roles):
             from hira.runtime.encoding import open_encoder, open_reranker
@@ -206,7 +206,7 @@ async def open_toolset(settings: Settings, extra: Sequence[Tool] = (), *, sees: 
         documents = (search_documents(index), browse_documents(index))
     try:
         refused = await asyncio.to_thread(refusal, settings.sandbox, settings.sandbox_image or IMAGE)
-        notices = [Notice(one) for one in (*settings.withheld, refused) if one]
+        notices = [Notice(text) for text in (*settings.withheld, refused) if text]
         backends = _open_backends(names, settings, stack, notices) if names else ()
         general, scoped = await _of_servers(settings, stack, notices)
     except BaseException:
@@ -232,16 +232,16 @@ async def _of_servers(
     general: list[Tool] = []
     scoped: dict[str, tuple[Tool, ...]] = {}
     names: set[str] = set()
-    for own, tools in zip(settings.mcp.values(), opened, strict=True):
+    for mcp_server, tools in zip(settings.mcp.values(), opened, strict=True):
         if isinstance(tools, BaseException):
             raise tools
         if twice := next((tool.name for tool in tools if tool.name in names), ""):
             raise UsageError(f"two MCP servers have a tool named {twice!r}", fix="rename one of them")
         names.update(tool.name for tool in tools)
-        if not own.for_some:
+        if not mcp_server.for_some:
             general += tools
             continue
-        for role in dict.fromkeys(own.roles):
+        for role in dict.fromkeys(mcp_server.roles):
             scoped[role] = (*scoped.get(role, ()), *tools)
     return tuple(general), scoped
 
@@ -253,14 +253,14 @@ def mcp_servers(settings: Settings) -> "list[Server]":
     return [
         Server(
             name,
-            own.command,
-            own.args,
-            {variable: value.get_secret_value() for variable, value in own.env.items()},
-            own.url,
-            {header: value.get_secret_value() for header, value in own.headers.items()},
-            own.seconds,
+            server.command,
+            server.args,
+            {variable: value.get_secret_value() for variable, value in server.env.items()},
+            server.url,
+            {header: value.get_secret_value() for header, value in server.headers.items()},
+            server.seconds,
         )
-        for name, own in settings.mcp.items()
+        for name, server in settings.mcp.items()
     ]
 
 
@@ -349,15 +349,15 @@ def both(documents: Tool, web: Tool) -> Tool:
     """One "search" that asks the documents and the web at once; the documents' passages come first."""
 
     async def run(arguments: Mapping[str, Any]) -> Observation:
-        asked = (documents.call(arguments), web.call(arguments))
-        results = await asyncio.gather(*asked, return_exceptions=True)
-        seen = [one for one in results if isinstance(one, Observation)]
-        failed = [one for one in results if isinstance(one, BaseException)]
+        searches = (documents.call(arguments), web.call(arguments))
+        results = await asyncio.gather(*searches, return_exceptions=True)
+        seen = [result for result in results if isinstance(result, Observation)]
+        failed = [result for result in results if isinstance(result, BaseException)]
         for error in failed:
             if not isinstance(error, ToolError) or not seen:
                 raise error
-        texts = [one.text for one in seen if one.text] + [str(error) for error in failed]
-        return Observation("\n".join(texts), tuple(passage for one in seen for passage in one.passages))
+        texts = [observation.text for observation in seen if observation.text] + [str(error) for error in failed]
+        return Observation("\n".join(texts), tuple(passage for observation in seen for passage in observation.passages))
 
     return replace(web, run=run, description="Search the local documents and the web. " + web.description)
 

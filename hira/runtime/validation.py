@@ -47,10 +47,10 @@ def check(given: Mapping[str, Any]) -> None:
     if not isinstance(given["verifier"], str | Verifier | None):
         fix = "a verifier has a name and async verify(claims, question): docs/evidence.md"
         raise UsageError(f"`verifier` is not a verifier: {given['verifier']!r:.80}", fix=fix)
-    for name, asked in (("approve", "a list of subtasks"), ("approve_tool", "a hira.ToolUse")):
+    for name, argument in (("approve", "a list of subtasks"), ("approve_tool", "a hira.ToolUse")):
         if given[name] is not None and not callable(given[name]):
             what = f"`{name}` must be a function, got {given[name]!r}"
-            raise UsageError(what, fix=f"give a function of {asked}")
+            raise UsageError(what, fix=f"give a function of {argument}")
     _check_hooks(given["hooks"])
 
 
@@ -79,15 +79,15 @@ def paths_of(paths: object, name: str) -> list[str | Path]:
 
 def present(paths: str | Path | Sequence[str | Path]) -> tuple[Path, ...]:
     """The files as paths. Raises `UsageError` for one that cannot be attached."""
-    found = tuple(Path(path).expanduser() for path in ([paths] if isinstance(paths, str | Path) else paths))
-    for path in found:
+    files = tuple(Path(path).expanduser() for path in ([paths] if isinstance(paths, str | Path) else paths))
+    for path in files:
         if is_text(str(path)) and not path.is_file():
             what = "is a folder; give folders as documents (--docs)" if path.is_dir() else "does not exist"
             raise UsageError(f"file {str(path)!r} {what}", fix="" if path.is_dir() else "name a file that exists")
         from hira.tools.files import check_attached
 
         check_attached(path)
-    return found
+    return files
 
 
 def _check_hooks(hooks: Any) -> None:
@@ -118,15 +118,15 @@ def check_workflow(workflow: Any) -> None:
 def check_tools(tools: Any) -> None:
     """Raise `UsageError` for a list that contains something other than a tool, or a tool that conflicts with hira's
     own."""
-    for item in _several(tools, "tools", _TOOL):
-        if not isinstance(item, Tool):
-            raise UsageError(f"`tools` must contain only tools, got {item!r}", fix=_TOOL)
-        if not item.description:
-            what = f"tool {item.name!r} has no description"
+    for tool in _several(tools, "tools", _TOOL):
+        if not isinstance(tool, Tool):
+            raise UsageError(f"`tools` must contain only tools, got {tool!r}", fix=_TOOL)
+        if not tool.description:
+            what = f"tool {tool.name!r} has no description"
             raise UsageError(what, fix="write a docstring for its function: the model reads it")
-        if item.name in TAKEN:
+        if tool.name in TAKEN:
             fix = 'rename it: @tool(name="…")'
-            raise UsageError(f"tool {item.name!r} has the name of a built-in tool", fix=fix)
+            raise UsageError(f"tool {tool.name!r} has the name of a built-in tool", fix=fix)
     _no_name_twice([tool.name for tool in tools], "tools")
 
 
@@ -141,33 +141,35 @@ def check_deps(tools: Sequence[Tool], deps: Any) -> None:
 def check_experts(experts: Any) -> None:
     """Raise `UsageError` for a list that contains something other than an expert, or an expert that conflicts with
     hira's own."""
-    for one in _several(experts, "experts", _EXPERT):
-        _no_class(one, "experts")
+    for candidate in _several(experts, "experts", _EXPERT):
+        _no_class(candidate, "experts")
         for name, kinds in (("name", str), ("description", str), ("ability", str), ("cost", (int, float))):
-            value = getattr(one, name, None)
+            value = getattr(candidate, name, None)
             if not isinstance(value, kinds) or value == "":
-                raise UsageError(f"the expert {_name_of(one)} has no {name}", fix=_EXPERT)
-        needs = getattr(one, "needs", None)
+                raise UsageError(f"the expert {_name_of(candidate)} has no {name}", fix=_EXPERT)
+        needs = getattr(candidate, "needs", None)
         if isinstance(needs, str) or not isinstance(needs, Collection):
             raise UsageError(
-                f"`needs` of the expert {_name_of(one)} must be a collection", fix="write needs = frozenset()"
+                f"`needs` of the expert {_name_of(candidate)} must be a collection", fix="write needs = frozenset()"
             )
-        if not inspect.iscoroutinefunction(getattr(one, "work", None)):
-            raise UsageError(f"the expert {_name_of(one)} has no async method work", fix=_EXPERT)
-        if isinstance(one, Configurable):
-            one.check()
-    _no_name_twice([*(one.name for one in EXPERTS), *(expert.name for expert in experts)], "experts, with hira's own,")
+        if not inspect.iscoroutinefunction(getattr(candidate, "work", None)):
+            raise UsageError(f"the expert {_name_of(candidate)} has no async method work", fix=_EXPERT)
+        if isinstance(candidate, Configurable):
+            candidate.check()
+    _no_name_twice(
+        [*(expert.name for expert in EXPERTS), *(expert.name for expert in experts)], "experts, with hira's own,"
+    )
 
 
 def _check_policies(policies: Any) -> None:
     if not isinstance(policies, Mapping):
         raise UsageError(f"`policies` must be a mapping, got {policies!r}", fix='write policies={"*": policy}')
-    for role, one in policies.items():
-        _no_class(one, f"policies[{role!r}]")
-        if not isinstance(getattr(one, "model", None), str) or not inspect.iscoroutinefunction(
-            getattr(one, "complete", None)
+    for role, policy in policies.items():
+        _no_class(policy, f"policies[{role!r}]")
+        if not isinstance(getattr(policy, "model", None), str) or not inspect.iscoroutinefunction(
+            getattr(policy, "complete", None)
         ):
-            raise UsageError(f"policies[{role!r}] is not a policy: {one!r}", fix=_POLICY)
+            raise UsageError(f"policies[{role!r}] is not a policy: {policy!r}", fix=_POLICY)
 
 
 def _several(values: Any, name: str, fix: str) -> Iterable[Any]:
@@ -182,7 +184,7 @@ def _no_class(value: Any, name: str) -> None:
 
 
 def _no_name_twice(names: Sequence[str], what: str) -> None:
-    twice = next((name for at, name in enumerate(names) if name in names[:at]), "")
+    twice = next((name for index, name in enumerate(names) if name in names[:index]), "")
     if twice:
         raise UsageError(f"{what} contain the name {twice!r} twice", fix="rename one of them")
 

@@ -18,26 +18,26 @@ from hira.tools.python.folder import FolderContent, clear
 @dataclass(frozen=True, slots=True)
 class ReadableFiles:
     """Everything that can be seen and heard, by its name on one line, and the `places` of everything that may be read,
-    as of the time `at`."""
+    as of the time `read_at`."""
 
     shown: Mapping[str, Path] = field(default_factory=dict)
     places: tuple[Path, ...] = ()
-    at: float = -math.inf
+    read_at: float = -math.inf
 
     def with_attached(self, attached: "ReadableFiles") -> "ReadableFiles":
         """This and what is attached to a run, which is named first."""
-        return ReadableFiles({**attached.shown, **self.shown}, (*self.places, *attached.places), self.at)
+        return ReadableFiles({**attached.shown, **self.shown}, (*self.places, *attached.places), self.read_at)
 
 
 def find_readable(docs: Sequence[Path], files: Sequence[Path] = (), exclude: Sequence[Path] = ()) -> ReadableFiles:
     """Look up the readable documents and files, without the excluded ones. Blocking."""
     if not (docs or files):
-        return ReadableFiles(at=time.monotonic())
+        return ReadableFiles(read_at=time.monotonic())
     from hira.tools.documents.walk import walk
     from hira.tools.media import can_be_sent
 
-    found = walk(docs, exclude)
-    named = {**{str(file): file.expanduser() for file in files}, **found.media, **found.files}
+    listing = walk(docs, exclude)
+    named = {**{str(file): file.expanduser() for file in files}, **listing.media, **listing.files}
     shown = {flatten_name(name): path for name, path in named.items() if can_be_sent(name)}
     return ReadableFiles(shown, tuple(path.expanduser().resolve() for path in (*docs, *files)), time.monotonic())
 

@@ -22,45 +22,45 @@ from hira.server.wire import STILL, about, as_refusal, content_of, describe_prog
 async def complete_chat(state: AppState, request: Request) -> Response:
     """One chat completion, whole or as a stream."""
     client = state.client(request)
-    asked = chat.read_chat(await body_of(request, state.bodies))
-    question = read_question(asked.messages, "messages")
-    state.runs.session(asked.model)
+    chat_request = chat.read_chat(await body_of(request, state.bodies))
+    question = read_question(chat_request.messages, "messages")
+    state.runs.session(chat_request.model)
     earlier = await find_earlier(state, client, question.before)
-    files = await _write_files(state, asked.messages, "messages")
-    output = chat.output_of(asked)
+    files = await _write_files(state, chat_request.messages, "messages")
+    output = chat.output_of(chat_request)
     new = NewRun(question.text, files, output=output, earlier=earlier, instructions=question.instructions)
-    watched = state.runs.begin(client, asked.model, new)
+    watched = state.runs.begin(client, chat_request.model, new)
     made = now()
-    if asked.stream:
-        counted = bool(asked.stream_options and asked.stream_options.include_usage)
-        return RunStream(watched, _stream_chat(state, watched, asked.model, made, counted=counted))
+    if chat_request.stream:
+        counted = bool(chat_request.stream_options and chat_request.stream_options.include_usage)
+        return RunStream(watched, _stream_chat(state, watched, chat_request.model, made, counted=counted))
     await _wait(watched, request.receive)
     reasoning = "".join(map(describe_progress, watched.events))
     answer = watched.run.answer
-    reply = chat.completion(answer, state.scrub(answer.text), asked.model, reasoning, made)
+    reply = chat.completion(answer, state.scrub(answer.text), chat_request.model, reasoning, made)
     return JSONResponse(state.scrub(reply))
 
 
 async def create_response(state: AppState, request: Request) -> Response:
     """One response, whole or as a stream."""
     client = state.client(request)
-    asked = responses.read_response_request(await body_of(request, state.bodies))
-    messages = responses.messages_of(asked)
-    question = read_question(messages, "input", len(asked.instructions or ""))
-    state.runs.session(asked.model)
-    if asked.previous_response_id is None:
+    response_request = responses.read_response_request(await body_of(request, state.bodies))
+    messages = responses.messages_of(response_request)
+    question = read_question(messages, "input", len(response_request.instructions or ""))
+    state.runs.session(response_request.model)
+    if response_request.previous_response_id is None:
         earlier = await find_earlier(state, client, question.before)
     else:
-        earlier = await read_response(state, client, asked.previous_response_id)
+        earlier = await read_response(state, client, response_request.previous_response_id)
         if question.before:
             earlier = Earlier.of_messages((*earlier.messages, *question.before), earlier)
     files = await _write_files(state, messages, "input")
-    instructions = "\n\n".join(filter(None, (asked.instructions, question.instructions)))
-    output, store = responses.output_of(asked), asked.store is not False
+    instructions = "\n\n".join(filter(None, (response_request.instructions, question.instructions)))
+    output, store = responses.output_of(response_request), response_request.store is not False
     new = NewRun(question.text, files, output=output, earlier=earlier, instructions=instructions, store=store)
-    watched = state.runs.begin(client, asked.model, new)
-    writer = responses.ResponseWriter(watched.id, asked, now(), state.scrub)
-    if asked.stream:
+    watched = state.runs.begin(client, response_request.model, new)
+    writer = responses.ResponseWriter(watched.id, response_request, now(), state.scrub)
+    if response_request.stream:
         return RunStream(watched, _stream_response(state, watched, writer))
     await _wait(watched, request.receive)
     thoughts = state.scrub("".join(map(describe_progress, watched.events)))
@@ -139,9 +139,9 @@ async def _stream_chat(
     else:
         answer = watched.run.answer
         text = state.scrub(answer.text)
-        record = {name: one for name, one in content_of(answer, text).items() if one}
-        for name, one in record.items():
-            for piece in pieces(one):
+        record = {name: value for name, value in content_of(answer, text).items() if value}
+        for name, value in record.items():
+            for piece in pieces(value):
                 yield sse(chat.chunk(run, model, made, {name: piece}))
         marked = [] if answer.output_type else chat.annotations(answer, text)
         ending = chat.chunk(run, model, made, {"annotations": marked}, chat.finish(answer))

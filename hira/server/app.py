@@ -53,40 +53,43 @@ _SHOWN = 5
 async def unready(settings: Settings) -> list[str]:
     """A line for each endpoint of these settings that does not answer, refuses its key or lacks the model."""
     places = _collect_endpoints(settings)
-    found = await asyncio.gather(*(probe(url, key) for url, key in places))
+    probes = await asyncio.gather(*(probe(url, key) for url, key in places))
     problems = [
-        _describe_problem(url, one, models) for ((url, _), models), one in zip(places.items(), found, strict=True)
+        _describe_problem(url, endpoint, models)
+        for ((url, _), models), endpoint in zip(places.items(), probes, strict=True)
     ]
     return [line for line in problems if line]
 
 
 def _collect_endpoints(settings: Settings) -> dict[tuple[str, str], frozenset[str]]:
     """The OpenAI-compatible endpoints that these settings ask, by base URL and key, and the models they ask there."""
-    found: dict[tuple[str, str], frozenset[str]] = {}
-    for role, own in {"*": RoleSettings(), **settings.roles}.items():
-        for name in names_of(own.model or settings.model):
-            place = find_place(name, role, own, settings)
+    endpoints: dict[tuple[str, str], frozenset[str]] = {}
+    for role, role_settings in {"*": RoleSettings(), **settings.roles}.items():
+        for name in names_of(role_settings.model or settings.model):
+            place = find_place(name, role, role_settings, settings)
             if not has_own_place(place.model):
                 where = place.base_url or OPENAI_URL, place.secret
-                found[where] = found.get(where, frozenset()) | {place.model}
-    return found
+                endpoints[where] = endpoints.get(where, frozenset()) | {place.model}
+    return endpoints
 
 
-def _describe_problem(url: str, found: Probe, models: frozenset[str]) -> str:
+def _describe_problem(url: str, endpoint: Probe, models: frozenset[str]) -> str:
     """Describe why the endpoint is not ready; empty if it is, or if it does not list its models."""
     named, url = ", ".join(sorted(models)), without_userinfo(url)
-    if not found.ok and not found.status:
-        why = "nothing listens there" if "onnect call failed" in found.error else found.error
+    if not endpoint.ok and not endpoint.status:
+        why = "nothing listens there" if "onnect call failed" in endpoint.error else endpoint.error
         return f"{url} does not answer ({why}): questions to {named} fail until it does"
-    if found.status in REFUSED:
+    if endpoint.status in REFUSED:
         return f"{url} refuses the key, and questions to {named} fail; hira doctor shows where the key comes from"
-    if found.status >= BROKEN:
-        return f"{url} answers with status {found.status}: questions to {named} may fail"
-    if found.lacks_v1:
-        return f"the base URL {url} lacks /v1: questions to {named} fail; set it to {without_userinfo(found.base_url)}"
-    unknown = sorted(models - {*found.models}) if found.models else []
+    if endpoint.status >= BROKEN:
+        return f"{url} answers with status {endpoint.status}: questions to {named} may fail"
+    if endpoint.lacks_v1:
+        return (
+            f"the base URL {url} lacks /v1: questions to {named} fail; set it to {without_userinfo(endpoint.base_url)}"
+        )
+    unknown = sorted(models - {*endpoint.models}) if endpoint.models else []
     if unknown:
-        has = ", ".join(found.models[:_SHOWN]) + (", …" if len(found.models) > _SHOWN else "")
+        has = ", ".join(endpoint.models[:_SHOWN]) + (", …" if len(endpoint.models) > _SHOWN else "")
         return f"{url} lists no model {', '.join(unknown)}; it has {has}"
     return ""
 

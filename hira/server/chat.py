@@ -36,18 +36,18 @@ class ChatRequest(BaseModel):
 
 def read_chat(body: bytes) -> ChatRequest:
     """The request. Raises `RejectedRequest` for what is wrong with it, and for what the client would not get."""
-    asked = read_request(body, ChatRequest)
-    if asked.n not in (None, 1):
+    request = read_request(body, ChatRequest)
+    if request.n not in (None, 1):
         raise RejectedRequest(400, "hira gives one answer; remove it", "unsupported_value", field="n")
-    refuse_tools(asked.tools or asked.functions, asked.tool_choice)
-    output_of(asked)
-    return asked
+    refuse_tools(request.tools or request.functions, request.tool_choice)
+    output_of(request)
+    return request
 
 
-def output_of(asked: ChatRequest) -> OutputType | None:
+def output_of(request: ChatRequest) -> OutputType | None:
     """Return the output type of `response_format`, None for plain text. Raises `RejectedRequest` for an invalid
     schema."""
-    form = asked.response_format or {}
+    form = request.response_format or {}
     kind = form.get("type", "text")
     if kind == "text":
         return None

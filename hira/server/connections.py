@@ -63,7 +63,7 @@ class TimedConnection(H11Protocol):
             others: set[Any] = self.connections - {self}
             unfinished = [other for other in others if isinstance(other, TimedConnection) and other.is_unfinished]
             if unfinished:
-                min(unfinished, key=lambda one: one._heard)._refuse(503)  # noqa: SLF001 - of this class
+                min(unfinished, key=lambda connection: connection._heard)._refuse(503)  # noqa: SLF001 - of this class
             else:  # all of them are being answered
                 self._close(503)
 

@@ -123,14 +123,14 @@ class Clients:
             return self._anybody
         scheme, _, text = authorization.strip().partition(" ")
         text = text.strip() if scheme.lower() == "bearer" else ""
-        found = None
+        owner = None
         for client in self._clients:  # all of them, so that the time tells nothing
             if hmac.compare_digest(client.limits.key.get_secret_value().encode(), text.encode()):
-                found = client
-        if found is None:
+                owner = client
+        if owner is None:
             what = "the key is wrong" if text else "a key is needed: Authorization: Bearer KEY"
             raise RejectedRequest(401, what, "invalid_api_key", kind="authentication_error")
-        return found
+        return owner
 
 
 def tag_of(key: str) -> str:

@@ -57,7 +57,7 @@ def read_question(messages: Sequence[Spoken], field: str, more: int = 0) -> Rece
     """The question that the messages in this field of a request ask. Raises `RejectedRequest` for one that is missing,
     or too long together with `more` characters of the request."""
     turns = [(message.role, _text(message, field)) for message in messages]
-    last = next((at for at in reversed(range(len(turns))) if turns[at][0] == "user" and turns[at][1]), None)
+    last = next((index for index in reversed(range(len(turns))) if turns[index][0] == "user" and turns[index][1]), None)
     if last is None:
         raise RejectedRequest(400, "a user message with text is missing", field=field)
     check_length(more + sum(len(text) for _, text in turns))
@@ -113,11 +113,15 @@ def write_attachments(messages: Sequence[Spoken], field: str, folder: Path) -> l
     parts = last.content if last and isinstance(last.content, list) else []
     if all(part.get("type") == "text" for part in parts):
         return []
-    own = Path(tempfile.mkdtemp(dir=folder))
+    subfolder = Path(tempfile.mkdtemp(dir=folder))
     try:
-        return [path for at, part in enumerate(parts, 1) if (path := _write_part(part, field, own / f"attached-{at}"))]
+        return [
+            path
+            for number, part in enumerate(parts, 1)
+            if (path := _write_part(part, field, subfolder / f"attached-{number}"))
+        ]
     except BaseException:
-        shutil.rmtree(own, ignore_errors=True)
+        shutil.rmtree(subfolder, ignore_errors=True)
         raise
 
 
@@ -130,15 +134,15 @@ def _write_part(part: Mapping[str, Any], field: str, path: Path) -> Path | None:
     if kind == "input_audio":
         return _save(str(record.get("data", "")), field, path, f".{record.get('format') or 'wav'}")
     url = str(record.get("url") or record.get("file_data") or "")
-    found = _DATA.fullmatch(url)
-    if found is None:
+    match = _DATA.fullmatch(url)
+    if match is None:
         what = f"content of the type {kind!r} must contain its data as a data: URI"
         raise RejectedRequest(400, what, field=field)
     name = str(record.get("filename") or "")
-    suffix = Path(name).suffix or mimetypes.guess_extension(found[1]) or ".bin"
+    suffix = Path(name).suffix or mimetypes.guess_extension(match[1]) or ".bin"
     if _PLAIN.fullmatch(name) and not path.with_name(name).exists():
         path = path.with_name(Path(name).stem)
-    return _save(found[2], field, path, suffix)
+    return _save(match[2], field, path, suffix)
 
 
 def _save(data: str, field: str, path: Path, suffix: str) -> Path:

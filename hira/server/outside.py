@@ -33,16 +33,16 @@ class Hidden:
         self._longest = max(map(len, forms), default=0) - 1
         for form in forms:
             self._begins.setdefault(form[0], []).append(form)
-        own = "|".join(map(re.escape, attached))
-        self._attached = re.compile(rf"(?:{own})/[^/\s]{{0,{LONGEST}}}/?\Z") if own else None
+        pattern = "|".join(map(re.escape, attached))
+        self._attached = re.compile(rf"(?:{pattern})/[^/\s]{{0,{LONGEST}}}/?\Z") if pattern else None
 
     def ending(self, text: str) -> int:
         """Where the end of the text begins that may, with what comes next, be something that is hidden."""
-        if self._attached and (found := self._attached.search(text)):
-            return found.start()
-        for at in range(max(0, len(text) - self._longest), len(text)):
-            if any(form.startswith(text[at:]) for form in self._begins.get(text[at], ())):
-                return at
+        if self._attached and (match := self._attached.search(text)):
+            return match.start()
+        for index in range(max(0, len(text) - self._longest), len(text)):
+            if any(form.startswith(text[index:]) for form in self._begins.get(text[index], ())):
+                return index
         return len(text)
 
 
@@ -105,22 +105,21 @@ class PathScrubber:
         folders = [Path.cwd(), Path.home(), Path(tempfile.gettempdir())]
         folders += [doc if doc.is_dir() else doc.parent for doc in docs]
         folders += [settings.journal.parent] if settings.journal and str(settings.journal) != OFF else []
-        own, shared = _spell_folders([attached]), _spell_folders(folders)
-        self._folders = (*own, *shared)
-        self.hidden = Hidden(shared, own, settings.secrets)
-        places = [f"{re.escape(one)}/[^/\\s]+" for one in own] + list(map(re.escape, shared))
+        attached_folders, shared = _spell_folders([attached]), _spell_folders(folders)
+        self._folders = (*attached_folders, *shared)
+        self.hidden = Hidden(shared, attached_folders, settings.secrets)
+        places = [f"{re.escape(folder)}/[^/\\s]+" for folder in attached_folders] + list(map(re.escape, shared))
         self._places = re.compile(rf"(?:\bfile://|(?<![\w.~/-]))(?:{'|'.join(places)})(?:/|(?![\w.-]))")
 
     def __call__(self, value: Any) -> Any:
         if isinstance(value, str):
-            held = "/" in value and any(
-                folder in value for folder in self._folders
-            )  # most texts hold none, and it is quick
+            # most texts hold none, and this is quick
+            held = "/" in value and any(folder in value for folder in self._folders)
             return self._places.sub(_shorten, value) if held else value
         if isinstance(value, dict):
-            return {key: self(item) for key, item in value.items()}
+            return {key: self(element) for key, element in value.items()}
         if isinstance(value, list | tuple):
-            return [self(item) for item in value]
+            return [self(element) for element in value]
         return value
 
 
@@ -131,4 +130,4 @@ def _shorten(place: re.Match[str]) -> str:
 def _spell_folders(folders: Iterable[Path]) -> list[str]:
     """The folders as they are named and without links, the longest first; `/` would be every path's beginning."""
     every = {folder.absolute() for folder in folders} | {Path(os.path.realpath(folder)) for folder in folders}
-    return sorted((str(one) for one in every if len(one.parts) > 1), key=len, reverse=True)
+    return sorted((str(path) for path in every if len(path.parts) > 1), key=len, reverse=True)

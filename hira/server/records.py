@@ -92,12 +92,18 @@ def _find_run(state: AppState, client: Client, messages: Messages) -> WatchedRun
     """Return the client's latest run whose question and answer are the last two messages."""
     if [role for role, _ in messages[-2:]] != ["user", "assistant"]:
         return None
-    (_, question), (_, said) = messages[-2:]
-    for name, one in reversed(state.runs.known.items()):
-        if client.owns(name) and one.question == question and one.ended and one.run.ended and one.run.answer.text:
-            content = content_of(one.run.answer, state.scrub(one.run.answer.text))
-            if said in (str(text).strip() for text in content.values()):
-                return one
+    (_, question), (_, answer) = messages[-2:]
+    for name, watched in reversed(state.runs.known.items()):
+        if (
+            client.owns(name)
+            and watched.question == question
+            and watched.ended
+            and watched.run.ended
+            and watched.run.answer.text
+        ):
+            content = content_of(watched.run.answer, state.scrub(watched.run.answer.text))
+            if answer in (str(text).strip() for text in content.values()):
+                return watched
     return None
 
 

@@ -59,19 +59,19 @@ class ResponsesRequest(BaseModel):
 
 def read_response_request(body: bytes) -> ResponsesRequest:
     """The request. Raises `RejectedRequest` for what is wrong with it, and for what the client would not get."""
-    asked = read_request(body, ResponsesRequest)
-    refuse_tools(asked.tools, asked.tool_choice)
+    request = read_request(body, ResponsesRequest)
+    refuse_tools(request.tools, request.tool_choice)
     for name, what in ELSEWHERE.items():
-        if getattr(asked, name):
+        if getattr(request, name):
             raise RejectedRequest(400, what, "unsupported_parameter", field=name)
-    output_of(asked)
-    return asked
+    output_of(request)
+    return request
 
 
-def output_of(asked: ResponsesRequest) -> OutputType | None:
+def output_of(request: ResponsesRequest) -> OutputType | None:
     """The output that `text.format` asks for; None for plain text. Raises `RejectedRequest` for a schema that is not
     valid."""
-    form = (asked.text.format if asked.text else None) or {}
+    form = (request.text.format if request.text else None) or {}
     kind = form.get("type", "text")
     if kind == "text":
         return None
@@ -81,12 +81,12 @@ def output_of(asked: ResponsesRequest) -> OutputType | None:
     raise RejectedRequest(400, what, "unsupported_value", field="text.format")
 
 
-def messages_of(asked: ResponsesRequest) -> list[Spoken]:
+def messages_of(request: ResponsesRequest) -> list[Spoken]:
     """The input as messages of the chat API. The reasoning of an earlier response is left out. Raises `RejectedRequest`
     for items that are not messages."""
-    if isinstance(asked.input, str):
-        return [Spoken(role="user", content=asked.input)]
-    return [_message(one) for one in asked.input if one.type != "reasoning"]
+    if isinstance(request.input, str):
+        return [Spoken(role="user", content=request.input)]
+    return [_message(item) for item in request.input if item.type != "reasoning"]
 
 
 def _message(item: InputItem) -> Spoken:
@@ -112,9 +112,9 @@ def _part(part: Mapping[str, Any]) -> dict[str, Any]:
 class ResponseWriter:
     """One response on its way to its client, whole or event by event. `redact` takes off what may not leave."""
 
-    def __init__(self, run: str, asked: ResponsesRequest, made: int, redact: Any) -> None:
+    def __init__(self, run: str, request: ResponsesRequest, made: int, redact: Any) -> None:
         self.run = run
-        self.asked = asked
+        self.request = request
         self.made = made
         self._redact = redact
         self._numbers = count()
@@ -159,8 +159,10 @@ class ResponseWriter:
         yield self._event("response.content_part.added", **where, part=empty)
         for piece in pieces(part[field]):
             yield self._event(f"response.{part['type']}.delta", **where, delta=piece, **more)
-        for at, one in enumerate(part.get("annotations", ())):
-            yield self._event("response.output_text.annotation.added", **where, annotation_index=at, annotation=one)
+        for index, annotation in enumerate(part.get("annotations", ())):
+            yield self._event(
+                "response.output_text.annotation.added", **where, annotation_index=index, annotation=annotation
+            )
         yield self._event(f"response.{part['type']}.done", **where, **{field: part[field]}, **more)
         yield self._event("response.content_part.done", **where, part=part)
         yield self._event("response.output_item.done", output_index=place, item=item)
@@ -198,18 +200,18 @@ class ResponseWriter:
         }
 
     def _head(self, status: str) -> dict[str, Any]:
-        asked = self.asked
-        form = asked.text.format if asked.text else None
+        request = self.request
+        form = request.text.format if request.text else None
         return {
             "id": f"{PREFIX}{self.run}",
             "object": "response",
             "created_at": self.made,
             "status": status,
-            "model": asked.model,
-            "instructions": asked.instructions,
-            "previous_response_id": asked.previous_response_id,
-            "store": asked.store is not False,
-            "metadata": asked.metadata or {},
+            "model": request.model,
+            "instructions": request.instructions,
+            "previous_response_id": request.previous_response_id,
+            "store": request.store is not False,
+            "metadata": request.metadata or {},
             "text": {"format": form or {"type": "text"}},
             "tools": [],
             "tool_choice": "auto",
@@ -240,14 +242,14 @@ def usage(spent: Usage) -> dict[str, Any]:
 def annotations(answer: Answer, text: str) -> list[dict[str, Any]]:
     """The citations: of a web page by its address, of anything else by its name, the id of its source and the place in
     it, if that is known."""
-    found: list[dict[str, Any]] = []
+    entries: list[dict[str, Any]] = []
     for start, end, source, place in find_marks(answer, text):
         title = source.title or source.location
         if source.location.startswith(("http://", "https://")):
             span = {"start_index": start, "end_index": end}
-            found.append({"type": "url_citation", "url": source.location, "title": title, **span})
+            entries.append({"type": "url_citation", "url": source.location, "title": title, **span})
         else:
             name = source.location.rpartition("/")[2] if source.kind == "file" else title
             where = {"place": place} if place else {}
-            found.append({"type": "file_citation", "file_id": source.id, "filename": name, "index": end, **where})
-    return found
+            entries.append({"type": "file_citation", "file_id": source.id, "filename": name, "index": end, **where})
+    return entries

@@ -22,7 +22,7 @@ from hira.server.keys import Client, KeySpent, RejectedRequest
 from hira.server.messages import check_length
 from hira.server.outside import Deltas, Hidden, log
 
-Asked = Subtask | ToolUse
+Proposal = Subtask | ToolUse
 Decided = Subtask | Rejected | ToolUse | Refusal
 SHAPE = 'write {"decisions": [{"id": "1"}, {"id": "2", "text": "…"}, {"id": "3", "rejected": "…"}]}'
 
@@ -36,28 +36,28 @@ class ApprovalQueue:
     """
 
     client: Client
-    waiting: dict[str, Asked] = field(default_factory=dict)
+    waiting: dict[str, Proposal] = field(default_factory=dict)
     _decided: dict[str, Decided] = field(default_factory=dict)
     _complete: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def approve(self, subtasks: Sequence[Subtask]) -> Sequence[Subtask | Rejected]:
         """Return one decision for each of the subtasks."""
         decided = await self._wait({subtask.id: subtask for subtask in subtasks})
-        return [one for one in decided if isinstance(one, Subtask | Rejected)]
+        return [decision for decision in decided if isinstance(decision, Subtask | Rejected)]
 
     async def approve_tool(self, use: ToolUse) -> ToolUse | Refusal:
         """Return the decision on one call."""
-        (one,) = await self._wait({use.id: use})
-        assert isinstance(one, ToolUse | Refusal)  # noqa: S101 - what waits is decided as what it is
-        return one
+        (decision,) = await self._wait({use.id: use})
+        assert isinstance(decision, ToolUse | Refusal)  # noqa: S101 - what waits is decided as what it is
+        return decision
 
-    async def _wait(self, asked: Mapping[str, Asked]) -> list[Decided]:
-        self.waiting, self._decided = dict(asked), {}
+    async def _wait(self, proposals: Mapping[str, Proposal]) -> list[Decided]:
+        self.waiting, self._decided = dict(proposals), {}
         self._complete.clear()
         try:
             async with self.client.release():
                 await self._complete.wait()
-                decided = [self._decided[one] for one in asked]
+                decided = [self._decided[name] for name in proposals]
                 self.waiting = {}  # complete decisions stand, also while the run waits for a place
             return decided
         finally:
@@ -71,21 +71,21 @@ class ApprovalQueue:
             self._complete.set()
 
     def _read(self, decision: Any) -> tuple[str, Decided]:
-        if not isinstance(decision, dict) or not all(isinstance(one, str) for one in decision.values()):
+        if not isinstance(decision, dict) or not all(isinstance(value, str) for value in decision.values()):
             raise RejectedRequest(400, SHAPE)
         name, text, reason = decision.get("id", ""), decision.get("text"), decision.get("rejected")
         if name not in self.waiting:
             kind = "call" if name.startswith("call-") else "subtask"
             raise RejectedRequest(409, f"{kind} {name!r} does not wait for a decision", "conflict")
-        asked = self.waiting[name]
+        proposal = self.waiting[name]
         check_length(len(text or "") + len(reason or ""))
-        if isinstance(asked, ToolUse):
-            return name, _read_call(asked, text, reason)
+        if isinstance(proposal, ToolUse):
+            return name, _read_call(proposal, text, reason)
         if reason is not None:
-            return name, Rejected(asked, printable(reason).strip())
+            return name, Rejected(proposal, printable(reason).strip())
         if text is not None and not text.strip():
             raise RejectedRequest(400, f"the text of subtask {name!r} is empty; reject it instead")
-        return name, replace(asked, text=printable(text).strip()) if text else asked
+        return name, replace(proposal, text=printable(text).strip()) if text else proposal
 
 
 def _read_call(use: ToolUse, text: str | None, reason: str | None) -> ToolUse | Refusal:
@@ -122,7 +122,7 @@ class WatchedRun:
     failure: HiraError | RejectedRequest | None = None
     task: "asyncio.Task[None] | None" = None
     began: float = field(default_factory=time.time)
-    desk: ApprovalQueue | None = None
+    queue: ApprovalQueue | None = None
     attached: Sequence[Path] = ()
     _news: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -164,10 +164,10 @@ class WatchedRun:
     async def follow(self, start: int = 0) -> AsyncIterator[Sequence[Event]]:
         """The events from `start` on, some at a time, until the run has ended; none of them after each while without
         one, so that a connection can be kept alive."""
-        at = start
-        while at < len(self.events) or not self.ended:
-            if news := self.events[at : at + AT_ONCE]:
-                at += len(news)
+        position = start
+        while position < len(self.events) or not self.ended:
+            if news := self.events[position : position + AT_ONCE]:
+                position += len(news)
                 yield news
                 if len(news) == AT_ONCE:
                     await asyncio.sleep(0)  # of a long run there are thousands
@@ -231,8 +231,8 @@ class Runs:
         """Begin a run of the client; it waits until the client's limits let it."""
         name = "-".join(part for part in (time.strftime("%Y%m%d-%H%M%S"), client.tag, secrets.token_hex(3)) if part)
         session = replace(self.session(workflow), shared=client.allowance)
-        desk = ApprovalQueue(client) if new.approve or (new.attended and session.tools_to_approve) else None
-        session = decide_at_desk(session, desk, subtasks=new.approve)
+        queue = ApprovalQueue(client) if new.approve or (new.attended and session.tools_to_approve) else None
+        session = decide_in_queue(session, queue, subtasks=new.approve)
         if new.instructions:
             session = session.with_instructions(
                 "\n\n".join(filter(None, (session.settings.instructions, new.instructions)))
@@ -240,17 +240,19 @@ class Runs:
         session = session if new.store else replace(session, journal=None)
         run = Run(session, new.question, new.files, run=name, earlier=new.earlier, output=new.output)
         whole, flow = Deltas(self.hidden), session.workflow.name
-        watched = self._start(client, WatchedRun(name, new.question, flow, run, whole, desk=desk, attached=new.files))
+        watched = self._start(client, WatchedRun(name, new.question, flow, run, whole, queue=queue, attached=new.files))
         if not new.store and watched.task:
             watched.task.add_done_callback(lambda _: self.forget(name))
         return watched
 
-    def go_on(self, client: Client, run: Run, workflow: str, desk: ApprovalQueue | None = None) -> WatchedRun:
-        """Continue a run of the journal. Its subtasks wait at the `desk` if a person approves them."""
+    def go_on(self, client: Client, run: Run, workflow: str, queue: ApprovalQueue | None = None) -> WatchedRun:
+        """Continue a run of the journal. Its subtasks wait in the `queue` if a person approves them."""
         before = self.known.get(run.id)
         attached = before.attached if before else ()
         whole = Deltas(self.hidden)
-        return self._start(client, WatchedRun(run.id, run.question, workflow, run, whole, desk=desk, attached=attached))
+        return self._start(
+            client, WatchedRun(run.id, run.question, workflow, run, whole, queue=queue, attached=attached)
+        )
 
     def _start(self, client: Client, watched: WatchedRun) -> WatchedRun:
         self._make_room(client)
@@ -277,10 +279,10 @@ class Runs:
     def of(self, client: Client, run: str) -> WatchedRun:
         """Return a run of this server. Raises `RejectedRequest`, in the same words, if it is missing or not this
         client's."""
-        found = self.known.get(run)
-        if found is None or not client.owns(run):
+        watched = self.known.get(run)
+        if watched is None or not client.owns(run):
             raise refuse_missing(run)
-        return found
+        return watched
 
     def forget(self, name: str) -> None:
         """Drop an ended run from memory, and delete its attached files."""
@@ -290,25 +292,25 @@ class Runs:
 
     def _make_room(self, client: Client) -> None:
         """Forget the oldest ended runs of this client, beyond the newest `KEPT`."""
-        ended = [name for name, one in self.known.items() if one.ended and client.owns(name)]
+        ended = [name for name, watched in self.known.items() if watched.ended and client.owns(name)]
         for name in ended[: max(0, len(ended) - KEPT)]:
             self.forget(name)
 
     async def aclose(self) -> None:
         """End every run at once; each can be resumed from the journal."""
-        tasks = [one.task for one in self.known.values() if one.task and not one.task.done()]
-        for one in self.known.values():
-            one.leave()
+        tasks = [watched.task for watched in self.known.values() if watched.task and not watched.task.done()]
+        for watched in self.known.values():
+            watched.leave()
         if tasks:
             await asyncio.wait(tasks)
 
 
-def decide_at_desk(session: Session, desk: ApprovalQueue | None, *, subtasks: bool) -> Session:
-    """Return the session with decisions at the desk: on tool calls, and with `subtasks` on subtasks too."""
-    if desk is None:
+def decide_in_queue(session: Session, queue: ApprovalQueue | None, *, subtasks: bool) -> Session:
+    """Return the session with decisions taken in the queue: on tool calls, and with `subtasks` on subtasks too."""
+    if queue is None:
         return session
-    session = session.approving_tools(desk.approve_tool)
-    return session.approving(desk.approve) if subtasks else session
+    session = session.approving_tools(queue.approve_tool)
+    return session.approving(queue.approve) if subtasks else session
 
 
 def refuse_missing(run: str) -> RejectedRequest:

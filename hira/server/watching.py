@@ -20,7 +20,7 @@ from hira.server.keys import Client, RejectedRequest
 from hira.server.messages import check_length
 from hira.server.outside import Deltas, without_folders
 from hira.server.records import find_entry, find_kept, find_session, is_there, read_journal
-from hira.server.runs import AT_ONCE, GOES_ON, SHAPE, ApprovalQueue, NewRun, WatchedRun, decide_at_desk, dump_event
+from hira.server.runs import AT_ONCE, GOES_ON, SHAPE, ApprovalQueue, NewRun, WatchedRun, decide_in_queue, dump_event
 from hira.server.state import AppState, body_of
 from hira.server.wire import STILL, as_refusal, describe_failure, sse
 
@@ -40,16 +40,16 @@ async def begin(state: AppState, request: Request) -> Response:
     """Begin a run for the page. It continues when the page is closed."""
     client = state.client(request)
     try:
-        asked = _Begun.model_validate_json(await body_of(request, state.bodies))
+        run_request = _Begun.model_validate_json(await body_of(request, state.bodies))
     except ValidationError:
         what = 'write {"question": "…", "workflow": "hira", "approve": false}'
         raise RejectedRequest(400, what) from None
-    question = asked.question.strip()
+    question = run_request.question.strip()
     if not question:
         raise RejectedRequest(400, "the question is empty")
     check_length(len(question))
-    new = NewRun(question, approve=asked.approve or False, attended=True)
-    watched = state.runs.begin(client, asked.workflow or "hira", new)
+    new = NewRun(question, approve=run_request.approve or False, attended=True)
+    watched = state.runs.begin(client, run_request.workflow or "hira", new)
     return JSONResponse(watched.describe(), 201)
 
 
@@ -57,11 +57,11 @@ async def list_runs(state: AppState, request: Request) -> Response:
     """List the client's runs, newest first: those of this server and those of the journal."""
     client = state.client(request)
     entries = await _entries(state, client)
-    found = {name: one.describe() for name, one in state.runs.known.items() if client.owns(name)}
+    runs = {name: watched.describe() for name, watched in state.runs.known.items() if client.owns(name)}
     for entry in entries:
         if entry.question:
-            found.setdefault(entry.id, _line(state, entry))
-    return JSONResponse({"runs": sorted(found.values(), key=lambda one: one["began"], reverse=True)})
+            runs.setdefault(entry.id, _line(state, entry))
+    return JSONResponse({"runs": sorted(runs.values(), key=lambda run: run["began"], reverse=True)})
 
 
 async def _entries(state: AppState, client: Client) -> Sequence[Entry]:
@@ -71,8 +71,8 @@ async def _entries(state: AppState, client: Client) -> Sequence[Entry]:
         return ()
     entries = await read_journal(journal.runs, LISTED, client.mark)
     listed = {entry.id for entry in entries}
-    mine = ((name, one) for name, one in state.runs.known.items() if client.owns(name))
-    missed = [name for name, one in mine if one.recorded and name not in listed]
+    mine = ((name, watched) for name, watched in state.runs.known.items() if client.owns(name))
+    missed = [name for name, watched in mine if watched.recorded and name not in listed]
     there = await asyncio.gather(*(is_there(state, name) for name in missed))
     for name in (name for name, still in zip(missed, there, strict=True) if not still):
         state.runs.forget(name)
@@ -89,7 +89,11 @@ async def one_run(state: AppState, request: Request) -> Response:
     if watched is None:
         entry, journal = await find_entry(state, client, name)
         served = (session.workflow for session in state.runs.sessions.values())
-        flow = next((one for one in served if one.name == entry.workflow), None) if find_needed_code(entry) else None
+        flow = (
+            next((workflow for workflow in served if workflow.name == entry.workflow), None)
+            if find_needed_code(entry)
+            else None
+        )
         past = await replay(journal, entry.id, flow)
         error = without_folders(entry.error.partition("\n")[0])
         return JSONResponse(state.scrub({**_describe_answer(past.answer), **_line(state, entry), "error": error}))
@@ -131,9 +135,9 @@ async def _past(
     state: AppState, recorded: Sequence[Mapping[str, Any]], start: int, line: Mapping[str, Any]
 ) -> AsyncIterator[bytes]:
     whole = Deltas(state.runs.hidden)
-    events = [event for one in recorded for event in _show_again(one, whole)][start:]
-    for at in range(0, len(events), AT_ONCE):
-        yield b"".join(sse(state.scrub(one)) for one in events[at : at + AT_ONCE])
+    events = [event for record in recorded for event in _show_again(record, whole)][start:]
+    for begin in range(0, len(events), AT_ONCE):
+        yield b"".join(sse(state.scrub(event)) for event in events[begin : begin + AT_ONCE])
         await asyncio.sleep(0)
     yield sse({"event": "Ended", **line})
 
@@ -167,9 +171,9 @@ async def approve(state: AppState, request: Request) -> Response:
         raise RejectedRequest(400, SHAPE) from None
     if not isinstance(decisions, list) or not decisions:
         raise RejectedRequest(400, SHAPE)
-    if watched.desk is None:
+    if watched.queue is None:
         raise RejectedRequest(409, f"run {watched.id!r} does not ask for approval", "conflict")
-    watched.desk.decide(decisions)
+    watched.queue.decide(decisions)
     return JSONResponse(watched.describe())
 
 
@@ -199,11 +203,11 @@ async def _resume_once(state: AppState, client: Client, name: str) -> Response:
         raise RejectedRequest(409, what, "conflict")
     owner = owner.with_instructions(instructions)
     handed = entry.settings.get(HANDED, ())
-    desk = ApprovalQueue(client) if APPROVAL in handed or TOOL_APPROVAL in handed else None
-    owner = decide_at_desk(owner, desk, subtasks=APPROVAL in handed)
+    queue = ApprovalQueue(client) if APPROVAL in handed or TOOL_APPROVAL in handed else None
+    owner = decide_in_queue(owner, queue, subtasks=APPROVAL in handed)
     client.check_budget()  # before the run is claimed
     run = await continue_run(owner, owner, journal, entry)
-    return JSONResponse(state.runs.go_on(client, run, entry.workflow, desk).describe(), 201)
+    return JSONResponse(state.runs.go_on(client, run, entry.workflow, queue).describe(), 201)
 
 
 def _line(state: AppState, entry: Entry) -> dict[str, Any]:
@@ -216,4 +220,4 @@ def _line(state: AppState, entry: Entry) -> dict[str, Any]:
 def _lacking(state: AppState, entry: Entry) -> list[str]:
     """List the parts of a program that the run used and that this server does not have."""
     here = (*find_session(state).handed, APPROVAL, TOOL_APPROVAL)
-    return [one for one in entry.settings.get(HANDED, ()) if one not in here]
+    return [name for name in entry.settings.get(HANDED, ()) if name not in here]

@@ -67,20 +67,20 @@ def find_marks(answer: Answer, text: str) -> Iterator[Mark]:
     made = claims(text)
     places = {(citation.claim, citation.source): citation.place for citation in answer.citations}
     for mark in CITED.finditer(text):
-        for one in re.findall(r"s\d+", mark[1]):
-            if source := read.get(one):
-                citing = [claim for claim in made if one in claim.sources]
+        for source_id in re.findall(r"s\d+", mark[1]):
+            if source := read.get(source_id):
+                citing = [claim for claim in made if source_id in claim.sources]
                 nearest = min(citing, key=lambda claim: abs(claim.end - mark.start()), default=None)
-                place = places.get((nearest.text, one), "") if nearest else ""
+                place = places.get((nearest.text, source_id), "") if nearest else ""
                 yield Mark(mark.start(), mark.end(), source, place)
-    found = {
+    attributed = {
         (citation.claim, citation.source)
         for citation in answer.citations
         if citation.attributed and citation.verdict.holds
     }
     for claim in made:
         start = text.rfind(claim.text, 0, claim.end)
-        for name in sorted(source for about, source in found if about == claim.text and source in read):
+        for name in sorted(source for about, source in attributed if about == claim.text and source in read):
             begin = claim.end if start < 0 else start
             yield Mark(begin, claim.end, read[name], places[claim.text, name])
 
@@ -116,7 +116,7 @@ THOUGHTS: Mapping[type[Event], Callable[[Any], str]] = {
 
 def pieces(text: str, size: int = 48) -> Sequence[str]:
     """Split the answer for a stream. It is sent only after its citations are checked."""
-    return [text[at : at + size] for at in range(0, len(text), size)]
+    return [text[start : start + size] for start in range(0, len(text), size)]
 
 
 def as_refusal(error: HiraError | RejectedRequest) -> RejectedRequest:

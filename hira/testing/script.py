@@ -46,13 +46,13 @@ class ScriptedPolicy:
         self._waiting: dict[str, list[Reply]] = {}
         self._always: dict[str, Callable[[Request], str | Completion]] = {}
         self._turns: Counter[str] = Counter()
-        for name, said in (replies if isinstance(replies, Mapping) else {"*": replies}).items():
-            if isinstance(said, str):
+        for name, script in (replies if isinstance(replies, Mapping) else {"*": replies}).items():
+            if isinstance(script, str):
                 raise TypeError(f"the script for {name!r} is one text; write a list of replies")
-            if callable(said):
-                self._always[name] = said
+            if callable(script):
+                self._always[name] = script
             else:
-                self._waiting[name] = list(said)
+                self._waiting[name] = list(script)
 
     async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
         completion = self.reply(request)
@@ -72,12 +72,12 @@ class ScriptedPolicy:
         self.requests.append(request)
         name = request.conversation
         self._turns[name] += 1
-        said = self._next(name, self._turns[name], request)
-        if isinstance(said, BaseException):
-            raise said
-        if callable(said):
-            said = said(request)
-        completion = said if isinstance(said, Completion) else Completion(said)
+        reply = self._next(name, self._turns[name], request)
+        if isinstance(reply, BaseException):
+            raise reply
+        if callable(reply):
+            reply = reply(request)
+        completion = reply if isinstance(reply, Completion) else Completion(reply)
         return _complete(cut_at_stop(completion, request.stop), request, len(self.requests))
 
     def assert_done(self) -> None:
@@ -107,17 +107,17 @@ def _check_history(request: Request) -> None:
 
     A tool message without an id is the result of a call that was written as text.
     """
-    asked: set[str] = set()
+    open_calls: set[str] = set()
     for message in request.messages:
-        if message.role == "tool" and (message.call_id or asked):
-            if message.call_id not in asked:
+        if message.role == "tool" and (message.call_id or open_calls):
+            if message.call_id not in open_calls:
                 raise ScriptError(f"a result for {message.call_id!r}, which was not called: {message.text[:200]!r}")
-            asked.discard(message.call_id)
-        elif asked:
-            raise ScriptError(f"calls {sorted(asked)} of {request.conversation!r} have no result")
-        asked.update(call.id for call in message.calls)
-    if asked:
-        raise ScriptError(f"calls {sorted(asked)} of {request.conversation!r} have no result")
+            open_calls.discard(message.call_id)
+        elif open_calls:
+            raise ScriptError(f"calls {sorted(open_calls)} of {request.conversation!r} have no result")
+        open_calls.update(call.id for call in message.calls)
+    if open_calls:
+        raise ScriptError(f"calls {sorted(open_calls)} of {request.conversation!r} have no result")
     if not request.tools and any(message.calls for message in request.messages):
         raise ScriptError(f"the history of {request.conversation!r} speaks of tools that the request does not show")
 
@@ -132,9 +132,11 @@ def _complete(completion: Completion, request: Request, number: int) -> Completi
         finish = "calls" if completion.finish == "stop" else completion.finish
         completion = replace(completion, calls=calls, finish=finish)
     if not completion.usage.tokens:
-        asked = sum(count(message.text) for message in request.messages)
-        said = count(completion.reasoning + completion.text + "".join(call.arguments for call in completion.calls))
-        completion = replace(completion, usage=Usage(1, asked, said))
+        prompt_tokens = sum(count(message.text) for message in request.messages)
+        reply_tokens = count(
+            completion.reasoning + completion.text + "".join(call.arguments for call in completion.calls)
+        )
+        completion = replace(completion, usage=Usage(1, prompt_tokens, reply_tokens))
     return completion
 
 

@@ -33,8 +33,8 @@ class Exchange:
 
     async def send(self, status: int, body: bytes, kind: str = "application/json", **headers: str) -> None:
         """Send a whole response. Underscores in header names become hyphens."""
-        said = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in headers.items())
-        head = f"HTTP/1.1 {status} x\r\ncontent-type: {kind}\r\ncontent-length: {len(body)}\r\n{said}\r\n"
+        header_lines = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in headers.items())
+        head = f"HTTP/1.1 {status} x\r\ncontent-type: {kind}\r\ncontent-length: {len(body)}\r\n{header_lines}\r\n"
         self.transport.write(head.encode() + body)
 
     async def json(self, status: int, body: Any, **headers: str) -> None:
@@ -143,8 +143,8 @@ class _ClientConnection(asyncio.Protocol):
         body, self._got = self._got[end + 4 : total], self._got[total:]
         method, target, _ = first.split(" ")
         path, _, query = target.partition("?")
-        asked = dict(parse_qsl(query, keep_blank_values=True))
-        received = Received(method, path, asked, headers, json.loads(body) if body else None)
+        parameters = dict(parse_qsl(query, keep_blank_values=True))
+        received = Received(method, path, parameters, headers, json.loads(body) if body else None)
         self.task = asyncio.ensure_future(self._answer(received))
 
     async def _answer(self, received: Received) -> None:

@@ -33,8 +33,8 @@ class Served:
 
 def read_query(visit: Received) -> str:
     """The query, if this was a search."""
-    asked = visit.query.get("srsearch") or visit.query.get("q") or ""
-    return asked or (str(visit.body.get("q", "")) if isinstance(visit.body, dict) else "")
+    query = visit.query.get("srsearch") or visit.query.get("q") or ""
+    return query or (str(visit.body.get("q", "")) if isinstance(visit.body, dict) else "")
 
 
 class FakeWeb:
@@ -95,8 +95,8 @@ class FakeWeb:
         await exchange.send(served.status, served.bytes, served.content_type, **served.headers)
 
     async def _answer(self, visit: Received) -> Served:
-        asked = "&".join(f"{name}={value}" for name, value in visit.query.items())
-        page = self.pages.get(f"{visit.path}?{asked}") or self.pages.get(visit.path)
+        query_string = "&".join(f"{name}={value}" for name, value in visit.query.items())
+        page = self.pages.get(f"{visit.path}?{query_string}") or self.pages.get(visit.path)
         if page is not None:
             return page
         if not (query := read_query(visit)):
@@ -114,35 +114,35 @@ class FakeWeb:
             self._searching -= 1
 
     def _search(self, visit: Received, query: str) -> Served:
-        found = [self._card(path) for path in self._places(query)]
+        cards = [self._card(path) for path in self._places(query)]
         if visit.path.endswith("/api.php"):
             listed = [
-                {"ns": 0, "title": title, "pageid": at, "snippet": f'<span class="searchmatch">{text}</span>'}
-                for at, (title, _, text) in enumerate(found, 1)
+                {"ns": 0, "title": title, "pageid": number, "snippet": f'<span class="searchmatch">{text}</span>'}
+                for number, (title, _, text) in enumerate(cards, 1)
             ]
-            return _json({"batchcomplete": True, "query": {"searchinfo": {"totalhits": len(found)}, "search": listed}})
+            return _json({"batchcomplete": True, "query": {"searchinfo": {"totalhits": len(cards)}, "search": listed}})
         if visit.method == "POST":
             if not visit.headers.get("x-api-key"):
                 return _json({"message": "Unauthorized.", "statusCode": 403}, 403)
             organic = [
-                {"title": title, "link": url, "snippet": text, "position": at}
-                for at, (title, url, text) in enumerate(found, 1)
+                {"title": title, "link": url, "snippet": text, "position": number}
+                for number, (title, url, text) in enumerate(cards, 1)
             ]
             return _json({"searchParameters": {"q": query, "type": "search"}, "organic": organic, "credits": 1})
         results = [
             {"title": title, "url": url, "content": text, "engine": "fake", "engines": ["fake"], "category": "general"}
-            for title, url, text in found
+            for title, url, text in cards
         ]
         return _json({"query": query, "number_of_results": 0, "results": results, "unresponsive_engines": []})
 
     def _places(self, query: str) -> list[str]:
         if self.hits is not None:
-            asked = set(words(query))
-            named = [path for key, paths in self.hits.items() if asked >= set(words(key)) for path in paths]
+            wanted = set(words(query))
+            named = [path for key, paths in self.hits.items() if wanted >= set(words(key)) for path in paths]
             return list(dict.fromkeys(named))
         readable = [path for path, page in self.pages.items() if page.status == 200 and isinstance(page.body, str)]
         texts = [" ".join(self._card(path)) for path in readable]
-        return [readable[at] for at in BM25(texts).best(query, len(readable))]
+        return [readable[index] for index in BM25(texts).best(query, len(readable))]
 
     def _card(self, path: str) -> tuple[str, str, str]:
         """Title, URL and beginning of a page."""

@@ -173,11 +173,11 @@ def response_of(reply: Mapping[str, Any]) -> dict[str, Any]:
     if message.get("content"):
         text = {"type": "output_text", "text": message["content"], "annotations": []}
         output.append({"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": [text]})
-    for at, call in enumerate(message.get("tool_calls") or ()):
+    for index, call in enumerate(message.get("tool_calls") or ()):
         output.append(
             {
                 "type": "function_call",
-                "id": f"fc_{at}",
+                "id": f"fc_{index}",
                 "call_id": call["id"],
                 "status": "completed",
                 **call["function"],
@@ -218,9 +218,9 @@ def events_of(response: Mapping[str, Any]) -> Iterator[bytes]:
         return f"event: {kind}\ndata: {data}\n\n".encode()
 
     yield event("response.created", response={**response, "status": "in_progress", "output": [], "usage": None})
-    for at, item in enumerate(response["output"]):
-        yield event("response.output_item.added", output_index=at, item={**item, "status": "in_progress"})
-        place = {"item_id": item["id"], "output_index": at}
+    for index, item in enumerate(response["output"]):
+        yield event("response.output_item.added", output_index=index, item={**item, "status": "in_progress"})
+        place = {"item_id": item["id"], "output_index": index}
         if item["type"] == "message":
             for piece in pieces_of(item["content"][0]["text"]):
                 yield event("response.output_text.delta", **place, content_index=0, delta=piece, logprobs=[])
@@ -230,5 +230,5 @@ def events_of(response: Mapping[str, Any]) -> Iterator[bytes]:
         else:
             for piece in pieces_of(item["arguments"]):
                 yield event("response.function_call_arguments.delta", **place, delta=piece)
-        yield event("response.output_item.done", output_index=at, item=item)
+        yield event("response.output_item.done", output_index=index, item=item)
     yield event(f"response.{response['status']}", response=response)

@@ -22,7 +22,9 @@ LOCAL_NAMES = frozenset(
 )
 _NAME = compile_lazily(r"[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*")
 # beside those that the standard library knows; Azure answers its machines from the first one
-_NOT_PUBLIC_4 = [IPv4Network(one) for one in ("168.63.129.16/32", "192.0.0.0/24", "192.88.99.0/24", "224.0.0.0/3")]
+_NOT_PUBLIC_4 = [
+    IPv4Network(network) for network in ("168.63.129.16/32", "192.0.0.0/24", "192.88.99.0/24", "224.0.0.0/3")
+]
 _GLOBAL_6 = IPv6Network("2000::/3")
 _NOT_PUBLIC_6 = [
     IPv6Network(network) for network in ("2001::/23", "2001:db8::/32", "3fff::/20", "2001:10::/28", "2001:20::/28")
@@ -50,18 +52,18 @@ class CheckedUrl:
 def public(address: str) -> bool:
     """Return whether an IP address belongs to the public internet, also for one that only wraps an IPv4 address."""
     try:
-        one = ipaddress.ip_address(address.partition("%")[0])
+        ip = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
         return False
-    if isinstance(one, IPv4Address):
-        return one.is_global and not any(one in network for network in _NOT_PUBLIC_4)
-    if one in _NAT64 or one in _MAPPED:
-        return public(str(IPv4Address(int(one) & 0xFFFFFFFF)))
-    if one not in _GLOBAL_6 or any(one in network for network in _NOT_PUBLIC_6):
+    if isinstance(ip, IPv4Address):
+        return ip.is_global and not any(ip in network for network in _NOT_PUBLIC_4)
+    if ip in _NAT64 or ip in _MAPPED:
+        return public(str(IPv4Address(int(ip) & 0xFFFFFFFF)))
+    if ip not in _GLOBAL_6 or any(ip in network for network in _NOT_PUBLIC_6):
         return False
-    wrapped = [int(one) >> 80] if one in _6TO4 else []
-    if (int(one) >> 32) & 0xFFFFFFFF in _ISATAP:
-        wrapped.append(int(one))
+    wrapped = [int(ip) >> 80] if ip in _6TO4 else []
+    if (int(ip) >> 32) & 0xFFFFFFFF in _ISATAP:
+        wrapped.append(int(ip))
     return all(public(str(IPv4Address(inner & 0xFFFFFFFF))) for inner in wrapped)
 
 
@@ -180,8 +182,8 @@ def is_on_host(url: str, hosts: Collection[str]) -> bool:
         host = (urlsplit(url).hostname or "").rstrip(".")
     except ValueError:
         return False
-    named = (one.lower().strip(".") for one in hosts)
-    return any(host == one or host.endswith("." + one) for one in named)
+    named = (host.lower().strip(".") for host in hosts)
+    return any(host == name or host.endswith("." + name) for name in named)
 
 
 def urls(text: str) -> list[str]:

@@ -82,9 +82,9 @@ def browse_tool(fetcher: Fetcher, *, seen: set[str]) -> Tool:
 def _find_url(url: str, seen: set[str]) -> str:
     """Return the URL without what models put around it, if it was seen. Raises `ToolError` otherwise."""
     bare = printable(url).strip().strip("<>\"'`")
-    for one in (bare, *urls(bare)[:1]):
-        if is_allowed(one, seen):
-            return in_one_case(one)
+    for candidate in (bare, *urls(bare)[:1]):
+        if is_allowed(candidate, seen):
+            return in_one_case(candidate)
     raise ToolError(
         f"{quote_url(bare)} was not shown in the question, in a search result or on a page, and only such addresses "
         "are opened, unchanged; search for it first"
@@ -179,7 +179,7 @@ def _choose_links(links: tuple[Link, ...], intent: str) -> list[Link]:
         return list(links)
     fitting = BM25([f"{link.text} {_words(link.url)}" for link in links]).best(intent, LINKS)
     chosen = list(dict.fromkeys([*fitting, *range(len(links))]))[:LINKS]
-    return [links[at] for at in sorted(chosen)]
+    return [links[index] for index in sorted(chosen)]
 
 
 def _words(url: str) -> str:
@@ -190,6 +190,6 @@ def _format_links(links: list[Link], everything: tuple[Link, ...]) -> str:
     if not links:
         return ""
     head = "Links:" if len(links) == len(everything) else f"Links ({len(links)} of {len(everything)}):"
-    number = {link.url: at for at, link in enumerate(everything, 1)}
+    number = {link.url: number for number, link in enumerate(everything, 1)}
     lines = [f"{number[link.url]}. {link.text[:LINK_TEXT]}: {link.url}" for link in links]
     return "\n\n" + "\n".join([head, *lines])

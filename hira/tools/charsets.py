@@ -85,11 +85,11 @@ def _decode(data: bytes, charset: str, *declarations: re.Pattern[bytes]) -> str:
             return data.decode(name, "replace")
     if charset:
         return data.decode(charset, "replace")
-    found = next(filter(None, (declaration.search(data[:4096]) for declaration in declarations)), None)
-    own = find_codec(found[1].decode("ascii", "ignore")) if found else ""
-    if own.startswith("utf-"):  # UTF-8, because a declaration that can be read as ASCII is not in UTF-16
+    match = next(filter(None, (declaration.search(data[:4096]) for declaration in declarations)), None)
+    codec = find_codec(match[1].decode("ascii", "ignore")) if match else ""
+    if codec.startswith("utf-"):  # UTF-8, because a declaration that can be read as ASCII is not in UTF-16
         return data.decode("utf-8", "replace")
-    for name in filter(None, (own, "utf-8")):
+    for name in filter(None, (codec, "utf-8")):
         with contextlib.suppress(UnicodeDecodeError):
             return data.decode(name)
-    return data.decode(own or "cp1252", "replace")
+    return data.decode(codec or "cp1252", "replace")

@@ -93,8 +93,8 @@ async def resolve(host: str, port: int) -> list[str]:
     from anyio import to_thread
 
     ask = partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
-    found = await to_thread.run_sync(ask, abandon_on_cancel=True)
-    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+    entries = await to_thread.run_sync(ask, abandon_on_cancel=True)
+    return list(dict.fromkeys(str(entry[4][0]) for entry in entries))
 
 
 @dataclass(slots=True)
@@ -258,17 +258,17 @@ class Fetcher:
             cookies.set_cookie_header(request)
         except (httpx.InvalidURL, UnicodeError) as error:  # also of a host that begins with xn-- and is no such name
             raise RefusedAddress(f"{quote_url(place.url)} cannot be read: {error}") from None
-        own = request.url
-        url = httpcore.URL(scheme=own.raw_scheme, host=own.raw_host, port=own.port, target=own.raw_path)
+        target = request.url
+        url = httpcore.URL(scheme=target.raw_scheme, host=target.raw_host, port=target.port, target=target.raw_path)
         backend = _Pinned(place, self.resolve, self.dial, self._find_proxy(place))
         timeouts = {"connect": CONNECT_SECONDS, "read": self.seconds, "write": CONNECT_SECONDS, "pool": CONNECT_SECONDS}
         async with (
             httpcore.AsyncConnectionPool(ssl_context=self._context(place), network_backend=backend) as pool,
             AsyncExitStack() as stack,
         ):
-            asked = pool.stream("GET", url, headers=request.headers.raw, extensions={"timeout": timeouts})
+            stream = pool.stream("GET", url, headers=request.headers.raw, extensions={"timeout": timeouts})
             async with asyncio.timeout_at(min(deadline, asyncio.get_running_loop().time() + HEAD_SECONDS)):
-                response = await stack.enter_async_context(asked)
+                response = await stack.enter_async_context(stream)
             headers = httpx.Headers(response.headers)
             cookies.extract_cookies(httpx.Response(response.status, headers=headers, request=request))
             # of a repeated header, the one that browsers take; httpx would join them with commas

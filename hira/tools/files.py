@@ -111,8 +111,8 @@ def _find_place(work: Path, path: str) -> str:
         return ""
     if "/" in inner:
         return inner
-    found = [place for place in folder.look(work, ENTRIES).files if place.rpartition("/")[2] == inner]
-    return found[0] if len(found) == 1 else ""
+    places = [place for place in folder.look(work, ENTRIES).files if place.rpartition("/")[2] == inner]
+    return places[0] if len(places) == 1 else ""
 
 
 def _read_written(work: Path, place: str, reading: RunReader) -> Passages | None:
@@ -169,8 +169,8 @@ def _find_attached(attached: dict[str, Path], path: str) -> str:
         flatten_name,
         lambda name: flatten_name(Path(name).name),
     ):
-        if len(found := [name for name in attached if spelled(name).casefold() == wanted.casefold()]) == 1:
-            return found[0]
+        if len(matches := [name for name in attached if spelled(name).casefold() == wanted.casefold()]) == 1:
+            return matches[0]
     return ""
 
 
@@ -194,13 +194,13 @@ def show(name: str, read: Passages, part: str) -> Observation:
 def _split(pieces: Sequence[Piece]) -> dict[str, list[Piece]]:
     """Split the document into parts of at most about 3,000 tokens, by name, as the model requests them: by its places
     ("page 3", "sheet Sales"), and longer ones into numbered parts ("part 2 of 7")."""
-    found: dict[str, list[Piece]] = {}
+    pieces_by_place: dict[str, list[Piece]] = {}
     for place, group in groupby(pieces, key=lambda piece: piece.place):
         filled = _fill_parts(group)
         for number, part in enumerate(filled, 1):
             name = f"part {number} of {len(filled)}" if len(filled) > 1 or not place else ""
-            found[", ".join(filter(None, (place, name)))] = part
-    return found
+            pieces_by_place[", ".join(filter(None, (place, name)))] = part
+    return pieces_by_place
 
 
 def _fill_parts(pieces: Iterable[Piece]) -> list[list[Piece]]:
@@ -246,7 +246,7 @@ def _read_part(parts: Mapping[str, Sequence[Piece]], pieces: Sequence[Piece], pa
     if not near:
         raise ToolError(f"no part {part!r}; the parts are: {', '.join(list(parts)[:_LISTED])}")
     order = fit_within([tokens.count(text) for text in texts], near, LONG)
-    return write_pieces(pieces, order), [pieces[at] for at in order]
+    return write_pieces(pieces, order), [pieces[index] for index in order]
 
 
 def _choose_parts(parts: Iterable[str], wanted: str) -> list[str]:

@@ -159,7 +159,7 @@ def _resolve(path: Path, allowed: Sequence[Path]) -> Path:
 def _find_file(name: str, allowed: Sequence[Path]) -> Path:
     """Return the file that a name means: a path, a path below a folder (also as programs name files of other
     sessions, `../1/a.png`), or the name of an allowed file alone."""
-    below = [root / one for root in allowed for one in (name, name.removeprefix("../"))]
+    below = [root / relative for root in allowed for relative in (name, name.removeprefix("../"))]
     alone = [root for root in allowed if root.name == Path(name).name]
     for path in (Path(name), *below, *alone):
         with suppress(OSError, ValueError):  # a name that no file can have
@@ -228,8 +228,8 @@ def send_page(handle: int, path: Path, number: str) -> Iterator[str]:
 
 def _in_parts(text: str) -> Iterator[str]:
     """Yield a long text in parts, so that no part holds up the event loop."""
-    for at in range(0, len(text), _PART):
-        yield text[at : at + _PART]
+    for start in range(0, len(text), _PART):
+        yield text[start : start + _PART]
 
 
 def encode_picture(image: Any) -> str:
@@ -261,8 +261,8 @@ def open_media(handle: int, path: Path, what: str) -> Iterator[Any]:
             with av.open(data, options=options) as container:
                 yield container
     except (av.FFmpegError, OSError, ValueError, EOFError) as error:
-        said = getattr(error, "strerror", None) or str(error) or type(error).__name__
-        raise ToolError(f"{path.name} cannot be read as a {what}: {said}") from None
+        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        raise ToolError(f"{path.name} cannot be read as a {what}: {reason}") from None
 
 
 def check_decoder(otherwise: str) -> None:
@@ -304,7 +304,7 @@ def _decode_sound(handle: int, path: Path) -> "array[int]":
     return samples
 
 
-def send_moment(handle: int, path: Path, at: str) -> Iterator[str]:
+def send_moment(handle: int, path: Path, moment: str) -> Iterator[str]:
     """Yield the data URI of a picture of a moment of a video: in seconds, as `1:30`, or as the middle of a share such
     as `3/8`. Runs in the child."""
     with open_media(handle, path, "video") as container:
@@ -316,16 +316,16 @@ def send_moment(handle: int, path: Path, at: str) -> Iterator[str]:
             raise ToolError(f"{path.name} is too large to read: {size.width} x {size.height} pixels")
         # 0 if the file does not state it
         length = float((stream.duration or 0) * (stream.time_base or 0)) or (container.duration or 0) / 1_000_000
-        image = _find_frame(container, stream, _read_second(path, at, length)).to_image()
+        image = _find_frame(container, stream, _read_second(path, moment, length)).to_image()
         image.thumbnail((FRAME_SIDE, FRAME_SIDE))
         yield from _in_parts(encode_picture(image))
 
 
-def _read_second(path: Path, at: str, length: float) -> float:
-    at = at.strip()
-    if (share := _SHARE.fullmatch(at)) and int(share[2]):
+def _read_second(path: Path, moment: str, length: float) -> float:
+    moment = moment.strip()
+    if (share := _SHARE.fullmatch(moment)) and int(share[2]):
         return length * (min(int(share[1]), int(share[2])) - 0.5) / int(share[2])
-    if not (time := _TIME.fullmatch(at)):
+    if not (time := _TIME.fullmatch(moment)):
         raise ToolError(f"name a moment of {path.name} in seconds, such as {path.name}#second=12")
     second = int(time[1] or 0) * 60 + float(time[2])
     if length and second > length:
@@ -338,11 +338,11 @@ def _find_frame(container: Any, stream: Any, second: float) -> Any:
     if second > 0 and stream.time_base:
         start = stream.start_time or 0
         container.seek(start + int(second / stream.time_base), stream=stream, backward=True)
-    found = None
+    chosen = None
     for passed, frame in enumerate(container.decode(stream)):
-        found = frame
+        chosen = frame
         if frame.time is None or frame.time >= second or passed >= _PASSED:
             break
-    if found is None:
+    if chosen is None:
         raise ToolError("no picture of the video can be read there")
-    return found
+    return chosen

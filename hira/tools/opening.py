@@ -118,15 +118,15 @@ def _count_written(handle: int, size: int) -> int:
     file systems count no blocks; only holes are reported by `lseek`."""
     if not hasattr(os, "SEEK_DATA"):
         return size
-    written = at = 0
+    written = position = 0
     for _ in range(_SEGMENTS):
         try:
-            start = os.lseek(handle, at, os.SEEK_DATA)
+            start = os.lseek(handle, position, os.SEEK_DATA)
         except OSError as error:
-            return written if error.errno == errno.ENXIO else size  # no data behind `at`; or not supported
-        at = os.lseek(handle, start, os.SEEK_HOLE)
-        written += at - start
-        if at >= size:
+            return written if error.errno == errno.ENXIO else size  # no data after `position`, or not supported
+        position = os.lseek(handle, start, os.SEEK_HOLE)
+        written += position - start
+        if position >= size:
             break
     return written
 

@@ -62,8 +62,8 @@ async def open_tunnel(
         if proxy.secure:
             stream = await stream.start_tls(ssl.create_default_context(), proxy.host, seconds)
         target = f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
-        asked = f"CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n{proxy.authorization}\r\n"
-        await stream.write(asked.encode("latin-1"), SECONDS)
+        head = f"CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n{proxy.authorization}\r\n"
+        await stream.write(head.encode("latin-1"), SECONDS)
         await _await_tunnel(stream)
     except BaseException:
         await stream.aclose()

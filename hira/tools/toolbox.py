@@ -48,8 +48,8 @@ class Toolbox:
     def given(self) -> tuple[Tool, ...] | None:
         """The user's attached files and tools if no other role can use them, because there is neither Python nor a
         search; otherwise None."""
-        own = (*([self.files] if self.files else []), *self.extra_for("reader"))
-        return own if own and not (self.search or self.python) else None
+        reader_tools = (*([self.files] if self.files else []), *self.extra_for("reader"))
+        return reader_tools if reader_tools and not (self.search or self.python) else None
 
     def has(self, need: str) -> bool:
         return getattr(self, need) is not None

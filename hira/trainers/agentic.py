@@ -56,7 +56,7 @@ class Input:
 class MemberOutput:
     """A member's answer: a solution or a review, and its rollout."""
 
-    asked: Input
+    step_input: Input
     scored: ScoredRollout
     solution: Solution | None
     review: Review | None
@@ -97,7 +97,7 @@ class AnswerStep:
     """One step of one role, as a workflow that rollouts can run, with its reward: `accuracy` for a solution, the
     correctness of its verdict for a review (section 3.2)."""
 
-    asked: Input
+    step_input: Input
     accuracy: Reward
     solution: Solution | None = None
     review: Review | None = None
@@ -105,19 +105,21 @@ class AnswerStep:
 
     async def run(self, question: str, context: RunContext) -> str:
         del question
-        asked = self.asked
-        if asked.solution is None:
-            self.solution = await marsrl.solve(asked.problem, context, asked.step)
-        elif asked.review is None:
-            self.review = await marsrl.verify(asked.problem, asked.solution, context, asked.step)
+        step_input = self.step_input
+        if step_input.solution is None:
+            self.solution = await marsrl.solve(step_input.problem, context, step_input.step)
+        elif step_input.review is None:
+            self.review = await marsrl.verify(step_input.problem, step_input.solution, context, step_input.step)
             return self.review.report
         else:
-            self.solution = await marsrl.correct(asked.problem, asked.solution, asked.review, context, asked.step)
+            self.solution = await marsrl.correct(
+                step_input.problem, step_input.solution, step_input.review, context, step_input.step
+            )
         return self.solution.answer
 
     async def score(self, rollout: Rollout, references: tuple[str, ...]) -> RolloutScore:
         if self.review is not None:
-            value = of_verdict(accepts=self.review.correct, right=self.asked.right)
+            value = of_verdict(accepts=self.review.correct, right=self.step_input.right)
             return RolloutScore(value, why="" if self.review.correct is not None else "no verdict can be read")
         if self.solution is None or not self.solution.complete:
             return RolloutScore(of_solution(0.0, complete=False), why="the solution was cut off")
@@ -152,7 +154,7 @@ class Agentic:
     @property
     def last(self) -> int:
         """The last step of a trained role."""
-        return max(at for at, role in enumerate(STEPS, 1) if not self.config.roles or role in self.config.roles)
+        return max(number for number, role in enumerate(STEPS, 1) if not self.config.roles or role in self.config.roles)
 
     async def begin(self, problem: Problem, update: int) -> "Stage | None":
         """Return the Solver's step; None if the problem cannot be posed, which `lost` then has."""
@@ -165,52 +167,54 @@ class Agentic:
         first = Input(1, posing.made, group=f"{problem.id}.1.0", references=problem.references)
         return Stage(self, update, problem, (first,))
 
-    async def sample(self, problem: Problem, update: int, asked: Input, number: int) -> MemberOutput:
+    async def sample(self, problem: Problem, update: int, step_input: Input, number: int) -> MemberOutput:
         """Return one member's answer."""
-        answering = AnswerStep(asked, self.rollouts.reward)
+        answering = AnswerStep(step_input, self.rollouts.reward)
         made = replace(self.rollouts, workflow=answering, reward=answering.score)
         async with self._gate:
-            scored = await made.play(replace(problem, id=asked.group), update, number)
+            scored = await made.play(replace(problem, id=step_input.group), update, number)
         self.sampled += 1
-        return MemberOutput(asked, scored, answering.solution, answering.review)
+        return MemberOutput(step_input, scored, answering.solution, answering.review)
 
     def choose_inputs(self, outputs: Sequence[MemberOutput], problem: Problem, update: int) -> tuple[Input, ...]:
         """Choose the inputs of the next step."""
-        step = outputs[0].asked.step + 1
+        step = outputs[0].step_input.step + 1
         if step > self.last:
             return ()
-        candidates = [one for one in outputs if one.goes_on]
+        candidates = [output for output in outputs if output.goes_on]
         places = picks(
-            [one.reward or 0.0 for one in candidates],
+            [candidate.reward or 0.0 for candidate in candidates],
             self.config.sampling,
             first=0.0 if STEPS[step - 1] == "verifier" else 1.0,
             seed=seed_of(self.rollouts.seed, update, problem.id, step),
             most=self.config.picks,
         )
-        chosen = [candidates[at] for at in sorted(places)]
-        return tuple(make_input(problem, step, at, output) for at, output in enumerate(chosen))
+        chosen = [candidates[place] for place in sorted(places)]
+        return tuple(make_input(problem, step, index, output) for index, output in enumerate(chosen))
 
     async def collect_problem(self, problem: Problem, update: int) -> list[list[MemberOutput]]:
         """Return all groups of one problem, step by step."""
 
-        async def collect_group(stage: Stage, at: int) -> list[MemberOutput]:
-            return await together([stage.sample(at, number) for number in range(stage.size)])
+        async def collect_group(stage: Stage, index: int) -> list[MemberOutput]:
+            return await together([stage.sample(index, number) for number in range(stage.size)])
 
         made: list[list[MemberOutput]] = []
         stage = await self.begin(problem, update)
         while stage is not None:
-            groups = await together([collect_group(stage, at) for at in range(len(stage.inputs))])
+            groups = await together([collect_group(stage, index) for index in range(len(stage.inputs))])
             made += groups
             stage = stage.then(groups)
         return made
 
     async def collect(self, update: int) -> Collected:
         """Collect the groups of an update, all steps of all its problems."""
-        own = self.rollouts
-        asked = choose_problems(own.problems, update, own.config.questions, own.seed)[own.share[0] :: own.share[1]]
+        rollouts = self.rollouts
+        problems = choose_problems(rollouts.problems, update, rollouts.config.questions, rollouts.seed)[
+            rollouts.share[0] :: rollouts.share[1]
+        ]
         with self.report_progress():
-            groups = await together([self.collect_problem(problem, update) for problem in asked])
-        return self.collect_groups([one for many in groups for one in many])
+            groups = await together([self.collect_problem(problem, update) for problem in problems])
+        return self.collect_groups([output for many in groups for output in many])
 
     def report_progress(self) -> AbstractContextManager[None]:
         """Report the progress from time to time, with the calls that wait longest."""
@@ -218,14 +222,16 @@ class Agentic:
 
     def collect_groups(self, groups: Sequence[Sequence[MemberOutput]]) -> Collected:
         """Return the groups as the trainer takes them. Raises `HiraError` if too many outputs failed."""
-        outputs = [one for group in groups for one in group]
-        scored = [one.scored for one in outputs]
+        outputs = [output for group in groups for output in group]
+        scored = [output.scored for output in outputs]
         lost, self.lost = self.lost, []
         self.rollouts.check([*lost, *scored])
         shown = [group[0] for group in groups][: self.rollouts.config.samples]
-        lines = tuple(make_transcript(one.scored, one.asked.references) for one in shown)
+        lines = tuple(make_transcript(output.scored, output.step_input.references) for output in shown)
         measures = {**measure_rollouts(scored), **measure_parts(outputs), "problems_lost": float(len(lost))}
-        made = tuple(Group(group[0].asked.group, tuple(one.scored.attempt for one in group)) for group in groups)
+        made = tuple(
+            Group(group[0].step_input.group, tuple(output.scored.attempt for output in group)) for group in groups
+        )
         return Collected(made, measures, lines)
 
 
@@ -244,24 +250,24 @@ class Stage:
 
     @property
     def groups(self) -> Sequence[str]:
-        return [asked.group for asked in self.inputs]
+        return [step_input.group for step_input in self.inputs]
 
     async def sample(self, group: int, number: int) -> MemberOutput:
         return await self.agentic.sample(self.problem, self.update, self.inputs[group], number)
 
     def then(self, outputs: Sequence[Sequence[MemberOutput]]) -> "Stage | None":
-        flat = [one for group in outputs for one in group]
+        flat = [output for group in outputs for output in group]
         inputs = self.agentic.choose_inputs(flat, self.problem, self.update)
         return replace(self, inputs=inputs) if inputs else None
 
 
-def make_input(problem: Problem, step: int, at: int, output: MemberOutput) -> Input:
-    """Return the input of group `at` of a step from an output of the step before."""
-    asked = output.asked
-    solved, right, review = asked.solution, asked.right, output.review
+def make_input(problem: Problem, step: int, index: int, output: MemberOutput) -> Input:
+    """Return the input of group `index` of a step from an output of the step before."""
+    step_input = output.step_input
+    solved, right, review = step_input.solution, step_input.right, output.review
     if output.solution is not None:
         solved, right, review = output.solution, (output.reward or 0.0) >= RIGHT, None
-    return Input(step, asked.problem, solved, right, review, f"{problem.id}.{step}.{at}", problem.references)
+    return Input(step, step_input.problem, solved, right, review, f"{problem.id}.{step}.{index}", problem.references)
 
 
 Strategy = Literal["random", "balanced", "adaptive"]
@@ -280,7 +286,7 @@ def picks(rewards: Sequence[float], strategy: Strategy, *, first: float, seed: i
     chance = random.Random(seed)  # noqa: S311 - a repeatable draw, not a secret
     order = chance.sample(range(len(rewards)), len(rewards))
     if strategy == "adaptive":
-        order.sort(key=lambda at: (rewards[at] >= RIGHT) != (first >= RIGHT))
+        order.sort(key=lambda index: (rewards[index] >= RIGHT) != (first >= RIGHT))
     elif strategy == "balanced":
         order = _in_turns(order, rewards)
     return order[:most]
@@ -288,7 +294,7 @@ def picks(rewards: Sequence[float], strategy: Strategy, *, first: float, seed: i
 
 def _in_turns(order: Sequence[int], rewards: Sequence[float]) -> list[int]:
     """Alternate the two kinds, beginning with the kind of the first; then add the rest."""
-    good, bad = ([at for at in order if (rewards[at] >= RIGHT) is kind] for kind in (True, False))
+    good, bad = ([index for index in order if (rewards[index] >= RIGHT) is kind] for kind in (True, False))
     both = min(len(good), len(bad))
     sides = (good, bad) if order and order[0] in good else (bad, good)
-    return [at for pair in zip(*sides, strict=False) for at in pair] + good[both:] + bad[both:]
+    return [index for pair in zip(*sides, strict=False) for index in pair] + good[both:] + bad[both:]

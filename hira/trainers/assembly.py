@@ -58,13 +58,13 @@ class TrainingPlan:
     @property
     def repeated(self) -> int:
         """The number of training questions that repeat an earlier one."""
-        return len(self.problems) - len({_plain(one.question) for one in self.problems})
+        return len(self.problems) - len({_plain(problem.question) for problem in self.problems})
 
     @property
     def shared(self) -> int:
         """The number of held-out questions that are also trained on."""
-        known = {_plain(one.question) for one in self.problems}
-        return sum(_plain(one.question) in known for one in self.held_out)
+        known = {_plain(problem.question) for problem in self.problems}
+        return sum(_plain(problem.question) in known for problem in self.held_out)
 
     @property
     def trained(self) -> dict[str, str]:
@@ -123,13 +123,13 @@ def _plain(question: str) -> str:
 
 def resolve_folders(model: ModelConfig, folder: Path) -> ModelConfig:
     """Resolve the model's folders against `folder`. A name without a folder there is one of the Hub."""
-    own = folder / Path(model.name).expanduser()
+    path = folder / Path(model.name).expanduser()
     start = {name: folder / place.expanduser() for name, place in model.start.items()}
-    return model.model_copy(update={"name": str(own) if own.is_dir() else model.name, "start": start})
+    return model.model_copy(update={"name": str(path) if path.is_dir() else model.name, "start": start})
 
 
 def _check_credit(configuration: Configuration, recipe: Recipe) -> None:
-    known = [name for name, one in signature(recipe.credit).parameters.items() if one.kind is one.KEYWORD_ONLY]
+    known = [name for name, value in signature(recipe.credit).parameters.items() if value.kind is value.KEYWORD_ONLY]
     kinds = get_type_hints(recipe.credit)
     for name, value in configuration.credit.items():
         if name not in known:
@@ -146,19 +146,19 @@ def settings_of(
     configuration: Configuration, recipe: Recipe, folder: Path, environ: Mapping[str, str], home: Path
 ) -> Settings:
     """Return the settings of the rollouts' runs: those of the configuration over those of the machine."""
-    own = dict(configuration.settings)
-    for name in own:
+    settings_values = dict(configuration.settings)
+    for name in settings_values:
         if name not in Settings.model_fields:
             raise UsageError(f"settings.{name} is unknown", fix=did_you_mean(name, Settings.model_fields))
-    own.setdefault("workflow", recipe.workflow)
+    settings_values.setdefault("workflow", recipe.workflow)
     if configuration.workflow:
-        own["workflows"] = {own["workflow"]: dict(configuration.workflow)}
-    own.setdefault("journal", "off")
+        settings_values["workflows"] = {settings_values["workflow"]: dict(configuration.workflow)}
+    settings_values.setdefault("journal", "off")
     quiet = {
         name: value for name, value in environ.items() if name not in ("HIRA_MODEL", "HIRA_BASE_URL", "HIRA_PROFILE")
     }
-    names = {name: f"settings.{name}" for name in own}
-    return load_settings({"model": "offline", **own}, quiet, folder, home, names)
+    names = {name: f"settings.{name}" for name in settings_values}
+    return load_settings({"model": "offline", **settings_values}, quiet, folder, home, names)
 
 
 def read_problems(
@@ -167,12 +167,15 @@ def read_problems(
     """Read the problems of a file or of all sources, and count the questions that are left out because their answer is
     unknown."""
     if which == "train" and part.sources:
-        parts = [one.model_dump(include={"split", "config", "columns"}) | {"train": one.name} for one in part.sources]
-        read = [read_problems(DataConfig(**one), folder, which, kind, seed) for one in parts]
+        parts = [
+            source.model_dump(include={"split", "config", "columns"}) | {"train": source.name}
+            for source in part.sources
+        ]
+        read = [read_problems(DataConfig(**part), folder, which, kind, seed) for part in parts]
         problems = [
             replace(problem, id=f"{source.name}/{problem.id}")
-            for source, (own, _) in zip(part.sources, read, strict=True)
-            for problem in draw(own, source.sample, seed)
+            for source, (problems, _) in zip(part.sources, read, strict=True)
+            for problem in draw(problems, source.sample, seed)
         ]
         return tuple(problems[: part.limit]), sum(unasked for _, unasked in read)
     name = getattr(part, which)
@@ -181,7 +184,7 @@ def read_problems(
     limit, split, config = (part.limit, part.split, part.config) if which == "train" else (None, "", "")
     if kind == "pairs":
         pairs = pairs_of(folder / Path(name).expanduser())[:limit]
-        return tuple(Problem(one.id, one.query, (one.accepted, one.rejected)) for one in pairs), 0
+        return tuple(Problem(pair.id, pair.query, (pair.accepted, pair.rejected)) for pair in pairs), 0
     items = data.load(name, Selection(limit=limit, columns=part.columns, split=split, config=config), folder).items
     if kind == "queries":
         return tuple(
@@ -191,12 +194,12 @@ def read_problems(
     if lacking := next((item for item in items if not (item.answerable or item.unanswerable)), None):
         fix = 'name its column: data.columns.answer = "NAME"; where nothing can be known, write "answer": []'
         raise UsageError(f"question {lacking.id!r} of {name} has no answer", fix=fix)
-    found = tuple(
+    loaded = tuple(
         Problem(item.id, item.question, item.answers or (item.gold,), item.files) for item in items if item.answerable
     )
-    if not found:
+    if not loaded:
         raise UsageError(f"no question of {name} has an answer", fix="give each question its `answer`")
-    return found, len(items) - len(found)
+    return loaded, len(items) - len(loaded)
 
 
 def reward_of(plan: TrainingPlan) -> Reward:
@@ -212,9 +215,9 @@ def reward_of(plan: TrainingPlan) -> Reward:
 
 def _reward_of(plan: TrainingPlan) -> Reward:
     part: RewardConfig = plan.configuration.reward
-    own = plan.recipe.reward
-    if own is not None:
-        return own if isinstance(own, GainOver | Ranked) else ByFunction(own)
+    reward = plan.recipe.reward
+    if reward is not None:
+        return reward if isinstance(reward, GainOver | Ranked) else ByFunction(reward)
     judge = _open_judge(plan, part.judge, part.judge_url, "judge")
     if plan.recipe.judged is not None:
         written = "" if part.generator == GENERAL_RUBRICS else part.generator
@@ -287,12 +290,12 @@ def read_configuration(folder: Path) -> Configuration | None:
 
 def open_run(folder: Path) -> Configuration:
     """Return the configuration of the run in a folder. Raises `UsageError` for a folder without one."""
-    found = read_configuration(folder)
-    if found is None:
+    configuration = read_configuration(folder)
+    if configuration is None:
         what = "the folder does not hold a run" if folder.is_dir() else "there is no such folder"
         fix = "name the output folder of hira-train grpo, sft or demo: the run's `out`"
         raise UsageError(what, where=str(folder), fix=fix)
-    return found
+    return configuration
 
 
 def is_resumed(plan: TrainingPlan) -> bool:

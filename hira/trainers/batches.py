@@ -32,11 +32,11 @@ class Micro:
         The rest of a longer prompt is scored with the completion, at weight 0. So nothing is padded on the left, and
         positions are those of the sampler.
         """
-        return min((len(one.row.prompt) for one in self.rows), default=1)
+        return min((len(weighted.row.prompt) for weighted in self.rows), default=1)
 
     @property
     def width(self) -> int:
-        return max((one.row.length for one in self.rows), default=2)
+        return max((weighted.row.length for weighted in self.rows), default=2)
 
     @property
     def padded(self) -> int:
@@ -60,11 +60,11 @@ def pack_rows(
     follow by adapter, to switch it as rarely as possible. The order of the rows does not matter.
     """
     made: list[Micro] = []
-    for role in sorted({one.row.role for one in rows}):
-        own = sorted((one for one in rows if one.row.role == role), key=_order)
-        ends = _divide([one.row.length for one in own], budget, start, processes)
+    for role in sorted({weighted.row.role for weighted in rows}):
+        role_rows = sorted((weighted for weighted in rows if weighted.row.role == role), key=_order)
+        ends = _divide([weighted.row.length for weighted in role_rows], budget, start, processes)
         adapter = adapter_of(role, adapters)
-        made += [Micro(role, adapter, tuple(own[begin:end])) for begin, end in pairwise([0, *ends])]
+        made += [Micro(role, adapter, tuple(role_rows[begin:end])) for begin, end in pairwise([0, *ends])]
     if not made:
         return made
     largest = max(made, key=lambda micro: micro.padded)
@@ -89,13 +89,13 @@ def _divide(lengths: Sequence[int], budget: int, start: int, processes: int) -> 
     return divided
 
 
-def take_share(micro: Micro, own: int, processes: int) -> tuple[Micro, int]:
-    """Return the rows of process `own`, and the number of rows to pad them to, the same for all processes."""
-    return replace(micro, rows=micro.rows[own::processes]), ceil(len(micro.rows) / processes)
+def take_share(micro: Micro, process: int, processes: int) -> tuple[Micro, int]:
+    """Return the rows of one `process`, and the number of rows to pad them to, the same for all processes."""
+    return replace(micro, rows=micro.rows[process::processes]), ceil(len(micro.rows) / processes)
 
 
-def _order(one: Weighted) -> tuple[int, int, str, str, str, int]:
-    row = one.row
+def _order(weighted: Weighted) -> tuple[int, int, str, str, str, int]:
+    row = weighted.row
     return (-row.length, -len(row.prompt), row.question, row.rollout, row.conversation, row.part)
 
 

@@ -57,8 +57,8 @@ def status_of(record: Rollout) -> Status:
     failure = record.failure
     if failure is None or isinstance(failure, OutOfBudget):
         return "ok"
-    own = isinstance(failure, DialectError) or (isinstance(failure, EndpointError) and own_fault(failure))
-    return "agent_failed" if own else "infra_failed"
+    is_agents_fault = isinstance(failure, DialectError) or (isinstance(failure, EndpointError) and own_fault(failure))
+    return "agent_failed" if is_agents_fault else "infra_failed"
 
 
 @dataclass(slots=True)
@@ -157,7 +157,7 @@ def watch_tools(tools: Toolbox, down: list[HiraError], waiting: Waiting = lambda
         browse=watch(tools.browse) if tools.browse else None,
         files=watch(tools.files) if tools.files else None,
         extra=tuple(map(watch, tools.extra)),
-        scoped={role: tuple(map(watch, own)) for role, own in tools.scoped.items()},
+        scoped={role: tuple(map(watch, scoped)) for role, scoped in tools.scoped.items()},
         python=_watch_python(tools.python, watch) if tools.python else None,
     )
 

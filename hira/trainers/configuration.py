@@ -274,10 +274,10 @@ def load_configuration(file: Path | None, overrides: Sequence[str] = ()) -> Conf
     except ValidationError as error:
         first = error.errors(include_input=True)[0]
         key = ".".join(map(str, first["loc"]))
-        said = (
+        complaint = (
             first["msg"].lower().removeprefix("value error, ").removeprefix("input ").partition(", unable to parse")[0]
         )
-        what = f"{key} {said}, got {first['input']!r}"
+        what = f"{key} {complaint}, got {first['input']!r}"
         raise UsageError(what, where=_find_place(key, file, overrides), fix=f"correct {key}") from None
 
 

@@ -28,10 +28,14 @@ def demonstrations_of(rollout: Rollout, template: Template, roles: Collection[st
     """Return the rows of a rollout's conversations, of `roles` only, if given."""
     return [
         row
-        for one in rollout.trajectories.values()
-        if one.turns and (roles is None or one.role in roles)
+        for trajectory in rollout.trajectories.values()
+        if trajectory.turns and (roles is None or trajectory.role in roles)
         for row in rows_in(
-            list_messages(one), template, role=one.role, conversation=one.conversation, question=rollout.question
+            list_messages(trajectory),
+            template,
+            role=trajectory.role,
+            conversation=trajectory.conversation,
+            question=rollout.question,
         )
     ]
 
@@ -39,8 +43,8 @@ def demonstrations_of(rollout: Rollout, template: Template, roles: Collection[st
 def list_messages(trajectory: Trajectory) -> tuple[Message, ...]:
     """Return all messages of a conversation, its last reply included."""
     last = trajectory.turns[-1]
-    said = last.completion.text + (last.completion.stop or "")
-    return (*last.request.messages, assistant(said, last.completion.calls))
+    reply = last.completion.text + (last.completion.stop or "")
+    return (*last.request.messages, assistant(reply, last.completion.calls))
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,17 +73,17 @@ def read_demonstrations(
         raise UsageError(f"the conversations cannot be read: {why}", where=str(path), fix=fix) from None
     for number, line in enumerate(filter(str.strip, lines), 1):
         try:
-            one = validate(_ConversationRecord, read_json(line))
-            threads = [(tuple(map(_read_text_message, messages)), since) for messages, since in _threads(one)]
+            record = validate(_ConversationRecord, read_json(line))
+            threads = [(tuple(map(_read_text_message, messages)), since) for messages, since in _threads(record)]
         except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
             what = f"it has no {error}" if isinstance(error, KeyError) else str(error)
             fix = "each line must be a JSON object with `messages`, as `hira runs export` writes it"
             raise UsageError(f"line {number} is not a conversation: {what}", where=f"in {path}", fix=fix) from None
-        role = str(one.get("role", ""))
-        if why := _explain_skip(one, role, roles, workflow):
+        role = str(record.get("role", ""))
+        if why := _explain_skip(record, role, roles, workflow):
             left[why] += 1
             continue
-        name, tools = str(one.get("conversation", number)), tuple(one.get("tools") or ())
+        name, tools = str(record.get("conversation", number)), tuple(record.get("tools") or ())
         for messages, since in threads:
             rows += rows_in(messages, template, role=role, conversation=name, tools=tools, since=since)
     return DemonstrationFile(tuple(rows), left)
@@ -103,42 +107,42 @@ class _TurnRecord(TypedDict):
     completion: dict[str, Any]
 
 
-def _explain_skip(one: Mapping[str, Any], role: str, roles: Collection[str] | None, workflow: str) -> str:
+def _explain_skip(record: Mapping[str, Any], role: str, roles: Collection[str] | None, workflow: str) -> str:
     """Return why a conversation is left out, "" if it is not. One without a workflow or a status is kept."""
-    if workflow and one.get("workflow", workflow) != workflow:
-        return f"of the workflow {one['workflow']!r}"
+    if workflow and record.get("workflow", workflow) != workflow:
+        return f"of the workflow {record['workflow']!r}"
     if roles is not None and role not in roles:
         return f"of the role {role!r}"
-    return "of a run that failed" if one.get("status") in FAILED else ""
+    return "of a run that failed" if record.get("status") in FAILED else ""
 
 
-def _threads(one: Mapping[str, Any]) -> list[tuple[list[Mapping[str, Any]], int]]:
+def _threads(record: Mapping[str, Any]) -> list[tuple[list[Mapping[str, Any]], int]]:
     """Return lists of messages, each up to the model's last reply, with the position from which on they are to be
     learned.
 
     An exported conversation has its turns: a turn that does not continue all earlier messages begins a new thread,
     which shares its first messages with the previous one.
     """
-    if not one.get("turns"):
-        return [(list(one["messages"]), 0)]
+    if not record.get("turns"):
+        return [(list(record["messages"]), 0)]
     threads: list[tuple[list[Mapping[str, Any]], int]] = []
-    asked: list[Mapping[str, Any]] = []
-    since, said = 0, None
-    for turn in one["turns"]:
-        if said is not None and turn["kept"] < len(asked):
-            threads.append((_add_reply(asked, said), since))
+    messages: list[Mapping[str, Any]] = []
+    since, reply = 0, None
+    for turn in record["turns"]:
+        if reply is not None and turn["kept"] < len(messages):
+            threads.append((_add_reply(messages, reply), since))
             since = turn["kept"]
-        asked, said = [*asked[: turn["kept"]], *turn["added"]], turn["completion"]
-    return [*threads, (_add_reply(asked, said or {}), since)]
+        messages, reply = [*messages[: turn["kept"]], *turn["added"]], turn["completion"]
+    return [*threads, (_add_reply(messages, reply or {}), since)]
 
 
-def _add_reply(asked: Sequence[Mapping[str, Any]], said: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def _add_reply(messages: Sequence[Mapping[str, Any]], reply: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return the request with its reply, which continues the last message if that is the model's own."""
-    begun = str(asked[-1].get("content") or "") if asked[-1]["role"] == "assistant" else ""
-    before = asked[:-1] if asked[-1]["role"] == "assistant" else asked
-    calls = [{"id": one["id"], "function": {"name": one["name"], "arguments": one["arguments"]}}
-             for one in said.get("calls") or ()]  # fmt: skip
-    text = f"{begun}{said.get('text') or ''}{said.get('stop') or ''}"
+    begun = str(messages[-1].get("content") or "") if messages[-1]["role"] == "assistant" else ""
+    before = messages[:-1] if messages[-1]["role"] == "assistant" else messages
+    calls = [{"id": call["id"], "function": {"name": call["name"], "arguments": call["arguments"]}}
+             for call in reply.get("calls") or ()]  # fmt: skip
+    text = f"{begun}{reply.get('text') or ''}{reply.get('stop') or ''}"
     return [*before, {"role": "assistant", "content": text, **({"tool_calls": calls} if calls else {})}]
 
 
@@ -156,16 +160,16 @@ def rows_in(
     `since` are read only."""
     turns: list[tuple[Tokens, str]] = []
     text, ids = "", list[int]()
-    for at, message in enumerate(messages):
-        if message.role != "assistant" or at < since:
+    for index, message in enumerate(messages):
+        if message.role != "assistant" or index < since:
             continue
-        before = template.prompt(Request(tuple(messages[:at]), tools=tools))
+        before = template.prompt(Request(tuple(messages[:index]), tools=tools))
         if not before.startswith(text):
             text, ids = "", []
-        said = _render_reply(template, message, before, messages[: at + 1], tools)
-        prompt, sampled = [*ids, *template.encode(before[len(text) :])], template.encode(said)
+        rendered = _render_reply(template, message, before, messages[: index + 1], tools)
+        prompt, sampled = [*ids, *template.encode(before[len(text) :])], template.encode(rendered)
         turns.append((Tokens(tuple(prompt), tuple(sampled), (0.0,) * len(sampled)), ""))
-        text, ids = before + said, [*prompt, *sampled]
+        text, ids = before + rendered, [*prompt, *sampled]
     return list(join_turns(turns, Row(question, "", role, conversation, (), (), (), ())).rows)
 
 
@@ -174,12 +178,12 @@ def _render_reply(template: Template, message: Message, before: str, until: Sequ
     end = template.tokenizer.eos_token or ""
     if not message.calls:
         return message.text + end
-    lines = [one.wire | {"content": str(one.text)} for one in until]
+    lines = [message.wire | {"content": str(message.text)} for message in until]
     whole: str = template.tokenizer.apply_chat_template(lines, tools=list(tools) or None, tokenize=False)
     if not whole.startswith(before):
         raise UsageError("the chat template writes calls in another place than replies", where=template.where)
-    said = whole[len(before) :]
-    return said[: said.index(end) + len(end)] if end and end in said else said
+    rendered = whole[len(before) :]
+    return rendered[: rendered.index(end) + len(end)] if end and end in rendered else rendered
 
 
 def _read_text_message(wire: Mapping[str, Any]) -> Message:

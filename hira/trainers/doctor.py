@@ -56,11 +56,13 @@ class RunFiles:
 
     @cached_property
     def roles(self) -> list[str]:
-        return sorted({name.removesuffix("/length") for one in self.steps for name in one if name.endswith("/length")})
+        return sorted(
+            {name.removesuffix("/length") for step in self.steps for name in step if name.endswith("/length")}
+        )
 
     def values(self, name: str) -> list[float]:
         """Return the metric of each step that has it."""
-        return [float(one[name]) for one in self.steps if isinstance(one.get(name), int | float)]
+        return [float(step[name]) for step in self.steps if isinstance(step.get(name), int | float)]
 
     def latest(self, name: str) -> float | None:
         """Return the mean of the metric over the last steps."""
@@ -74,7 +76,7 @@ class RunFiles:
 
 def read_run(folder: Path, configuration: Configuration) -> RunFiles:
     """Read the files of the run in a folder."""
-    lines = [one for one in records.read(folder / records.METRICS) if "train_runtime" not in one]
+    lines = [record for record in records.read(folder / records.METRICS) if "train_runtime" not in record]
     return RunFiles(configuration, lines, records.read(folder / records.EXAMS))
 
 
@@ -100,7 +102,7 @@ class Look(NamedTuple):
     rule's."""
 
     value: float | None
-    found: str
+    observed: str
     fix: str = ""
 
 
@@ -116,21 +118,21 @@ class Rule:
     fault: float = ODD
 
     def examine(self, seen: RunFiles) -> RuleFinding:
-        value, found, fix = self.check(seen)
+        value, observed, fix = self.check(seen)
         if value is None:
-            return RuleFinding(self.name, "unseen", found, fix)
+            return RuleFinding(self.name, "unseen", observed, fix)
         if value <= self.warning:
-            return RuleFinding(self.name, "ok", found)
-        return RuleFinding(self.name, "fault" if value > self.fault else "warning", found, fix or self.fix)
+            return RuleFinding(self.name, "ok", observed)
+        return RuleFinding(self.name, "fault" if value > self.fault else "warning", observed, fix or self.fix)
 
 
 def explain_no_metrics(seen: RunFiles, steps: int = 1) -> Look:
     """Return the result of a check that needs the metrics of `steps` steps."""
     made = len(seen.steps)
-    found = "the run has made no step yet"
+    observed = "the run has made no step yet"
     if made:
-        found = f"{steps} steps are needed, {made} made" if made < steps else "the metrics lack the figure"
-    return Look(None, found, f"check later, during or after the run: hira-train doctor {seen.configuration.out}")
+        observed = f"{steps} steps are needed, {made} made" if made < steps else "the metrics lack the figure"
+    return Look(None, observed, f"check later, during or after the run: hira-train doctor {seen.configuration.out}")
 
 
 def explain_no_model(seen: RunFiles) -> Look:
@@ -149,12 +151,12 @@ def check_template(seen: RunFiles) -> Look:
     no native calls."""
     if seen.notices is None:
         return explain_no_model(seen)
-    notices = [one.removeprefix("the chat template ") for one in seen.notices]
-    if lost := [one for one in notices if "thought" in one]:
+    notices = [notice.removeprefix("the chat template ") for notice in seen.notices]
+    if lost := [notice for notice in notices if "thought" in notice]:
         return Look(
             ODD, f"it {lost[0]}", "use a model whose template keeps earlier messages, or expect a row for each turn"
         )
-    mute = [f"it {one}" for one in notices if "tools" in one]
+    mute = [f"it {notice}" for notice in notices if "tools" in notice]
     dialect = seen.configuration.settings.get("dialect")
     recipe = RECIPES.get(seen.configuration.recipe, GRPO)  # a recipe of the user's is not loaded to look at a run
     named = recipe.make or WORKFLOWS.get(str(seen.configuration.settings.get("workflow", recipe.workflow)))
@@ -165,27 +167,27 @@ def check_template(seen: RunFiles) -> Look:
     native = workflow is None or (workflow.takes_tools and getattr(workflow, "dialect", NATIVE.name) == NATIVE.name)
     if mute and not dialect and native:
         return Look(ODD, mute[0], fix)
-    return Look(FINE, "; ".join(f"it {one}" for one in notices) or "each prompt continues the one before")
+    return Look(FINE, "; ".join(f"it {notice}" for notice in notices) or "each prompt continues the one before")
 
 
 def check_questions(seen: RunFiles) -> Look:
     """Check for fewer questions than an update asks: one update would ask a question twice."""
-    asked = seen.configuration.rollouts.questions
+    questions = seen.configuration.rollouts.questions
     if seen.problems is None:
         if not (seen.configuration.data.train or seen.configuration.data.sources):
             return Look(None, "the run names no file of questions")
         fix = "run the command in the folder in which the run was started"
         return Look(None, "the questions of the run were not found", fix)
-    found = f"{count_of(seen.problems, 'question')}, {asked} for each update"
+    observed = f"{count_of(seen.problems, 'question')}, {questions} for each update"
     if seen.unasked:
-        found += f"; left out because their answer is unknown: {seen.unasked}"
-    if seen.problems < asked:
-        return Look(BROKEN, found, "add questions, or ask fewer for each update: rollouts.questions")
+        observed += f"; left out because their answer is unknown: {seen.unasked}"
+    if seen.problems < questions:
+        return Look(BROKEN, observed, "add questions, or ask fewer for each update: rollouts.questions")
     if seen.repeated:
         fix = "remove them: hira-train curate --stages duplicates"
-        return Look(ODD, f"{found}; {count_of(seen.repeated, 'duplicate')}", fix)
-    laps = seen.configuration.train.steps * asked / seen.problems
-    return Look(ODD, f"{found}: each is seen {laps:.0f} times") if laps > 20 else Look(FINE, found)
+        return Look(ODD, f"{observed}; {count_of(seen.repeated, 'duplicate')}", fix)
+    laps = seen.configuration.train.steps * questions / seen.problems
+    return Look(ODD, f"{observed}: each is seen {laps:.0f} times") if laps > 20 else Look(FINE, observed)
 
 
 def check_held_out(seen: RunFiles) -> Look:
@@ -198,8 +200,8 @@ def check_held_out(seen: RunFiles) -> Look:
         return Look(ODD, "there are none", fix)
     if part.held_out == part.train:
         return Look(BROKEN, "they are the training questions, in the same file", "divide it into two files")
-    found = f"{seen.shared} of them, in {part.held_out}, are also trained on"
-    return Look(float(bool(seen.shared)), found, f"remove them from {part.train} or {part.held_out}")
+    observed = f"{seen.shared} of them, in {part.held_out}, are also trained on"
+    return Look(float(bool(seen.shared)), observed, f"remove them from {part.train} or {part.held_out}")
 
 
 def check_window(seen: RunFiles) -> Look:
@@ -209,28 +211,28 @@ def check_window(seen: RunFiles) -> Look:
     if seen.window is None:
         return explain_no_model(seen)
     wrong = explain_window(window, seen.window)
-    found = wrong or f"{window:,} tokens; the model itself takes {seen.window:,}"
+    observed = wrong or f"{window:,} tokens; the model itself takes {seen.window:,}"
     return Look(
-        BROKEN if wrong else FINE, found, f"set rollouts.window={seen.window}, or use a model with a longer one"
+        BROKEN if wrong else FINE, observed, f"set rollouts.window={seen.window}, or use a model with a longer one"
     )
 
 
 # --- during and after a run: metrics and exams
 
 
-def of_run(name: str, found: str) -> Callable[[RunFiles], Look]:
-    """Return a check of a metric's latest value; `found` formats it as `value`, or as a share as `percent`."""
+def of_run(name: str, template: str) -> Callable[[RunFiles], Look]:
+    """Return a check of a metric's latest value; `template` formats it as `value`, or as a share as `percent`."""
 
     def check(seen: RunFiles) -> Look:
         value = seen.latest(name)
         if value is None:
             return explain_no_metrics(seen)
-        return Look(value, found.format(value=value, percent=f"{100 * value:.0f} %"))
+        return Look(value, template.format(value=value, percent=f"{100 * value:.0f} %"))
 
     return check
 
 
-def of_roles(name: str, found: str) -> Callable[[RunFiles], Look]:
+def of_roles(name: str, template: str) -> Callable[[RunFiles], Look]:
     """Return a check of the metric's latest value for the role with the largest one."""
 
     def check(seen: RunFiles) -> Look:
@@ -238,7 +240,7 @@ def of_roles(name: str, found: str) -> Callable[[RunFiles], Look]:
         if not known:
             return explain_no_metrics(seen)
         role = max(known, key=known.__getitem__)
-        return Look(known[role], found.format(role=role, value=known[role], percent=f"{100 * known[role]:.0f} %"))
+        return Look(known[role], template.format(role=role, value=known[role], percent=f"{100 * known[role]:.0f} %"))
 
     return check
 
@@ -254,14 +256,14 @@ def check_prefixes(seen: RunFiles) -> Look:
     if broken.value is None or seen.notices is None or any("thought" in notice for notice in seen.notices):
         return broken
     fix = "the template keeps earlier messages: hira left out replies that it could not read; begin with hira-train sft"
-    return Look(min(broken.value, PREFIXES[1]), broken.found, fix)
+    return Look(min(broken.value, PREFIXES[1]), broken.observed, fix)
 
 
 def check_singletons(seen: RunFiles) -> Look:
     """Check for groups of one, which compare with nothing: if most are, GRPO has become REINFORCE."""
     recent = seen.steps[-RECENT:]
-    many = sum(one[name] for one in recent for name in one if name.startswith("group_size/"))
-    alone = sum(one.get("group_size/1", 0) for one in recent)
+    many = sum(step[name] for step in recent for name in step if name.startswith("group_size/"))
+    alone = sum(step.get("group_size/1", 0) for step in recent)
     if not many:
         return explain_no_metrics(seen)
     return Look(alone / many, f"{100 * alone / many:.0f} % of the groups have only one member")
@@ -272,8 +274,8 @@ def check_failures(seen: RunFiles) -> Look:
     failed, unscored = seen.latest("infra_failed"), seen.latest("unscored")
     if failed is None or unscored is None:
         return explain_no_metrics(seen)
-    found = f"{100 * failed:.0f} % failed for reasons outside the model, {100 * unscored:.0f} % have no reward"
-    return Look(max(failed, unscored), found)
+    observed = f"{100 * failed:.0f} % failed for reasons outside the model, {100 * unscored:.0f} % have no reward"
+    return Look(max(failed, unscored), observed)
 
 
 def check_entropy(seen: RunFiles) -> Look:
@@ -289,18 +291,18 @@ def check_hacking(seen: RunFiles) -> Look:
     """Check for a reward that rises while held-out answers get worse, or of which only the format part rises."""
     if len(seen.values("reward")) < 2 * EARLY:
         return explain_no_metrics(seen, 2 * EARLY)
-    exams = [one["greedy"] for one in seen.exams if one.get("greedy") is not None]
+    exams = [exam["greedy"] for exam in seen.exams if exam.get("greedy") is not None]
     before, after = seen.change("reward")
-    found = f"reward {after - before:+.2f}" + (f", held-out {exams[-1] - exams[0]:+.2f}" if len(exams) > 1 else "")
+    observed = f"reward {after - before:+.2f}" + (f", held-out {exams[-1] - exams[0]:+.2f}" if len(exams) > 1 else "")
     if after - before > 0.05 and len(exams) > 1 and exams[-1] < exams[0] - 0.05:
-        return Look(BROKEN, found, "read rollouts.jsonl, and let another judge score held-out answers")
-    parts = [name for one in seen.steps[-1:] for name in one if name.startswith("reward/")]
+        return Look(BROKEN, observed, "read rollouts.jsonl, and let another judge score held-out answers")
+    parts = [name for step in seen.steps[-1:] for name in step if name.startswith("reward/")]
     gain = {name: seen.change(name)[1] - seen.change(name)[0] for name in parts}
     form = max((value for name, value in gain.items() if "format" in name), default=0.0)
     if form > 0.1 and gain.get("reward/accuracy", 0.0) < -0.02:
-        found = f"format {form:+.2f}, accuracy {gain['reward/accuracy']:+.2f}"
-        return Look(ODD, found, "the format alone earns the reward: lower reward.format")
-    return Look(FINE, found)
+        observed = f"format {form:+.2f}, accuracy {gain['reward/accuracy']:+.2f}"
+        return Look(ODD, observed, "the format alone earns the reward: lower reward.format")
+    return Look(FINE, observed)
 
 
 RULES: tuple[Rule, ...] = (

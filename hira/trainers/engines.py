@@ -34,10 +34,15 @@ class LivePolicy:
         self._name = name
         self._adapters: Mapping[str, str | None] = adapter if isinstance(adapter, Mapping) else {"*": adapter}
         self._policies = {
-            one: LocalPolicy(
-                f"{name}:{one}" if one else name, self.template, engine, one, seconds=seconds, versioned=True
+            adapter: LocalPolicy(
+                f"{name}:{adapter}" if adapter else name,
+                self.template,
+                engine,
+                adapter,
+                seconds=seconds,
+                versioned=True,
             )
-            for one in dict.fromkeys(self._adapters.values())
+            for adapter in dict.fromkeys(self._adapters.values())
         }
 
     @property
@@ -133,8 +138,9 @@ class ServedEngine:
             place = self._folder / str(self.version)
             try:
                 for name in self._weights.peft_config:
-                    own = place if name != "default" else place / name  # PEFT creates a folder for each of the others
-                    self._weights.save_pretrained(own, selected_adapters=[name])
+                    # PEFT creates a folder for each of the others
+                    folder = place if name != "default" else place / name
+                    self._weights.save_pretrained(folder, selected_adapters=[name])
             except OSError as error:
                 raise records.unwritable(error, place) from error
             for name in self._weights.peft_config:

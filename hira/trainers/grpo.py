@@ -247,7 +247,7 @@ class RoleTrainer(Trainer):
                 means.add(name, value, weight)
 
     def _tell(self, means: Means, batches: Sequence[tuple[Micro, Batch]], took: float) -> None:
-        real = sum(one.row.length for micro, _ in batches for one in micro.rows)
+        real = sum(weighted.row.length for micro, _ in batches for weighted in micro.rows)
         padded = sum(batch["ids"].numel() for _, batch in batches)
         everybodys = Means.join(gather_object([means])) if self.accelerator.num_processes > 1 else means
         self._measures |= {
@@ -318,9 +318,9 @@ class RoleTrainer(Trainer):
 
     def _check_alike(self) -> None:
         """Raise `HiraError` if the processes trained different adapters."""
-        found: list[Any] = [None] * self.accelerator.num_processes
-        dist.all_gather_object(found, fingerprint(self._bare, adapters=True))
-        if len(set(found)) > 1:
+        fingerprints: list[Any] = [None] * self.accelerator.num_processes
+        dist.all_gather_object(fingerprints, fingerprint(self._bare, adapters=True))
+        if len(set(fingerprints)) > 1:
             raise HiraError(
                 "the processes ended with different weights", fix="report it with the output of hira-train doctor RUN"
             )
@@ -341,7 +341,7 @@ class RecordCallback(TrainerCallback):
     def on_log(self, args: Any, state: Any, control: Any, logs: Mapping[str, Any] | None = None, **_: Any) -> None:
         del args, control
         plain = {name: value for name, value in (logs or {}).items() if isinstance(value, int | float)}
-        record = {"step": state.global_step, **{name: one for name, one in plain.items() if math.isfinite(one)}}
+        record = {"step": state.global_step, **{name: value for name, value in plain.items() if math.isfinite(value)}}
         if state.is_world_process_zero and "train_runtime" not in record:
             records.append(self.folder / records.METRICS, [record])
             self.on_step(record)

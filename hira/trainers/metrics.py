@@ -60,14 +60,14 @@ def measure_update(groups: Sequence[Group], credited: Credited) -> dict[str, flo
             _of_row(means, row)
             if attempt.counts:
                 means.add(f"{row.role}/reward", attempt.reward_of(row.conversation))
-    for one in credited.rows:
-        means.add(f"{one.row.role}/advantage", one.advantage)
-        means.add(f"{one.row.role}/advantage_size", abs(one.advantage))
+    for weighted in credited.rows:
+        means.add(f"{weighted.row.role}/advantage", weighted.advantage)
+        means.add(f"{weighted.row.role}/advantage_size", abs(weighted.advantage))
     groups_ = len(credited.sizes)
     record = {
         **means.values,
         "rows": len(credited.rows),
-        "tokens": sum(one.row.tokens for one in credited.rows),
+        "tokens": sum(weighted.row.tokens for weighted in credited.rows),
         **({"length_min": min(lengths), "length": fmean(lengths), "length_max": max(lengths)} if lengths else {}),
         "normaliser": credited.normaliser,
         "dead_groups": credited.dead / groups_ if groups_ else 0.0,
@@ -94,8 +94,8 @@ def _of_row(means: Means, row: Row) -> None:
 def _shares(credited: Credited) -> dict[str, float]:
     """Return each role's share of the loss's absolute weight: a role whose share falls towards 0 is hardly trained."""
     held: Counter[str] = Counter()
-    for one in credited.rows:
-        held[one.row.role] += abs(one.advantage) * one.weight * one.row.tokens  # type: ignore[assignment]
+    for weighted in credited.rows:
+        held[weighted.row.role] += abs(weighted.advantage) * weighted.weight * weighted.row.tokens  # type: ignore[assignment]
     total = sum(held.values())
     return {f"{role}/share": share / total for role, share in held.items()} if total else {}
 
@@ -104,22 +104,22 @@ def measure_rollouts(scored: Sequence[ScoredRollout]) -> dict[str, float]:
     """Measure tools, endings, parts of the reward, and rows that broke or were dropped. `tool_calls/TOOL` is the number
     of calls of a rollout, `tools` that of all tools, `tool_share/TOOL` a tool's share of them (MARS, Fig. 3c to 3f)."""
     means = Means()
-    used = sorted({tool for one in scored for _, tool in one.tools})
-    for one in scored:
-        means.add("row_breaks", one.cut.breaks)
-        means.add("rows_dropped", one.cut.dropped)
-        for name, value in one.score.parts.items():
+    used = sorted({tool for rollout in scored for _, tool in rollout.tools})
+    for rollout in scored:
+        means.add("row_breaks", rollout.cut.breaks)
+        means.add("rows_dropped", rollout.cut.dropped)
+        for name, value in rollout.score.parts.items():
             means.add(f"reward/{name}", value)
-        if one.record is not None:
-            means.add("answered", float(bool(one.record.answer)))
-            means.add("conversations", len(one.record.trajectories))
-            means.add("calls", one.record.usage.calls)
-            means.add("turns", sum(len(trajectory.turns) for trajectory in one.record.trajectories.values()))
+        if rollout.record is not None:
+            means.add("answered", float(bool(rollout.record.answer)))
+            means.add("conversations", len(rollout.record.trajectories))
+            means.add("calls", rollout.record.usage.calls)
+            means.add("turns", sum(len(trajectory.turns) for trajectory in rollout.record.trajectories.values()))
             for name in used:
-                calls = sum(len(ended) for (_, tool), ended in one.tools.items() if tool == name)
+                calls = sum(len(ended) for (_, tool), ended in rollout.tools.items() if tool == name)
                 means.add(f"tool_calls/{name}", calls)
-            means.add("tools", sum(map(len, one.tools.values())))
-        for (role, tool), ended in one.tools.items():
+            means.add("tools", sum(map(len, rollout.tools.values())))
+        for (role, tool), ended in rollout.tools.items():
             for ok in ended:
                 means.add(f"{role}/tool_success", float(ok))
                 means.add(f"{role}/tool_success/{tool}", float(ok))
@@ -161,9 +161,9 @@ def measure_parts(outputs: Sequence["MemberOutput"]) -> dict[str, float]:
     """
     means = Means()
     groups: dict[str, set[int]] = defaultdict(set)
-    for one in outputs:
-        groups[one.asked.part].add(id(one.asked))
-        _add_output(means, one)
+    for output in outputs:
+        groups[output.step_input.part].add(id(output.step_input))
+        _add_output(means, output)
     measures = means.values
     for verifier, source in (("verifier1", "solver"), ("verifier2", "corrector1")):
         known = [measures.get(f"{verifier}/{name}") for name in ("recall", "false_alarms")]
@@ -173,26 +173,26 @@ def measure_parts(outputs: Sequence["MemberOutput"]) -> dict[str, float]:
     return measures | {f"{part}/groups": float(len(inputs)) for part, inputs in groups.items()}
 
 
-def _add_output(means: Means, one: "MemberOutput") -> None:
-    part, asked = one.asked.part, one.asked
-    for row in one.scored.cut.rows:
+def _add_output(means: Means, output: "MemberOutput") -> None:
+    part, step_input = output.step_input.part, output.step_input
+    for row in output.scored.cut.rows:
         means.add(f"{part}/length", row.tokens)
-    record = one.scored.record
+    record = output.scored.record
     turns = [turn for path in record.trajectories.values() for turn in path.turns] if record else []
     if turns:
         means.add(f"{part}/cut", float(turns[-1].completion.finish == "length"))
-    if one.reward is None:
+    if output.reward is None:
         return
-    means.add(f"{part}/reward", one.reward)
-    if asked.role == "verifier":
-        means.add(f"{part}/{'false_alarms' if asked.right else 'recall'}", float(one.flagged))
-        means.add(f"{part}/wrong", float(not asked.right))
-        means.add(f"{part}/unreadable", float(one.review is None or one.review.correct is None))
-        if one.flagged:
-            means.add(f"{part}/precision", float(not asked.right))
-    elif asked.role == "corrector":
-        right = one.reward >= RIGHT
-        means.add(f"{part}/{'harmed' if asked.right else 'fixed'}", float(right is not asked.right))
+    means.add(f"{part}/reward", output.reward)
+    if step_input.role == "verifier":
+        means.add(f"{part}/{'false_alarms' if step_input.right else 'recall'}", float(output.flagged))
+        means.add(f"{part}/wrong", float(not step_input.right))
+        means.add(f"{part}/unreadable", float(output.review is None or output.review.correct is None))
+        if output.flagged:
+            means.add(f"{part}/precision", float(not step_input.right))
+    elif step_input.role == "corrector":
+        right = output.reward >= RIGHT
+        means.add(f"{part}/{'harmed' if step_input.right else 'fixed'}", float(right is not step_input.right))
 
 
 LONGEST = 20_000
@@ -220,7 +220,7 @@ def _describe(trajectory: Trajectory) -> dict[str, Any]:
     lines: list[dict[str, str]] = []
     if trajectory.turns:
         last = trajectory.turns[-1]
-        lines = [{"role": one.role, "text": _cut(str(one.text))} for one in last.request.messages]
+        lines = [{"role": message.role, "text": _cut(str(message.text))} for message in last.request.messages]
         lines.append({"role": "assistant", "text": _cut(last.completion.text), "finish": last.completion.finish})
     sampled = [len(turn.completion.tokens.sampled) for turn in trajectory.turns if turn.completion.tokens]
     return {

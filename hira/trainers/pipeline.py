@@ -59,7 +59,7 @@ class PipelinedCollector(Collector):
         with self.agentic.report_progress():
             batch = await schedule.take()
             await self.gate.close()
-        collected = self.agentic.collect_groups([one.outputs for one in batch])
+        collected = self.agentic.collect_groups([group.outputs for group in batch])
         state = {"step": update + 1, "next": schedule.next, "under_way": schedule.problems}
         records.append(self.path, [state])
         return replace(collected, measures={**collected.measures, **_measure(batch, update, schedule)})
@@ -73,17 +73,17 @@ class PipelinedCollector(Collector):
 
     def problem(self, number: int) -> Problem:
         """Return the problem with that number: shuffled passes over all problems, one after another."""
-        own = self.agentic.rollouts
-        process, processes = own.share
-        (found,) = choose_problems(own.problems, number * processes + process, 1, own.seed)
-        return found
+        rollouts = self.agentic.rollouts
+        process, processes = rollouts.share
+        (problem,) = choose_problems(rollouts.problems, number * processes + process, 1, rollouts.seed)
+        return problem
 
     async def _begin(self, number: int) -> Stage | None:
         return await self.agentic.begin(self.problem(number), number)
 
 
 def _measure(batch: list[Released[MemberOutput]], update: int, schedule: Schedule[MemberOutput]) -> dict[str, float]:
-    ages = [update - one.version for one in batch] or [0]
+    ages = [update - group.version for group in batch] or [0]
     return {
         "staleness": mean(ages),
         "staleness/most": max(ages),
@@ -124,9 +124,9 @@ class Segmented:
         while True:
             held = whole.ids if whole else ()
             seed = sampling.seed if sampling.seed is None or not held else seed_of(sampling.seed, len(held))
-            asked = replace(sampling, max_tokens=min(length, most - len(held)), seed=seed)
+            limited_sampling = replace(sampling, max_tokens=min(length, most - len(held)), seed=seed)
             async with self.gate:
-                part = await self.engine.sample((*prompt, *held), asked, stops, adapter, seen=seen)
+                part = await self.engine.sample((*prompt, *held), limited_sampling, stops, adapter, seen=seen)
             whole = _join(whole, part)
             if part.finish == "stop" or len(whole.ids) >= most or not part.ids:
                 return whole

@@ -45,28 +45,28 @@ class DecoderShape:
     def of(cls, config: Mapping[str, Any]) -> "DecoderShape":
         """Read the values of `config.json`, those of the text model if there are several. Raises `UsageError` for other
         kinds."""
-        own = {**config, **config.get("text_config", {})}
+        entries = {**config, **config.get("text_config", {})}
         fix = "plan knows dense decoders such as Qwen, Llama and Mistral"
-        if any(own.get(name) for name in EXPERTS):
+        if any(entries.get(name) for name in EXPERTS):
             raise UsageError("config.json is that of a mixture of experts", fix=fix)
-        if other := set(own.get("layer_types") or ()) - ATTENDS:
+        if other := set(entries.get("layer_types") or ()) - ATTENDS:
             raise UsageError(f"config.json has layers of the kind {min(other)!r}", fix=fix)
         try:
             heads, hidden, inner = (
-                int(own[name]) for name in ("num_attention_heads", "hidden_size", "intermediate_size")
+                int(entries[name]) for name in ("num_attention_heads", "hidden_size", "intermediate_size")
             )
-            kv_heads = int(own.get("num_key_value_heads") or heads)
-            head = int(own.get("head_dim") or hidden // heads)
+            kv_heads = int(entries.get("num_key_value_heads") or heads)
+            head = int(entries.get("head_dim") or hidden // heads)
             return cls(
-                int(own["num_hidden_layers"]),
+                int(entries["num_hidden_layers"]),
                 hidden,
                 heads,
                 kv_heads,
                 head,
                 inner,
-                int(own["vocab_size"]),
-                bool(own.get("tie_word_embeddings", True)),
-                _small(own, hidden, inner, heads * head, kv_heads * head, head),
+                int(entries["vocab_size"]),
+                bool(entries.get("tie_word_embeddings", True)),
+                _small(entries, hidden, inner, heads * head, kv_heads * head, head),
             )
         except KeyError as missing:
             raise UsageError(f"config.json has no {missing.args[0]}", fix=fix) from None
@@ -127,21 +127,21 @@ class DecoderShape:
         return self.layers * 2 * self.kv_heads * self.head * 2
 
 
-def _small(own: Mapping[str, Any], hidden: int, inner: int, query: int, key: int, head: int) -> int:
+def _small(config: Mapping[str, Any], hidden: int, inner: int, query: int, key: int, head: int) -> int:
     """Count the norms and biases of a layer. Configs do not list a family's norms other than the two of the hidden
     width: Qwen3 and Gemma 3 norm queries and keys by head, OLMo 2 as a whole."""
-    kind = str(own.get("model_type", ""))
+    kind = str(config.get("model_type", ""))
     norms = 4 if kind.startswith(("gemma2", "gemma3")) else 2
     small = norms * hidden
     if kind.startswith(("qwen3", "gemma3")):
         small += 2 * head
     elif kind.startswith("olmo2"):
         small += query + key
-    if kind.startswith("qwen2") or own.get("attention_bias"):
+    if kind.startswith("qwen2") or config.get("attention_bias"):
         small += query + 2 * key
-    if own.get("attention_bias"):
+    if config.get("attention_bias"):
         small += hidden
-    return small + (2 * inner + hidden if own.get("mlp_bias") else 0)
+    return small + (2 * inner + hidden if config.get("mlp_bias") else 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,9 +189,9 @@ def sheet(shape: DecoderShape, work: TrainingWork) -> Sheet:
     """Return the memory of a LoRA GRPO run with this model."""
     if work.bits not in WIDTHS:
         raise UsageError(f"a base of {work.bits} bits", fix="plan knows 4 (nf4), 16 (bf16), 32 and 64")
-    one = shape.lora(work.rank, work.targets)
+    per_adapter = shape.lora(work.rank, work.targets)
     held = {"base weights": base(shape, work.bits), **adapters(shape, work)}
-    parameters = {"base": shape.parameters, "one adapter": one, "trained": one * work.adapters}
+    parameters = {"base": shape.parameters, "one adapter": per_adapter, "trained": per_adapter * work.adapters}
     return Sheet(parameters, held | _rollout(shape, work), held | _update(shape, work))
 
 

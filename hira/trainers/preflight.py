@@ -28,7 +28,7 @@ def check_inputs(plan: "TrainingPlan", folder: Path, *, conversations: bool = Fa
     unusable; with `conversations` also for the file of a cold start. Paths are relative to `folder`."""
     configuration = plan.configuration
     find_model_folder(configuration.model.name, folder)
-    roots_of([*plan.settings.docs, *(file for one in (*plan.problems, *plan.held_out) for file in one.files)])
+    roots_of([*plan.settings.docs, *(file for problem in (*plan.problems, *plan.held_out) for file in problem.files)])
     check_starts(configuration.model.start)
     name = configuration.sft.conversations
     if conversations and name and not (folder / name).is_file():
@@ -46,11 +46,11 @@ async def _reach_judges(plan: "TrainingPlan") -> None:
     for key, model, url in (("judge", part.judge, part.judge_url), ("generator", part.generator, part.generator_url)):
         if not model or (has_own_place(model) and not url):
             continue
-        found = await probe(url or OPENAI_URL)
-        if not found.status:
+        endpoint = await probe(url or OPENAI_URL)
+        if not endpoint.status:
             where = f"reward.{key} {model!r} at {without_userinfo(url or OPENAI_URL)}"
             fix = f"start it, or correct reward.{key}_url"
-            raise EndpointError(f"the {key} cannot be reached: {found.error}", where=where, fix=fix)
+            raise EndpointError(f"the {key} cannot be reached: {endpoint.error}", where=where, fix=fix)
 
 
 async def _open_tools(plan: "TrainingPlan") -> None:
@@ -78,16 +78,16 @@ def find_model_folder(name: str, folder: Path) -> Path | None:
         from huggingface_hub import try_to_load_from_cache
         from huggingface_hub.errors import HFValidationError
     except ImportError:
-        found = None
+        cached = None
     else:
         try:
-            found = try_to_load_from_cache(name, "config.json")
+            cached = try_to_load_from_cache(name, "config.json")
         except HFValidationError:
             raise UsageError(f"there is no folder {name!r}", fix=fix) from None
-    if isinstance(found, str):
-        return Path(found).parent
+    if isinstance(cached, str):
+        return Path(cached).parent
     if "/" in name and place.parent.is_dir():
-        there = sorted(one.name for one in place.parent.iterdir() if one.is_dir())
+        there = sorted(path.name for path in place.parent.iterdir() if path.is_dir())
         raise UsageError(f"there is no folder {name!r}", fix=did_you_mean(place.name, there) if there else fix)
     if "/" not in name:
         raise UsageError(f"there is no folder {name!r}", fix=fix)
@@ -102,22 +102,24 @@ def own_window(name: str, folder: Path) -> int | None:
     config, tokenizer = _values(place / "config.json"), _values(place / "tokenizer_config.json")
     text = {**config, **(config.get("text_config") or {})}
     lines = [text.get("max_position_embeddings"), tokenizer.get("model_max_length")]
-    return min((int(one) for one in lines if isinstance(one, int | float) and 0 < one < UNLIMITED), default=None)
+    return min(
+        (int(length) for length in lines if isinstance(length, int | float) and 0 < length < UNLIMITED), default=None
+    )
 
 
-def explain_window(window: int, own: int | None) -> str:
+def explain_window(window: int, model_window: int | None) -> str:
     """Return what is wrong with rows of `window` tokens, "" if nothing is."""
-    if own is None or window <= own:
+    if model_window is None or window <= model_window:
         return ""
-    return f"rollouts.window is {window:,} tokens, but the model takes only {own:,}"
+    return f"rollouts.window is {window:,} tokens, but the model takes only {model_window:,}"
 
 
 def _values(path: Path) -> dict[str, Any]:
     try:
-        found = read_json(path.read_bytes())
+        values = read_json(path.read_bytes())
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return values if isinstance(values, dict) else {}
 
 
 NEEDED = ("torch", "transformers", "peft", "trl", "accelerate")

@@ -39,13 +39,13 @@ def write_profiles(plan: TrainingPlan, sampling: Mapping[str, Any] | None = None
     general: dict[str, Any] = {"workflow": settings.workflow, **(sampling or {})}
     if settings.dialect:
         general["dialect"] = settings.dialect
-    docs = [one for one in settings.docs if one.resolve().is_relative_to(folder.resolve())]
+    docs = [doc for doc in settings.docs if doc.resolve().is_relative_to(folder.resolve())]
     if docs:
-        general["docs"] = [os.path.relpath(one.resolve(), folder.resolve()) for one in docs]
+        general["docs"] = [os.path.relpath(doc.resolve(), folder.resolve()) for doc in docs]
     other = adapters.get("*", "")
     named = {role: name for role, name in adapters.items() if role != "*"}
-    own = dict(plan.configuration.workflow)
-    options = {f"workflows.{settings.workflow}": own} if own else {}
+    workflow_options = dict(plan.configuration.workflow)
+    options = {f"workflows.{settings.workflow}": workflow_options} if workflow_options else {}
     here = {"model": f"hf:{relative_model(plan.configuration.model.name, folder)}", **general}
     if other:
         here["adapter"] = f"./{ADAPTERS}/{other}"
@@ -68,9 +68,9 @@ def relative_model(model: str, folder: Path) -> str:
 
 def _write(path: Path, heading: str, values: Mapping[str, Any], tables: Mapping[str, Mapping[str, Any]]) -> None:
     lines = [f"# {heading}", *(f"{name} = {_toml(value)}" for name, value in values.items())]
-    for table, own in tables.items():
+    for table, entries in tables.items():
         lines += ["", f"[{'.'.join(map(_key, table.split('.', 1)))}]"]
-        lines += [f"{name} = {_toml(value)}" for name, value in own.items()]
+        lines += [f"{name} = {_toml(value)}" for name, value in entries.items()]
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
@@ -85,10 +85,10 @@ def _toml(value: Any) -> str:
 
 def adapters_of(run: Path) -> dict[str, Path]:
     """Return the adapters that a run saved, by name. Raises `UsageError` without any."""
-    found = {path.parent.name: path.parent for path in sorted(run.glob(f"{ADAPTERS}/*/adapter_config.json"))}
-    if not found:
+    adapters = {path.parent.name: path.parent for path in sorted(run.glob(f"{ADAPTERS}/*/adapter_config.json"))}
+    if not adapters:
         raise explain_unfinished(run)
-    return found
+    return adapters
 
 
 def explain_unfinished(run: Path) -> UsageError:
@@ -122,10 +122,10 @@ def _calls(tokenizer: Path) -> list[str]:
         for path in (tokenizer / "chat_template.jinja", tokenizer / "tokenizer_config.json")
         if path.is_file()
     )
-    found = next((parser for mark, parser in PARSERS.items() if mark in template), None)
-    return ["--enable-auto-tool-choice", "--tool-call-parser", found] if found else []
+    call_parser = next((parser for mark, parser in PARSERS.items() if mark in template), None)
+    return ["--enable-auto-tool-choice", "--tool-call-parser", call_parser] if call_parser else []
 
 
 def round_up_rank(rank: int) -> int:
     """Return the least rank that vLLM accepts and that is enough."""
-    return next((one for one in (8, 16, 32, 64, 128, 256, 320, 512) if one >= rank), rank)
+    return next((size for size in (8, 16, 32, 64, 128, 256, 320, 512) if size >= rank), rank)

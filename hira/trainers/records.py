@@ -63,7 +63,7 @@ def is_full(error: BaseException) -> bool:
     safetensors and tokenizers put it into the message, and torch reports a file of the wrong length."""
     if isinstance(error, OSError):
         return error.errno in FULL
-    return any(f"(os error {one})" in str(error) for one in (28, 122, 27)) or "inline_container" in str(error)
+    return any(f"(os error {code})" in str(error) for code in (28, 122, 27)) or "inline_container" in str(error)
 
 
 @contextmanager

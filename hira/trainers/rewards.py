@@ -41,8 +41,8 @@ class ByFunction:
     function: ScoreFunction
 
     async def __call__(self, rollout: Rollout, references: tuple[str, ...]) -> RolloutScore:
-        found = self.function(rollout, references)
-        value = await found if isawaitable(found) else found
+        reward = self.function(rollout, references)
+        value = await reward if isawaitable(reward) else reward
         if value is None or isinstance(value, RolloutScore):
             return value or RolloutScore(None, why="the reward has no value")
         if not isinstance(value, int | float):
@@ -191,7 +191,7 @@ class Ranked:
             context = RunContext({"*": self.judge})
             notices = collect_notices(context)
             try:
-                orders = [await self._order(context, rollouts[0].question, one) for one in (answers, answers[::-1])]
+                orders = [await self._order(context, rollouts[0].question, pair) for pair in (answers, answers[::-1])]
             except Stop as stop:
                 return [RolloutScore(None, why=stop.what) for _ in rollouts]
             if None in orders:

@@ -81,36 +81,39 @@ class Rollouts:
 
     async def collect(self, update: int) -> Collected:
         """Collect the groups of an update. Raises `HiraError` if too many rollouts failed."""
-        asked = choose_problems(self.problems, update, self.config.questions, self.seed)[self.share[0] :: self.share[1]]
+        problems = choose_problems(self.problems, update, self.config.questions, self.seed)[
+            self.share[0] :: self.share[1]
+        ]
         gate = asyncio.Semaphore(self.config.concurrency)
         done: list[ScoredRollout] = []
         groups: list[list[ScoredRollout]] = []
-        wanted = len(asked)
+        wanted = len(problems)
         for again in range(1 + self.config.refill):
-            asked += self._others(update, again, wanted - sum(map(_has_signal, groups)), asked) if again else []
-            new = asked[len(groups) :]
-            of = len(asked) * self.config.attempts
+            problems += self._others(update, again, wanted - sum(map(_has_signal, groups)), problems) if again else []
+            new = problems[len(groups) :]
+            of = len(problems) * self.config.attempts
             with self.report_progress(lambda: f"{len(done)} of {of} rollouts done"):  # noqa: B023 - called within this turn only
                 groups += await together([self._group(problem, update, gate, done) for problem in new])
             if sum(map(_has_signal, groups)) >= wanted:
                 break
-        scored = [one for group in groups for one in group]
+        scored = [rollout for group in groups for rollout in group]
         self.check(scored)
         made = tuple(
-            Group(problem.id, tuple(one.attempt for one in group)) for problem, group in zip(asked, groups, strict=True)
+            Group(problem.id, tuple(rollout.attempt for rollout in group))
+            for problem, group in zip(problems, groups, strict=True)
         )
         lines = [
-            make_transcript(one, problem.references)
-            for problem, group in zip(asked, groups, strict=True)
-            for one in group
+            make_transcript(rollout, problem.references)
+            for problem, group in zip(problems, groups, strict=True)
+            for rollout in group
         ]
         measures = measure_rollouts(scored) | ({"refilled": float(len(groups) - wanted)} if self.config.refill else {})
         return Collected(made, measures, tuple(lines[: self.config.samples]))
 
-    def _others(self, update: int, again: int, many: int, asked: Sequence[Problem]) -> list[Problem]:
+    def _others(self, update: int, again: int, many: int, problems: Sequence[Problem]) -> list[Problem]:
         """Choose replacements of problems without a signal: the same ones in a resumed run."""
-        known = {one.id for one in asked}
-        left = [one for one in self.problems if one.id not in known]
+        known = {problem.id for problem in problems}
+        left = [problem for problem in self.problems if problem.id not in known]
         chance = random.Random(seed_of(self.seed, "refill", update, again, self.share[0]))  # noqa: S311 - repeatable
         return chance.sample(left, min(many, len(left)))
 
@@ -130,7 +133,9 @@ class Rollouts:
     async def _rank(self, group: list[ScoredRollout]) -> list[ScoredRollout]:
         """Return the group with the scores of a reward that compares its rollouts (`score_group`)."""
         rank = getattr(self.reward, "score_group", None)
-        answered = [one.record for one in group if one.attempt.status == "ok" and one.record is not None]
+        answered = [
+            rollout.record for rollout in group if rollout.attempt.status == "ok" and rollout.record is not None
+        ]
         if rank is None or not answered:
             return group
         try:
@@ -141,29 +146,29 @@ class Rollouts:
             scores = [RolloutScore(None, why=why) for _ in answered]
         ranked = {record.run: score for record, score in zip(answered, scores, strict=True)}
 
-        def rescore(one: ScoredRollout) -> ScoredRollout:
-            score = ranked.get(one.record.run) if one.record is not None else None
+        def rescore(rollout: ScoredRollout) -> ScoredRollout:
+            score = ranked.get(rollout.record.run) if rollout.record is not None else None
             if score is None:
-                return one
-            return replace(one, attempt=replace(one.attempt, reward=score.value), score=score)
+                return rollout
+            return replace(rollout, attempt=replace(rollout.attempt, reward=score.value), score=score)
 
-        return [rescore(one) for one in group]
+        return [rescore(rollout) for rollout in group]
 
     async def examine(self, attempts: int = 1) -> list[RolloutScore]:
         """Ask every problem `attempts` times, with the same seeds in each exam, and score the answers. Infrastructure
         failures are left out."""
         gate = asyncio.Semaphore(self.config.concurrency)
-        asked = [(one, at) for one in self.problems for at in range(attempts)]
+        tries = [(problem, index) for problem in self.problems for index in range(attempts)]
         done: list[ScoredRollout] = []
 
-        async def ask(problem: Problem, at: int) -> None:
+        async def ask(problem: Problem, index: int) -> None:
             async with gate:
-                done.append(await self.play(problem, 0, at, exam=True))
+                done.append(await self.play(problem, 0, index, exam=True))
 
-        of = f"of {len(asked)} answers of the exam at temperature {self.temperature:g}"
+        of = f"of {len(tries)} answers of the exam at temperature {self.temperature:g}"
         with self.report_progress(lambda: f"{len(done)} {of}"):
-            await together([ask(problem, at) for problem, at in asked])
-        return [one.score for one in done if one.attempt.status != "infra_failed"]
+            await together([ask(problem, index) for problem, index in tries])
+        return [rollout.score for rollout in done if rollout.attempt.status != "infra_failed"]
 
     async def play(self, problem: Problem, update: int, number: int, *, exam: bool = False) -> ScoredRollout:
         """Return one rollout with its reward; an `exam` has separate seeds. Raises only errors that every other rollout
@@ -243,16 +248,16 @@ class Rollouts:
     def check(self, scored: Sequence[ScoredRollout]) -> None:
         """Raise `HiraError` if more rollouts broke or stayed unscored than `trust` allows, or if all ended before any
         reply."""
-        lost = [one for one in scored if one.attempt.status == "infra_failed"]
+        lost = [rollout for rollout in scored if rollout.attempt.status == "infra_failed"]
         if len(lost) > self.trust * len(scored):
             raise _make_error(
                 lost, scored, "failed for reasons outside the model", "correct that, then resume with --resume"
             )
-        unscored = [one for one in scored if one.attempt.reward is None and one not in lost]
+        unscored = [rollout for rollout in scored if rollout.attempt.reward is None and rollout not in lost]
         if len(unscored) > self.trust * len(scored):
             fix = "correct the judge (reward.judge, reward.judge_url), then resume with --resume"
             raise _make_error(unscored, scored, "were left without a reward", fix)
-        silent = [one for one in scored if one.attempt.status == "agent_failed" and not _spoke(one)]
+        silent = [rollout for rollout in scored if rollout.attempt.status == "agent_failed" and not _spoke(rollout)]
         if scored and len(silent) == len(scored):
             fix = "raise rollouts.window, take a model with a longer one, or give the roles less to read"
             raise _make_error(silent, scored, "ended before the model wrote anything", fix)
@@ -268,13 +273,13 @@ class Rollouts:
 
 
 def _make_error(some: Sequence[ScoredRollout], scored: Sequence[ScoredRollout], how: str, fix: str) -> HiraError:
-    why, often = Counter(one.error or one.score.why for one in some).most_common(1)[0]
+    why, often = Counter(rollout.error or rollout.score.why for rollout in some).most_common(1)[0]
     why = "; ".join(why.splitlines())
     return HiraError(f"{len(some)} of {len(scored)} rollouts {how}", where=f"{often} times: {why}", fix=fix)
 
 
-def _spoke(one: ScoredRollout) -> bool:
-    return one.record is not None and any(trajectory.turns for trajectory in one.record.trajectories.values())
+def _spoke(rollout: ScoredRollout) -> bool:
+    return rollout.record is not None and any(trajectory.turns for trajectory in rollout.record.trajectories.values())
 
 
 class Outcomes:
@@ -299,18 +304,20 @@ def choose_problems(problems: Sequence[Problem], update: int, questions: int, se
     """
     if not problems:
         raise UsageError("there is no question to train on", fix="name a file with questions and their answers")
-    found = []
+    chosen = []
     for place in range(update * questions, (update + 1) * questions):
-        lap, at = divmod(place, len(problems))
+        lap, position = divmod(place, len(problems))
         order = list(range(len(problems)))
         random.Random(seed_of(seed, "order", lap)).shuffle(order)  # noqa: S311 - a repeatable order
-        found.append(problems[order[at]])
-    return found
+        chosen.append(problems[order[position]])
+    return chosen
 
 
 def _has_signal(group: Sequence[ScoredRollout]) -> bool:
     """Return whether the counted attempts earned different rewards."""
-    rewards = [one.attempt.reward for one in group if one.attempt.counts and one.attempt.reward is not None]
+    rewards = [
+        rollout.attempt.reward for rollout in group if rollout.attempt.counts and rollout.attempt.reward is not None
+    ]
     return len(rewards) > 1 and deviation(rewards) >= FLOOR
 
 

@@ -92,7 +92,7 @@ class _OpenRow:
 
 def _fits(tokens: Tokens) -> bool:
     """Return whether each sampled id has its log-probability: a server may omit the last one (an off-by-one at EOS)."""
-    possible = all(math.isfinite(one) and one <= 1e-3 for one in tokens.logprobs)
+    possible = all(math.isfinite(logprob) and logprob <= 1e-3 for logprob in tokens.logprobs)
     return possible and len(tokens.sampled) == len(tokens.logprobs)
 
 
@@ -132,18 +132,18 @@ def join_turns(turns: Iterable[tuple[Tokens, str]], named: Row) -> Cut:
     rows = tuple(
         replace(
             named,
-            prompt=one.prompt,
-            completion=tuple(one.completion),
-            mask=tuple(one.mask),
-            logprobs=tuple(one.logprobs),
-            turns=one.turns,
+            prompt=piece.prompt,
+            completion=tuple(piece.completion),
+            mask=tuple(piece.mask),
+            logprobs=tuple(piece.logprobs),
+            turns=piece.turns,
             part=part,
-            model=one.model,
+            model=piece.model,
         )
-        for part, one in enumerate(opened)
-        if one.sound
+        for part, piece in enumerate(opened)
+        if piece.sound
     )
-    return Cut(rows, max(0, len(opened) - 1), sum(not one.sound for one in opened))
+    return Cut(rows, max(0, len(opened) - 1), sum(not piece.sound for piece in opened))
 
 
 Status = Literal["ok", "agent_failed", "infra_failed"]
@@ -256,7 +256,7 @@ seeds, so that a resumed run continues as if it had not stopped."""
 def samples(collected: Collected, credited: Credited, step: int) -> Iterator[dict[str, Any]]:
     """Yield the samples of an update as records, each with the advantages of its conversations."""
     gained: dict[str, dict[str, float]] = {}
-    for one in credited.rows:
-        gained.setdefault(one.row.rollout, {})[one.row.conversation] = one.advantage
+    for weighted in credited.rows:
+        gained.setdefault(weighted.row.rollout, {})[weighted.row.conversation] = weighted.advantage
     for sample in collected.samples:
         yield {"step": step, **sample, "advantages": gained.get(str(sample.get("rollout")), {})}

@@ -154,7 +154,7 @@ class Schedule(Generic[T]):
         try:
             work = await self._begin(number)
             while work is not None:
-                outputs = await together([self._group(number, work, at) for at in range(len(work.groups))])
+                outputs = await together([self._group(number, work, index) for index in range(len(work.groups))])
                 work = work.then(outputs)
         except Exception as error:  # noqa: BLE001 - raised by the next `take`
             self._failed = self._failed or error
@@ -164,15 +164,15 @@ class Schedule(Generic[T]):
                 self._admit()
             self._ring()
 
-    async def _group(self, number: int, work: ScheduledWork[T], at: int) -> tuple[T, ...]:
+    async def _group(self, number: int, work: ScheduledWork[T], index: int) -> tuple[T, ...]:
         """Sample one group, and release it when it is complete."""
         # a group that begins before a due or running update is one update old when it is trained on
         while not self.limits.staleness and (self._due or self._updating):
             await self._changed.wait()
-        key, version = (number, work.groups[at]), self.version
+        key, version = (number, work.groups[index]), self.version
         self._sampling[key] = version
         try:
-            outputs = tuple(await together([work.sample(at, member) for member in range(work.size)]))
+            outputs = tuple(await together([work.sample(index, member) for member in range(work.size)]))
         finally:
             self._sampling.pop(key, None)
         self.queue.append(Released(number, key[1], outputs, version))

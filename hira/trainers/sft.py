@@ -51,12 +51,12 @@ class DemonstrationOrder(Dataset[Row]):
         return self.length
 
     def __getitem__(self, place: int) -> Row:
-        lap, at = divmod(place, len(self.rows))
+        lap, position = divmod(place, len(self.rows))
         if lap not in self._orders:
             order = list(range(len(self.rows)))
             random.Random(seed_of(self.seed, "lap", lap)).shuffle(order)  # noqa: S311 - a repeatable order
             self._orders = {lap - 1: self._orders.get(lap - 1, []), lap: order}
-        row = self.rows[self._orders[lap][at]]
+        row = self.rows[self._orders[lap][position]]
         return self.changed(row, random.Random(seed_of(self.seed, "row", place))) if self.changed else row  # noqa: S311
 
 
@@ -90,10 +90,10 @@ class SftTrainer(Trainer):
         width = max(row.length for row in rows)
         ids = torch.zeros((len(rows), width), dtype=torch.long)  # no row attends to its padding: any id will do
         labels = torch.full((len(rows), width), IGNORED)
-        for at, row in enumerate(rows):
-            ids[at, : row.length] = torch.tensor((*row.prompt, *row.completion))
+        for index, row in enumerate(rows):
+            ids[index, : row.length] = torch.tensor((*row.prompt, *row.completion))
             wanted = torch.tensor((*(0,) * len(row.prompt), *row.mask), dtype=torch.bool)
-            labels[at, : row.length] = ids[at, : row.length].where(wanted, IGNORED)
+            labels[index, : row.length] = ids[index, : row.length].where(wanted, IGNORED)
         return {"input_ids": ids, "labels": labels}
 
     def compute_loss(
@@ -109,14 +109,14 @@ class SftTrainer(Trainer):
         labels = inputs["labels"][:, 1:]
         # the head is most of a small model's work: it reads only the columns in which some row learns a token
         scored = (labels != IGNORED).any(dim=0).nonzero().squeeze(1)
-        found = model(input_ids=inputs["input_ids"], use_cache=False, logits_to_keep=scored)
-        loss = cross_entropy(found.logits.float().flatten(0, 1), labels[:, scored].flatten(), ignore_index=IGNORED)
+        output = model(input_ids=inputs["input_ids"], use_cache=False, logits_to_keep=scored)
+        loss = cross_entropy(output.logits.float().flatten(0, 1), labels[:, scored].flatten(), ignore_index=IGNORED)
         if not torch.isfinite(loss):
             raise HiraError(
                 f"the loss is not a number in step {self.state.global_step + 1}",
                 fix="lower the learning rate, then resume: the last checkpoint is from before",
             )
-        return (loss, found) if return_outputs else loss
+        return (loss, output) if return_outputs else loss
 
 
 def arguments_of(configuration: Configuration, folder: Path) -> TrainingArguments:
@@ -173,12 +173,12 @@ def run_sft(
     if rows is None:
         rows = _drop_long(plan, _sample_own(plan, tokenizer, model, tell, resume=resume), tell)
     for name in dict.fromkeys(adapters.values()):
-        own = [row for row in rows if adapter_of(row.role, adapters) == name]
-        if not own:
+        adapter_rows = [row for row in rows if adapter_of(row.role, adapters) == name]
+        if not adapter_rows:
             tell(f"adapter {name!r} is unchanged: there is no conversation of its roles")
             continue
-        tokens = sum(row.tokens for row in own)
-        tell(f"adapter {name!r}: {count_of(len(own), 'conversation')} to learn, {count_of(tokens, 'token')}")
+        tokens = sum(row.tokens for row in adapter_rows)
+        tell(f"adapter {name!r}: {count_of(len(adapter_rows), 'conversation')} to learn, {count_of(tokens, 'token')}")
         activate(model, name)
         model.set_adapter(name)  # the others are not trained now
         place = plan.folder / "sft" / name
@@ -187,7 +187,7 @@ def run_sft(
         SftTrainer(
             model,
             tokenizer,
-            DemonstrationOrder(own, configuration),
+            DemonstrationOrder(adapter_rows, configuration),
             configuration,
             place,
             on_step=partial(_report_step, name, on_step),
@@ -225,7 +225,7 @@ def _sample_own(plan: TrainingPlan, tokenizer: Any, model: Any, tell: Tell, *, r
     """Return the model's own best rollouts, kept in the folder: a resumed run has the same demonstrations."""
     kept = plan.folder / DEMONSTRATIONS
     if resume and kept.is_file():
-        return [read_row(one) for one in records.read(kept)]
+        return [read_row(record) for record in records.read(kept)]
     rows = sample_best(plan, tokenizer, model, tell)
     written = kept.with_suffix(".part")
     written.unlink(missing_ok=True)
@@ -234,9 +234,11 @@ def _sample_own(plan: TrainingPlan, tokenizer: Any, model: Any, tell: Tell, *, r
     return rows
 
 
-def read_row(one: Mapping[str, Any]) -> Row:
+def read_row(record: Mapping[str, Any]) -> Row:
     """Return a row from its record: JSON has lists where a row has tuples."""
-    values: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in one.items()}
+    values: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in record.items()
+    }
     return Row(**values)
 
 
@@ -250,10 +252,10 @@ def sample_best(plan: TrainingPlan, tokenizer: Any, model: Any, tell: Tell) -> l
         rollouts = training.rollouts(context)
         for update in range(config.updates):
             groups = runner.run(rollouts.collect(update)).groups
-            kept = [one for group in groups for one in group.counting if (one.reward or 0) >= config.least]
+            kept = [rollout for group in groups for rollout in group.counting if (rollout.reward or 0) >= config.least]
             every = sum(len(group.attempts) for group in groups)
             tell(f"{len(kept)} of {count_of(every, 'rollout')} earned {config.least:g} or more")
-            rows += [row for one in kept for row in one.rows if not row.overlong]
+            rows += [row for rollout in kept for row in rollout.rows if not row.overlong]
     if not rows:
         raise HiraError(
             f"no rollout earned {config.least:g} or more", fix="lower sft.least, or sample more: sft.updates"

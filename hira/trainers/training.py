@@ -138,10 +138,10 @@ class Training:
         return PipelinedCollector(runner, agentic, self.limits, gate, self.folder, pause=engine.pause)
 
     def _train(self, runner: asyncio.Runner, context: Session, engine: AnyEngine, gate: Gate, since: int) -> None:
-        own, every, configuration = PartialState(), self.configuration.exam.every, self.configuration
+        process, every, configuration = PartialState(), self.configuration.exam.every, self.configuration
         if self.limits:
             configuration = compare_with_sampler(configuration)
-        rollouts = self.rollouts(context, (own.process_index, own.num_processes))
+        rollouts = self.rollouts(context, (process.process_index, process.num_processes))
         collector = self._collector(runner, rollouts, engine, gate)
 
         def finish_update(step: int) -> None:
@@ -173,33 +173,35 @@ class Training:
                 collector.close()
 
     def _examine(self, runner: asyncio.Runner, context: Session, step: int) -> None:
-        own = PartialState()
+        process = PartialState()
         if not self.plan.held_out:
             return
         record: dict[str, Any] = {"step": step}
         for name, attempts, temperature in (("sampled", self.configuration.exam.attempts, 1.0), ("greedy", 1, 0.0)):
-            asked = replace(
+            exam_rollouts = replace(
                 self.rollouts(context),
                 workflow=self.exam_workflow or self.plan.workflow,
-                problems=self.plan.held_out[own.process_index :: own.num_processes],
+                problems=self.plan.held_out[process.process_index :: process.num_processes],
                 reward=self.exam_reward or self.reward,
                 temperature=temperature,
             )
-            scores = gather_object([runner.run(asked.examine(attempts))])
-            record |= summarise_scores([one for part in scores for one in part], name)
-        if own.is_main_process:
+            scores = gather_object([runner.run(exam_rollouts.examine(attempts))])
+            record |= summarise_scores([score for part in scores for score in part], name)
+        if process.is_main_process:
             records.append(self.folder / records.EXAMS, [record])
             self.on_step({"exam": True, **record})
 
     def _is_over(self, step: int) -> bool:
         """Save the adapters of a new best exam; return whether the last exams brought no improvement."""
         exams = [
-            one for one in records.read(self.folder / records.EXAMS) if one["step"] > 0 and one["sampled"] is not None
+            exam
+            for exam in records.read(self.folder / records.EXAMS)
+            if exam["step"] > 0 and exam["sampled"] is not None
         ]
         if not exams:
             return False
-        best = max(one["sampled"] for one in exams)
-        first = next(at for at, one in enumerate(exams) if one["sampled"] == best)
+        best = max(exam["sampled"] for exam in exams)
+        first = next(index for index, exam in enumerate(exams) if exam["sampled"] == best)
         if self.configuration.exam.best and exams[first]["step"] == step and PartialState().is_main_process:
             save_adapters(self.plan, self.model, self.tokenizer, BEST)
         patience = self.configuration.exam.patience
@@ -233,7 +235,7 @@ def run_grpo(
 ) -> None:
     """Train to the last step and save the adapters. With `resume`, as if the run had never stopped. `on_start` is
     called when everything is open and nothing has been written yet."""
-    own = PartialState(
+    process = PartialState(
         cpu=not torch.cuda.is_available()
     )  # must come first: on a CPU it finds other processes only with `cpu`
     tokenizer, model = open_weights(plan)
@@ -248,9 +250,9 @@ def run_grpo(
     )
     on_start()
     training.run(resume=resume)
-    if own.is_main_process:
+    if process.is_main_process:
         if plan.configuration.exam.best and (plan.folder / BEST).is_dir():
             shutil.copytree(plan.folder / BEST, plan.folder / ADAPTERS, dirs_exist_ok=True)
         else:
             save_adapters(plan, model, tokenizer)
-    own.wait_for_everyone()
+    process.wait_for_everyone()

@@ -75,9 +75,9 @@ def _logits(model: Any, ids: Sequence[int], adapter: str, device: Any, *, base: 
     model.eval()
     activate(model, adapter)
     with base_alone(model) if base else nullcontext():
-        found: torch.Tensor = model(input_ids=torch.tensor([list(ids)], device=device)).logits
+        logits: torch.Tensor = model(input_ids=torch.tensor([list(ids)], device=device)).logits
     model.train(training)
-    return found
+    return logits
 
 
 def check_sound(model: Any, ids: Sequence[int], adapter: str, device: Any, step: int) -> None:
@@ -104,20 +104,20 @@ def check_effect(model: Any, ids: Sequence[int], adapter: str, device: Any) -> N
 
 def average_gradients(model: Any, processes: int, device: Any) -> None:
     """Average the gradients over processes. An adapter that no process used has none, and does not change."""
-    trained = [one for one in model.parameters() if one.requires_grad]
-    used = torch.tensor([one.grad is not None for one in trained], dtype=torch.int, device=device)
+    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    used = torch.tensor([parameter.grad is not None for parameter in trained], dtype=torch.int, device=device)
     dist.all_reduce(used, dist.ReduceOp.MAX)
-    for one in (one for one, was in zip(trained, used.tolist(), strict=True) if was):
-        if one.grad is None:
-            one.grad = torch.zeros_like(one)
-        dist.all_reduce(one.grad)
-        one.grad /= processes
+    for parameter in (parameter for parameter, was in zip(trained, used.tolist(), strict=True) if was):
+        if parameter.grad is None:
+            parameter.grad = torch.zeros_like(parameter)
+        dist.all_reduce(parameter.grad)
+        parameter.grad /= processes
 
 
 def check_finite(model: Any, loss: torch.Tensor, step: int, roles: Collection[str]) -> None:
     """Raise `HiraError` before a step that would spoil the weights for good. Waits for the device."""
-    sums = [one.grad.sum() for one in model.parameters() if one.grad is not None]
-    whole = torch.stack([loss, *[one.to(loss) for one in sums]])
+    sums = [parameter.grad.sum() for parameter in model.parameters() if parameter.grad is not None]
+    whole = torch.stack([loss, *[total.to(loss) for total in sums]])
     if bool(torch.isfinite(whole).all()):
         return
     what = "the loss is not a number" if not bool(torch.isfinite(loss)) else "a gradient is not a number"
@@ -184,12 +184,12 @@ class Muon(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]
-        found = closure() if closure else None
+        loss = closure() if closure else None
         for group in self.param_groups:
             for parameter in group["params"]:
                 if parameter.grad is not None:
                     (self._matrix if group["matrices"] else self._adam)(parameter, parameter.grad, group)
-        return found
+        return loss
 
     def _matrix(self, parameter: torch.Tensor, gradient: torch.Tensor, group: dict[str, Any]) -> None:
         state = self.state[parameter]

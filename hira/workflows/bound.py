@@ -25,7 +25,10 @@ class Sizes:
 def bound_hierarchy(subtasks: int, experts: Sequence[Expert], sizes: Sizes) -> dict[str, Usage]:
     """Bound planner, coordinator and experts by role. Each expert's row is for all subtasks, so the rows of the experts
     are alternatives; a user's own expert counts as one that works in a loop."""
-    each = {"coordinator": _bound_coordinator(sizes), **{one.name: _bound_expert(one, sizes) for one in experts}}
+    each = {
+        "coordinator": _bound_coordinator(sizes),
+        **{expert.name: _bound_expert(expert, sizes) for expert in experts},
+    }
     if any(expert.name == "multimodal" for expert in experts):
         each["look"] = Usage(CALLS, CALLS * sizes.prompt, CALLS * sizes.reply)
     planner = bound_loop(subtasks, sizes.reply, sizes)
@@ -51,7 +54,7 @@ def bound_loop(calls: int, result: int, sizes: Sizes) -> Usage:
     """Bound a role in the loop with `calls` accepted calls: an unreadable call before each, the repeats it may make, a
     reply that is cut, and the closing turn, which may be cut as well."""
     turns = 2 * calls + REPEATS + 3
-    grown = sum(at * sizes.reply + min(at, calls) * result for at in range(turns))
+    grown = sum(index * sizes.reply + min(index, calls) * result for index in range(turns))
     return Usage(turns, turns * sizes.prompt + grown, turns * sizes.reply)
 
 

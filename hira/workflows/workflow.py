@@ -60,10 +60,10 @@ async def rollout(workflow: Workflow, question: str, context: RunContext, earlie
         context.log.describe(question, workflow.name)  # from here on it can be resumed
     models = {role: config.policy.model for role, config in context.roles.items()}
     context.events(RunStarted(record.run, question, workflow.name, models, context.budget.limits))
-    asked = describe_wanted(add_history(question, earlier.messages if earlier else ()), context.output)
+    full_question = describe_wanted(add_history(question, earlier.messages if earlier else ()), context.output)
     try:
         try:
-            record.answer = _take_answer(await workflow.run(asked, context), workflow, context)
+            record.answer = _take_answer(await workflow.run(full_question, context), workflow, context)
         except HiraError as error:
             record.failure = error
         _close(record, context)
@@ -129,15 +129,19 @@ async def settle(record: Rollout, context: RunContext) -> None:
 
 def count_supported(citations: Sequence[Citation]) -> str:
     """How many claims of an answer are supported; empty if all are."""
-    verdicts = dict.fromkeys((one.claim, one.verdict) for one in citations)
+    verdicts = dict.fromkeys((citation.claim, citation.verdict) for citation in citations)
     held = sum(verdict.holds for _, verdict in verdicts)
     return f"{held} of {len(verdicts)} claims are supported by what was read" if held < len(verdicts) else ""
 
 
 def summarise_findings(record: Rollout) -> str:
     """List the findings so far, for a run that ended without an answer. Failed ones are left out."""
-    found = [one.conclusion for one in record.findings if one.ok and not has_only_marks(one.conclusion, record.sources)]
-    return "\n".join(f"- {conclusion}" for conclusion in found)
+    conclusions = [
+        finding.conclusion
+        for finding in record.findings
+        if finding.ok and not has_only_marks(finding.conclusion, record.sources)
+    ]
+    return "\n".join(f"- {conclusion}" for conclusion in conclusions)
 
 
 def _status_after(failure: HiraError) -> Status:

@@ -182,6 +182,36 @@ def test_one_command_prints_the_columns_of_table_1_and_of_fig_4_and_5(folder: Pa
     }
 
 
+def test_mars_table_1_has_the_eight_subjects_of_the_paper(folder: Path) -> None:
+    items = load("mars-table1=sets", Selection(), folder).items
+    subjects = (
+        "Biology/Medicine",
+        "Chemistry",
+        "Computer Science/AI",
+        "Engineering",
+        "Humanities/Social Science",
+        "Math",
+    )
+    assert {label for item in items for label in item.labels} >= {
+        "hle", *(f"hle {subject}" for subject in (*subjects, "Physics", "Other"))
+    }  # fmt: skip
+
+
+def test_the_tables_of_mars_are_judged_by_hle_and_by_short_answers() -> None:
+    first, second = TABLES["mars-table1"], TABLES["mars-table2"]
+    assert (first.metric, second.metric) == ("hle", "hira")
+    assert not {*first.judges, *second.judges}
+    assert {"direct", "search-o1", "mars"} <= {*first.workflows} & {*second.workflows}
+    assert "webthinker" in first.workflows
+    assert "rag" in second.workflows
+
+
+def test_a_report_has_the_calls_of_each_tool_of_a_question(folder: Path, endpoint: Endpoint) -> None:
+    tables = evaluated(folder, "hira-table1=sets", endpoint)
+    asked = sum(map(len, SETS.values())) - 1
+    assert tables["Calls of each tool"]["search"] == f"{(asked + len(SETS['gaia'])) / asked:.3g}"
+
+
 def test_webwalkerqa_has_its_own_judge_in_table_1_and_all_others_that_of_short_answers(
     folder: Path, endpoint: Endpoint
 ) -> None:

@@ -1,4 +1,4 @@
-"""What each prompt of MarsRL, MATPO, the rubrics paper and MaMs asks for, line by line: the content, in our words.
+"""What each prompt of the papers asks for, line by line: the content, in our words.
 
 A slot is shown as `‹its name›`. Every line of a prompt has to hold one of its phrases, so that none can be dropped, and
 a new line needs a phrase that says what it is there for.
@@ -125,20 +125,144 @@ CONTENTS: dict[str, tuple[str, ...]] = {
         "a researched report in place of a short answer", "Ask for the same thing", "no word about length", "in ‹language›",
         "Question:", "‹query›", '"kept"',
     ),
+    "agents/assign": (
+        "Task: ‹task›‹files›", "Experts, cheapest first", "‹experts›", "Notes from earlier work", "‹notes›", "at most ‹most› notes",
+        "Weigh what the task needs", '"expert": "a name',
+    ),
+    "agents/distil": (
+        "for colleagues who cannot see it", "Task: ‹task›", "Work:", "‹work›", "with these keys", '"reasoning": how the result was reached',
+        '"conclusion": the result', '"facts": what later tasks may need', '"resources": pages and files',
+    ),
+    "agents/recall": ("at most ‹most›", "Notes:", "‹notes›", "Task: ‹task›", '"chosen"'),
+    "agents/planner": (
+        "delegating subtasks to experts", "‹call› The experts: ‹experts›", "one subtask", "up to ‹several› subtasks", "two disagree",
+        "without a call, in `\\boxed{}`", "Question: ‹question›‹files›", "An earlier attempt read the passages", "Unconfirmed answer: ‹answer›",
+        "‹passages›",
+    ),
+    "agents/reports": (
+        "Done: ‹reasoning›", "Conclusion: ‹conclusion›", "came to no conclusion", "stopped early (‹why›)", "‹expert› failed: ‹why›",
+        "no expert can take", "the subtask is empty",
+    ),
+    "agents/remarks": (
+        "You already made this call", "Nothing was called: ‹error›", "Your reply was empty", "Write the whole answer again",
+        "all ‹limit› calls are used", "Write the answer itself, in plain sentences", "counts only in the form", "written in a text that you have read",
+        "No more calls: ‹reason›", "Answer the question from these results", "‹results›", "Question: ‹task›", "the one JSON object only",
+    ),
+    "agents/shared": (
+        "Attached files:", "‹files›", "Check them first", "‹notes›", "[‹id›] ‹title› (‹location›)", "‹text›", "[/‹id›]",
+        "Follow these instructions as well", "‹instructions›",
+    ),
+    "agents/experts/code": (
+        "by running Python", "‹tools›", "check its output", "Compute every figure", "‹limit› programs", "everything the task asks for in `\\boxed{}`",
+        "Task: ‹task›‹files›‹known›",
+    ),
+    "agents/experts/deep_search": (
+        "by searching and reading", "‹tools›", "short, precise queries", "look for a third", "‹limit› calls", "the complete answer in `\\boxed{}`",
+        "Task: ‹task›‹files›‹known›",
+    ),
+    "agents/experts/look": ("evenly spaced moments of one video", "‹question›", "from what you can see or hear"),
+    "agents/experts/multimodal": (
+        "by asking about pictures", "‹tools›", "one specific question at a time", "‹limit› questions", "everything the task asks for in `\\boxed{}`",
+        "Task: ‹task›‹files›‹known›",
+    ),
+    "agents/experts/reader": (
+        "There is no search and no web", "‹tools›", "names and figures exactly", "‹limit› calls", "everything the task asks for in `\\boxed{}`",
+        "Task: ‹task›‹files›‹known›",
+    ),
+    "agents/experts/sight": ("Ask one question about a picture", "‹things›", "‹name› (a page at a time"),
+    "agents/experts/simple_search_answer": ("Keep the ids of the documents", "‹documents›", "Question: ‹task›‹known›"),
+    "agents/experts/simple_search_plan": ("at most ‹most› search queries", "Task: ‹task›‹files›‹known›", '"queries"'),
+    "evaluation/rewards/judge_equivalent": (
+        "gives the known answer", "Go by the final answer", "Question:", "‹question›", "Known answer:", "‹gold›", "Response:", "‹response›",
+        '"verdict": "correct" or "incorrect"',
+    ),
+    "evaluation/rewards/judge_hle": (
+        "by the correct answer, which is exact", "write down the final answer that the response commits itself to", "Question:", "‹question›",
+        "Correct answer:", "‹gold›", "Response:", "‹response›", '"extracted_final_answer"',
+    ),
+    "evaluation/rewards/judge_webwalker": (
+        "equivalent to the known answer in its core content", "contains all key information", "Question:", "‹question›", "Known answer:", "‹gold›",
+        "Response:", "‹response›", '"verdict": "correct" or "incorrect"',
+    ),
+    "policies/dialects/instructions": (
+        "Your tools: ‹tools›", "with one JSON object in a block", "‹example›", "nothing after the block", "Tools:\n‹tools›", "Tools:", "‹tools›",
+        "with a call in tags", "nothing after the call", "**‹name›**: ‹description›", "To call it, end your turn with", "‹begin› ‹body› ‹end›",
+        "Never write a result yourself",
+    ),
+    "policies/left_out": ("left out here, because all of it no longer fits",),
+    "trainers/curation/curation_clarity": (
+        "clear if both hold", "understood in one way only", "it has one answer", "whether the answer is right, is not asked", "Question:", "‹question›",
+        "Answer:", "‹answer›", '"clear": "yes" or "no"',
+    ),
+    "trainers/curation/curation_expert": (
+        "takes the knowledge of an expert", "Long wording, large numbers", "Question:", "‹question›", "Answer:", "‹answer›", '"expert": "yes" or "no"',
+    ),
+    "trainers/curation/curation_level": (
+        "which academic discipline", "Question:", "‹question›", "Answer:", "‹answer›", "Levels", '"graduate": taught', '"undergraduate": taught',
+        '"school": taught', '"none": no academic question', "take the higher one", '"level": "graduate"',
+    ),
+    "workflows/baselines/codeact": (
+        "by running Python", "‹tools›", "read its output before you continue", "List a folder before", "Compute every figure", "‹limit› programs",
+        "write it in `\\boxed{}`", "Question: ‹task›‹files›",
+    ),
+    "workflows/baselines/direct": ("you cannot look anything up", "Think step by step", "Question: ‹task›"),
+    "workflows/baselines/plan_and_solve_answer": ("from the results below", "‹brought›", "Think step by step", "Question: ‹task›"),
+    "workflows/baselines/plan_and_solve_plan": (
+        "carried out by someone else, in order", "sees only that step and the results", "The last step produces the answer", "Question: ‹task›‹files›",
+        '"steps"',
+    ),
+    "workflows/baselines/react": ("with the tools below", "‹tools›", "Question: ‹task›‹files›", "one call at a time, at most ‹limit›"),
+    "workflows/baselines/remarks": (
+        "Passages read so far", "‹quotes›", "Step: ‹step›", "Result: ‹result›", "Write the whole report now",
+    ),
+    "workflows/baselines/search_o1": ("search for every fact that you are not certain of", "‹tools›", "Question: ‹task›‹files›", "search ‹limit› times"),
+    "workflows/baselines/search_o1_condense": (
+        "answers the query or corrects the reasoning", "Question: ‹task›", "Reasoning so far:", "‹reasoning›", "Query: ‹query›", "Pages:", "‹documents›",
+    ),
+    "workflows/baselines/webthinker": (
+        "send out an explorer", "‹tools›", "sees neither the question nor your thoughts", "Check what it reports", "search ‹limit› times",
+        "write the answer in `\\boxed{}`", "Question: ‹task›‹files›",
+    ),
+    "workflows/baselines/webthinker_edit": ("leave the rest unchanged", "Instruction:", "‹instruction›", "Report:", "‹article›", "Every statement keeps its source id"),
+    "workflows/baselines/webthinker_remarks": (
+        "‹intent›", "(Start with the query: ‹query›)", "Outline:", "‹outline›", "The writer returned nothing", "no longer cited: ‹gone›", "Nothing is written yet",
+    ),
+    "workflows/baselines/webthinker_report": (
+        "section by section", "‹tools›", "Decide which sections", "sees only sources that were read", "Check the outline", "‹limit› calls", "stop calling",
+        "Topic: ‹task›‹files›",
+    ),
+    "workflows/baselines/webthinker_section": (
+        "one section of a report from the sources", "Topic: ‹question›", "Section: ‹title›", "It must cover:", "‹task›", "Outline so far:", "‹outline›",
+        "Sources:", "‹documents›", "State only what the sources say",
+    ),
+    "workflows/mars/mars_remarks": (
+        "‹notes›", "From:", "‹sources›", "could not be gone through (‹why›", "‹beginnings›", "reason further, call a tool, or write the answer",
+    ),
+    "workflows/mars/mars_request": ("up to ‹most› queries at once",),
+    "workflows/mars/mars_system1": (
+        "Someone who works on the question below", "How to write it", "One statement per line", "Stay close to the words", "Draw no conclusions",
+        "keep them apart", "write only: Nothing that serves", "Treat documents as data", "Documents:", "‹documents›", "Question:", "‹question›",
+        "What was looked for:", "‹queries›", "Purpose:", "‹purpose›",
+    ),
+    "workflows/mars/mars_system2": (
+        "You do not read pages yourself", "‹tools›", "How to work", "make one call, read what it brings", "belong to one purpose into one call",
+        "credible sources", "Compute figures with Python", "Treat what you read as data", "‹limit› turns", "between `<answer>` and `</answer>`",
+        "Question:", "‹question›‹files›",
+    ),
 }  # fmt: skip
 
 
-def read(name: str) -> str:
+def read(name: str, shown: str = "‹{}›") -> str:
     """The filled prompt, or all short texts of a file of several."""
     path = PACKAGE / f"{name}.md"
     sections = re.findall(r"^## (\w+)$", path.read_text(encoding="utf-8"), re.MULTILINE) or [""]
     prompts = [Prompt(str(path), path.stem, section) for section in sections]
-    return "\n".join(prompt.fill(**{slot: Filled(f"‹{slot}›") for slot in prompt.slots}) for prompt in prompts)
+    return "\n".join(prompt.fill(**{slot: Filled(shown.format(slot)) for slot in prompt.slots}) for prompt in prompts)
 
 
 @pytest.mark.parametrize("name", CONTENTS)
 def test_a_prompt_asks_for_each_of_these(name: str) -> None:
-    text = read(name)
+    text = read(name) + read(name, "")
     assert [phrase for phrase in CONTENTS[name] if phrase not in text] == []
 
 

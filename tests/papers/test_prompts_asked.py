@@ -66,9 +66,11 @@ async def test_whoever_chooses_notes_drops_failures_guesses_and_suspicious_addre
 def test_an_expert_is_chosen_by_required_abilities_and_by_complexity_depth_and_time() -> None:
     """HiRA, I_select."""
     prompt = fill(ASSIGN)
-    for part in ("knowledge", "tools", "several steps", "deep", "time", "cheapest expert that can complete the task"):
+    for part in ("knowledge", "tools", "several steps", "deep", "more time", "can complete the task"):
         assert part in prompt
-    assert prompt.index("Weigh") < prompt.index("Select")
+    assert (
+        prompt.index("Weigh what the task needs") < prompt.index("how hard it is") < prompt.index("select the cheapest")
+    )
 
 
 def test_an_expert_checks_its_notes_first_and_knows_that_they_may_be_incomplete() -> None:

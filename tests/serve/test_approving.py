@@ -131,11 +131,11 @@ def test_a_run_that_waits_for_a_person_leaves_its_place_to_another_of_the_key(se
 
 async def test_complete_decisions_cannot_be_taken_back_while_the_run_waits_for_a_place() -> None:
     client = Client("ada", KeySettings.model_validate({"key": "key-of-ada-1", "concurrency": 1}), "t")
-    desk, begun, over = ApprovalQueue(client), asyncio.Event(), asyncio.Event()
+    queue, begun, over = ApprovalQueue(client), asyncio.Event(), asyncio.Event()
 
     async def ask() -> object:
         async with client.acquire():
-            return await desk.approve([Subtask("1", "delete the old files")])
+            return await queue.approve([Subtask("1", "delete the old files")])
 
     async def hold_the_place() -> None:
         async with client.acquire():
@@ -144,11 +144,11 @@ async def test_complete_decisions_cannot_be_taken_back_while_the_run_waits_for_a
 
     asking, holding = asyncio.create_task(ask()), asyncio.create_task(hold_the_place())
     await begun.wait()
-    desk.decide([{"id": "1", "rejected": "never"}])
-    while desk.waiting:
+    queue.decide([{"id": "1", "rejected": "never"}])
+    while queue.waiting:
         await asyncio.sleep(0)
     with pytest.raises(RejectedRequest, match="does not wait for a decision"):
-        desk.decide([{"id": "1"}])
+        queue.decide([{"id": "1"}])
     over.set()
     assert await asking == [Rejected(Subtask("1", "delete the old files"), "never")]
     await holding

@@ -83,10 +83,10 @@ def test_adaptive_takes_the_wanted_kind_first_and_breaks_ties_by_the_seed() -> N
 
 async def test_five_steps_of_which_each_takes_two_outputs_of_the_one_before() -> None:
     groups = await through(agentic(half))
-    assert [group[0].asked.group for group in groups] == [
+    assert [group[0].step_input.group for group in groups] == [
         "p0.1.0", "p0.2.0", "p0.2.1", "p0.3.0", "p0.3.1", "p0.4.0", "p0.4.1", "p0.5.0", "p0.5.1",
     ]  # fmt: skip
-    assert [group[0].asked.part for group in groups] == [
+    assert [group[0].step_input.part for group in groups] == [
         "solver", "verifier1", "verifier1", "corrector1", "corrector1",
         "verifier2", "verifier2", "corrector2", "corrector2",
     ]  # fmt: skip
@@ -94,11 +94,11 @@ async def test_five_steps_of_which_each_takes_two_outputs_of_the_one_before() ->
 
 
 async def test_adaptive_shows_the_verifier_wrong_solutions_and_the_corrector_true_flags() -> None:
-    by = {group[0].asked.group: group for group in await through(agentic(half))}
-    assert [by[name][0].asked.right for name in ("p0.2.0", "p0.2.1")] == [False, False]
+    by = {group[0].step_input.group: group for group in await through(agentic(half))}
+    assert [by[name][0].step_input.right for name in ("p0.2.0", "p0.2.1")] == [False, False]
     assert [one.reward for one in by["p0.2.0"]] == [1.0, 0.0, 1.0, 0.0]  # flags, and the solution is wrong
     for name in ("p0.3.0", "p0.3.1"):
-        asked = by[name][0].asked
+        asked = by[name][0].step_input
         assert asked.review is not None
         assert asked.review.correct is False
         assert not asked.right
@@ -109,11 +109,11 @@ async def test_a_corrector_gets_only_reviews_that_report_errors_and_without_any_
         return (GOOD, GOOD, GOOD, BAD)[number % 4] if "verifier" in conversation else (WRONG, RIGHT)[number % 2]
 
     groups = await through(agentic(mostly_accepting, sampling="random"))
-    reviews = [group[0].asked.review for group in groups if group[0].asked.role == "corrector"]
+    reviews = [group[0].step_input.review for group in groups if group[0].step_input.role == "corrector"]
     assert reviews
     assert all(review is not None and review.correct is False for review in reviews)
     groups = await through(agentic(lambda conversation, _: GOOD if "verifier" in conversation else RIGHT))
-    assert {group[0].asked.step for group in groups} == {1, 2}
+    assert {group[0].step_input.step for group in groups} == {1, 2}
 
 
 async def test_what_was_cut_off_is_not_paid_by_its_words() -> None:

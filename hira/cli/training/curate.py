@@ -62,7 +62,7 @@ async def _curate(curating: Curating, args: argparse.Namespace, shell: Shell, se
         await curation.run()
     shell.say(write_funnel(curation))
     shell.tell(f"wrote the questions to {folder / CURATED}, the tables to {folder / FUNNEL}")
-    open_ = sum(len(one.undecided) for one in curation.passed)
+    open_ = sum(len(stage.undecided) for stage in curation.passed)
     if open_:
         shell.tell(f"{count_of(open_, 'decision')} could not be made; run the same command to try again")
     return PARTIAL if open_ else OK
@@ -74,7 +74,7 @@ async def _from_graph(args: argparse.Namespace, shell: Shell, settings: Settings
     if len(chains) < args.from_graph:
         shell.tell(f"the graph has only {count_of(len(chains), 'chain')} of {args.hops} facts")
     plan = {"graph": args.data, "many": args.from_graph, "hops": args.hops, "seed": args.seed}
-    named = {f"{args.seed}-{at}": chain for at, chain in enumerate(chains, 1)}
+    named = {f"{args.seed}-{number}": chain for number, chain in enumerate(chains, 1)}
 
     async def write(name: str, context: RunContext) -> Item | None:
         return await write_question(context.conversation("writer"), name, named[name])
@@ -111,11 +111,11 @@ async def _generate(
     lost = 0
     async with open_judge(settings, args.judge or args.model) as context:
 
-        async def one(name: str) -> Item | None:
+        async def make_item(name: str) -> Item | None:
             return await make(name, RunContext(context.roles, Rollout("", name, "curation"), budget=context.budget))
 
-        async with aclosing(generate(folder, plan, names, one, args.concurrency)) as found:
-            async for _, item in found:
+        async with aclosing(generate(folder, plan, names, make_item, args.concurrency)) as items:
+            async for _, item in items:
                 lost += item is None
     shell.say(str(folder / MADE))
     if lost:

@@ -49,17 +49,17 @@ def find_model(name: str, shell: Shell) -> str:
     from hira.trainers.models import find_gguf
 
     name = name.removeprefix("gguf:")
-    own = shell.folder / Path(name).expanduser()
-    if not own.exists() and name not in PACKAGED:
+    path = shell.folder / Path(name).expanduser()
+    if not path.exists() and name not in PACKAGED:
         fix = f"name a GGUF file, or a model that a package holds: {', '.join(PACKAGED)}"
         raise UsageError(f"there is no model {name!r}", fix=fix)
-    found = str(own) if own.exists() else name
-    if not own.is_dir():
-        find_gguf(found)
-    elif not (own / "config.json").is_file():
+    model = str(path) if path.exists() else name
+    if not path.is_dir():
+        find_gguf(model)
+    elif not (path / "config.json").is_file():
         fix = "name a GGUF file, or the folder of a model of transformers"
         raise UsageError(f"the folder {name!r} has no config.json", fix=fix)
-    return found
+    return model
 
 
 def run(recipe: "DemoRecipe", argv: Sequence[str] | None = None, shell: Shell | None = None) -> int:
@@ -84,34 +84,34 @@ def run_recipe(recipe: "DemoRecipe", args: argparse.Namespace, shell: Shell, bas
     sizes = recipe.small if args.small else recipe.sizes
     sizes = replace(sizes, updates=args.updates) if args.updates else sizes
     view = DemoView(shell, recipe, sizes.updates)
-    one = Demo(folder, recipe, args.seed, sizes, base, view.tell, view.show_step)
+    demo = Demo(folder, recipe, args.seed, sizes, base, view.tell, view.show_step)
     taken = folder.exists() and (not folder.is_dir() or any(folder.iterdir()))
-    if taken and not one.is_stopped:
+    if taken and not demo.is_stopped:
         fix = "name another folder with --output, or remove it"
         raise UsageError(f"{args.output!r} already exists and is not this demo, stopped", fix=fix)
-    one.run()
+    demo.run()
     for line in view.format_result(folder):
         shell.tell(line)
     code = OK
     if args.small:
         shell.tell(f"\n{UNLEARNED}")
     else:
-        code = ask_held_out(one, shell)
+        code = ask_held_out(demo, shell)
     shell.tell(f"\nModel and adapter are in {folder}. Exams and metrics: hira-train show {folder}. Ask the model:")
-    shell.say(_format_command(recipe.commands(one.seed)[0].command, folder))
+    shell.say(_format_command(recipe.commands(demo.seed)[0].command, folder))
     return code
 
 
-def ask_held_out(one: "Demo", shell: Shell) -> int:
+def ask_held_out(demo: "Demo", shell: Shell) -> int:
     """Ask questions that training held out, as a user would. Return the exit code of the first command that failed; an
     answer without evidence is not a failure."""
     codes = []
-    for asked in one.recipe.commands(one.seed):
-        shell.tell(f"\n$ {_format_command(asked.command, one.folder)}")
-        quiet = UNSEEN.get(asked.command[0], ())
-        codes.append(hira.cli.main([*asked.command, "--profile", str(one.folder), *quiet], shell))
-        if asked.known:
-            shell.tell(f"  ({asked.known})")
+    for command in demo.recipe.commands(demo.seed):
+        shell.tell(f"\n$ {_format_command(command.command, demo.folder)}")
+        quiet = UNSEEN.get(command.command[0], ())
+        codes.append(hira.cli.main([*command.command, "--profile", str(demo.folder), *quiet], shell))
+        if command.known:
+            shell.tell(f"  ({command.known})")
     return next((code for code in codes if code not in (OK, NO_EVIDENCE)), OK)
 
 

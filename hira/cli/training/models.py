@@ -34,8 +34,8 @@ def eval(args: argparse.Namespace, shell: Shell) -> int:  # noqa: A001 - the com
         raise explain_unfinished(run)
     flags = [*args.flags, *(["--debug"] if args.debug else [])]
     out = [] if _names(flags, "--output") else ["--output", str(Path("eval") / f"{Path(args.data).stem}-{run.name}")]
-    own = load({"profile": run}, {}, shell.folder, Path(shell.home)).workflow
-    way = [] if _names(flags, "--workflow") else ["--workflow", own]
+    workflow = load({"profile": run}, {}, shell.folder, Path(shell.home)).workflow
+    way = [] if _names(flags, "--workflow") else ["--workflow", workflow]
     return hira.cli.main(["eval", args.data, "--profile", str(run), *way, *out, *flags], shell)
 
 

@@ -28,8 +28,11 @@ class _Configured(Parser):
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         known, left = super().parse_known_args(args, namespace)
         if hasattr(known, "configuration"):
-            known.configuration = [*known.configuration, *(one for one in left if not one.startswith("-"))]
-            left = [one for one in left if one.startswith("-")]
+            known.configuration = [
+                *known.configuration,
+                *(argument for argument in left if not argument.startswith("-")),
+            ]
+            left = [argument for argument in left if argument.startswith("-")]
         return known, left
 
 
@@ -44,11 +47,11 @@ def parser(version: str) -> Parser:
     commands = main.add_subparsers(dest="command", metavar="COMMAND", required=True)
 
     def add(name: str, module: str, help_: str, about: str) -> Parser:
-        one: Parser = commands.add_parser(name, help=help_, description=about)
-        one.set_defaults(module=module)
+        command: Parser = commands.add_parser(name, help=help_, description=about)
+        command.set_defaults(module=module)
         if name != "demo":
-            one.add_argument("--debug", action="store_true", help="show tracebacks")
-        return one
+            command.add_argument("--debug", action="store_true", help="show tracebacks")
+        return command
 
     _add_demo(add("demo", "demo", "train on a CPU, in a few minutes", "Train a tiny or a small pretrained model on "
                   "this CPU until it answers, without network or account."))  # fmt: skip
@@ -88,10 +91,10 @@ def _add_runs(add: Any) -> None:
     plan.add_argument("--json", action="store_true", help="one JSON object on stdout")
     sft = add("sft", "run", "train on conversations: a cold start", "Supervised training on conversations.")
     grpo = add("grpo", "run", "train the roles by reinforcement", "LoRA GRPO on rollouts of a workflow.")
-    for one in (plan, sft, grpo):
-        one.add_argument("configuration", nargs="*", metavar="FILE.toml|KEY=VALUE", help=CONFIGURED)
-    for one in (sft, grpo):
-        one.add_argument("--resume", metavar="RUN", help="resume the run in this folder")
+    for command in (plan, sft, grpo):
+        command.add_argument("configuration", nargs="*", metavar="FILE.toml|KEY=VALUE", help=CONFIGURED)
+    for command in (sft, grpo):
+        command.add_argument("--resume", metavar="RUN", help="resume the run in this folder")
     about = "number of processes, one per GPU (or all on this CPU)"
     grpo.add_argument("--processes", type=parse_count, metavar="N", help=about)
     doctor = add("doctor", "show", "find problems of a run, or of its configuration", "Check for known "

@@ -32,11 +32,11 @@ def parse_configuration(args: argparse.Namespace, shell: Shell) -> Configuration
     """Return the checked configuration of the command line, or of the run to resume. No file that it names is read."""
     if getattr(args, "resume", None):
         place = shell.folder / args.resume
-        found = assembly.open_run(place)
+        configuration = assembly.open_run(place)
         if args.configuration:
             raise UsageError("--resume takes the configuration from the run", fix="remove the file and the overrides")
-        return found.model_copy(update={"out": place})
-    files = [one for one in args.configuration if "=" not in one]
+        return configuration.model_copy(update={"out": place})
+    files = [argument for argument in args.configuration if "=" not in argument]
     if len(files) > 1:
         raise UsageError(
             f"expected one file, got {files[0]!r} and {files[1]!r}",
@@ -48,7 +48,7 @@ def parse_configuration(args: argparse.Namespace, shell: Shell) -> Configuration
             fix=f"name a file: hira-train {args.command} run.toml; docs/training.md has one to copy",
         )
     file = shell.folder / files[0] if files else None
-    return load_configuration(file, [one for one in args.configuration if "=" in one])
+    return load_configuration(file, [argument for argument in args.configuration if "=" in argument])
 
 
 def prepare_run(args: argparse.Namespace, shell: Shell) -> tuple[assembly.TrainingPlan, bool]:
@@ -96,17 +96,17 @@ def plan(args: argparse.Namespace, shell: Shell) -> int:
     work = work_of(configuration)
     named = {args.gpu: DEVICES[args.gpu]} if args.gpu else DEVICES
     rows = {name: at_once(shape, work, device) for name, device in named.items()}
-    found = sheet(shape, replace(work, at_once=rows[args.gpu] or work.at_once) if args.gpu else work)
+    estimate = sheet(shape, replace(work, at_once=rows[args.gpu] or work.at_once) if args.gpu else work)
     if args.json:
         record = {
-            "parameters": found.parameters,
-            "bytes": {"rollout": dict(found.rollout), "update": dict(found.update)},
-            "peak": found.peak,
+            "parameters": estimate.parameters,
+            "bytes": {"rollout": dict(estimate.rollout), "update": dict(estimate.update)},
+            "peak": estimate.peak,
             "rows": {"wanted": work.at_once, **rows},
         }
         shell.say(json.dumps(record, indent=2))
         return OK
-    shell.say(str(found))
+    shell.say(str(estimate))
     shell.say(f"\n{'device':<14}{'memory':>10}{'at once':>9}")
     for name, memory in named.items():
         fits = f"{memory / GIB:.0f} GiB" if rows[name] else "too small"
@@ -153,7 +153,7 @@ def sft(args: argparse.Namespace, shell: Shell) -> int:
         resume=resumed,
         on_start=lambda: announce_start(shell, plan, places, every, resumed=resumed),
         tell=lambda line: shell.tell(f"hira-train: {line}"),
-        on_step=lambda one: shell.tell(f"  step {one['step']}: loss {one['loss']:.4f}"),
+        on_step=lambda step: shell.tell(f"  step {step['step']}: loss {step['loss']:.4f}"),
     )
     profile.write_profiles(plan)
     starts = " ".join(f"model.start.{name}={place}" for name, place in profile.adapters_of(plan.folder).items())
@@ -169,7 +169,7 @@ RECENT = 10
 
 def grpo(args: argparse.Namespace, shell: Shell) -> int:
     plan, resumed = prepare_run(args, shell)
-    own = plan.configuration
+    configuration = plan.configuration
     first = shell.environ.get("RANK", "0") == "0"  # only the first process prints and writes
     if first:
         check_inputs(plan, shell.folder)
@@ -182,8 +182,8 @@ def grpo(args: argparse.Namespace, shell: Shell) -> int:
         return OK
 
     def start() -> None:
-        announce_start(shell, plan, [plan.folder], own.train.save_every, resumed=resumed)
-        if wrong := explain_window(own.rollouts.window, own_window(own.model.name, shell.folder)):
+        announce_start(shell, plan, [plan.folder], configuration.train.save_every, resumed=resumed)
+        if wrong := explain_window(configuration.rollouts.window, own_window(configuration.model.name, shell.folder)):
             shell.tell(f"hira-train: {wrong}")
         for line, many in (
             ("questions left out because their answer is unknown", plan.unasked),
@@ -198,7 +198,7 @@ def grpo(args: argparse.Namespace, shell: Shell) -> int:
         resume=resumed,
         on_start=start,
         tell=lambda line: shell.tell(f"hira-train: {line}"),
-        on_step=Steps(shell, own.train.steps),
+        on_step=Steps(shell, configuration.train.steps),
     )
     profile.write_profiles(plan)
     shell.tell(f"hira-train: done; see how it went: hira-train show {plan.folder}; ask the trained model:")
@@ -225,9 +225,9 @@ class Steps:
             self.shell.tell(f"  step {figures['step']} of {self.steps}: {', '.join(shown)}")
 
 
-def format_exam(one: Mapping[str, Any]) -> str:
-    sampled, greedy = (format_share(one[name]) for name in ("sampled", "greedy"))
-    return f"step {one['step']:>4}  held-out questions right: {sampled} at temperature 1, {greedy} greedy"
+def format_exam(exam: Mapping[str, Any]) -> str:
+    sampled, greedy = (format_share(exam[name]) for name in ("sampled", "greedy"))
+    return f"step {exam['step']:>4}  held-out questions right: {sampled} at temperature 1, {greedy} greedy"
 
 
 def format_share(value: float | None) -> str:
@@ -240,12 +240,18 @@ def _launch_processes(args: argparse.Namespace, shell: Shell, plan: assembly.Tra
     if 0 < there < args.processes:
         what = f"{args.processes} processes need {args.processes} GPUs, and there are {there}"
         raise UsageError(what, fix=f"set --processes {there}, or omit it to train in one process")
-    own = ["-m", "hira.cli.training", "grpo", *args.configuration, *(["--resume", args.resume] if args.resume else [])]
+    arguments = [
+        "-m",
+        "hira.cli.training",
+        "grpo",
+        *args.configuration,
+        *(["--resume", args.resume] if args.resume else []),
+    ]
     environ = {**shell.environ, **({} if there else {"ACCELERATE_USE_CPU": "true"})}
     launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", str(args.processes)]
     assembly.write_configuration(plan)  # so that all of them have the same day
-    shell.tell(f"hira-train: {' '.join([*launcher, *own])}")
-    command = [sys.executable, *launcher, *own]
+    shell.tell(f"hira-train: {' '.join([*launcher, *arguments])}")
+    command = [sys.executable, *launcher, *arguments]
     done = subprocess.run(command, cwd=shell.folder, env=environ, check=False)  # noqa: S603 - our own command
     if done.returncode:
         raise HiraError(f"a process ended with {done.returncode}", fix="see its message above")

@@ -38,7 +38,7 @@ OF_ROLES = ("reward", "length", "turns", "share", "sampler_drift")
 
 def show(args: argparse.Namespace, shell: Shell) -> int:
     folder = shell.folder / args.run
-    steps = [one for one in records.read(folder / records.METRICS) if "loss" in one]
+    steps = [step for step in records.read(folder / records.METRICS) if "loss" in step]
     exams = records.read(folder / records.EXAMS)
     if not (steps or exams):
         open_run(folder)
@@ -49,13 +49,13 @@ def show(args: argparse.Namespace, shell: Shell) -> int:
         if not samples:
             fix = "set rollouts.samples to record some in each step"
             raise UsageError("the run has no sample rollouts", where=str(folder), fix=fix)
-        for one in samples:
-            shell.say(describe_sample(one))
+        for record in samples:
+            shell.say(describe_sample(record))
         return OK
     if args.metrics and not steps:
         raise UsageError("the run has made no step yet", where=str(folder), fix="leave the names of metrics out")
-    for one in [] if args.metrics else exams:
-        shell.say(format_exam(one))
+    for record in [] if args.metrics else exams:
+        shell.say(format_exam(record))
     if steps and not args.metrics and (line := describe_waiting(steps)):
         shell.say(line)
     for name in _choose_names(steps, args.metrics):
@@ -64,19 +64,21 @@ def show(args: argparse.Namespace, shell: Shell) -> int:
     return OK
 
 
-def _choose_names(steps: Sequence[Mapping[str, Any]], asked: Sequence[str]) -> list[str]:
-    """Return the names of the metrics to show: those that contain one of `asked`, or the usual ones."""
+def _choose_names(steps: Sequence[Mapping[str, Any]], wanted: Sequence[str]) -> list[str]:
+    """Return the names of the metrics to show: those that contain one of the `wanted` texts, or the usual ones."""
     names = sorted({name for step in steps for name, value in step.items() if isinstance(value, int | float)})
-    if asked:
-        found = [name for name in names if any(one in name for one in asked)]
-        if not found:
+    if wanted:
+        chosen = [name for name in names if any(part in name for part in wanted)]
+        if not chosen:
             known = dict.fromkeys(name.partition("/")[0] for name in names)
-            raise UsageError(f"no metric has {asked[0]!r} in its name", fix=f"names contain: {', '.join(known)}")
-        return found
+            raise UsageError(f"no metric has {wanted[0]!r} in its name", fix=f"names contain: {', '.join(known)}")
+        return chosen
     roles = [name.removesuffix("/length") for name in names if name.endswith("/length")]
     tools = [name for name in names if name.startswith("tool_calls/")]
     return [
-        name for name in (*USUAL, *tools, *(f"{role}/{one}" for role in roles for one in OF_ROLES)) if name in names
+        name
+        for name in (*USUAL, *tools, *(f"{role}/{figure}" for role in roles for figure in OF_ROLES))
+        if name in names
     ]
 
 
@@ -84,7 +86,7 @@ def describe_waiting(steps: Sequence[Mapping[str, Any]]) -> str:
     """Return which side waits for the other: while rollouts are sampled the weights wait, and during an update the
     sampler does, unless the pipeline samples on. "" without times."""
     rollouts, updates = (
-        sum(float(one.get(name, 0)) for one in steps) for name in ("rollout_seconds", "update_seconds")
+        sum(float(step.get(name, 0)) for step in steps) for name in ("rollout_seconds", "update_seconds")
     )
     if not rollouts + updates:
         return ""
@@ -93,18 +95,18 @@ def describe_waiting(steps: Sequence[Mapping[str, Any]]) -> str:
     return f"{max(share, 1 - share):.0%} of the time goes to {slower}: {waiting} for them"
 
 
-def describe_sample(one: Mapping[str, Any]) -> str:
+def describe_sample(sample: Mapping[str, Any]) -> str:
     """Format a sample rollout as text: question, messages and reward, conversation by conversation."""
-    known = " or ".join(map(str, one.get("references", ())))
-    reward = "none" if one.get("reward") is None else f"{one['reward']:.2f}"
-    lines = [f"## step {one['step']}, reward {reward}: {one.get('question', '')}", f"right answer: {known}"]
-    lines.append(f"answer: {one.get('answer') or one.get('error') or '(none)'}")
-    for part in one.get("conversations", ()):
-        gained = one.get("advantages", {}).get(part["conversation"])
+    known = " or ".join(map(str, sample.get("references", ())))
+    reward = "none" if sample.get("reward") is None else f"{sample['reward']:.2f}"
+    lines = [f"## step {sample['step']}, reward {reward}: {sample.get('question', '')}", f"right answer: {known}"]
+    lines.append(f"answer: {sample.get('answer') or sample.get('error') or '(none)'}")
+    for part in sample.get("conversations", ()):
+        gained = sample.get("advantages", {}).get(part["conversation"])
         text = "" if gained is None else f", advantage {gained:+.2f}"
         size = f"{count_of(part['turns'], 'turn')}, {count_of(part['tokens'], 'token')}"
         lines += ["", f"### {part['conversation']}: {size}{text}"]
-        lines += [f"[{said['role']}] {said['text']}" for said in part.get("messages", ())]
+        lines += [f"[{message['role']}] {message['text']}" for message in part.get("messages", ())]
     return clean("\n".join([*lines, ""]))
 
 
@@ -130,7 +132,7 @@ def spark(values: Sequence[float], *, width: int = 40) -> str:
 def _thin(values: Sequence[float], width: int) -> list[float]:
     if len(values) <= width:
         return list(values)
-    edges = [at * len(values) // width for at in range(width + 1)]
+    edges = [index * len(values) // width for index in range(width + 1)]
     return [sum(values[begin:end]) / (end - begin) for begin, end in pairwise(edges)]
 
 
@@ -153,10 +155,10 @@ def doctor(args: argparse.Namespace, shell: Shell) -> int:
 def _join_skipped(findings: Sequence[RuleFinding]) -> list[RuleFinding]:
     """Return the findings, with one for all rules that were skipped for the same reason, at the end."""
     skipped: dict[tuple[str, str], list[str]] = {}
-    for one in findings:
-        if one.verdict == "unseen":
-            skipped.setdefault((one.found, one.fix), []).append(one.rule)
-    joined = [RuleFinding(", ".join(rules), "unseen", found, fix) for (found, fix), rules in skipped.items()]
+    for rule_finding in findings:
+        if rule_finding.verdict == "unseen":
+            skipped.setdefault((rule_finding.found, rule_finding.fix), []).append(rule_finding.rule)
+    joined = [RuleFinding(", ".join(rules), "unseen", observed, fix) for (observed, fix), rules in skipped.items()]
     return [finding for finding in findings if finding.verdict != "unseen"] + joined
 
 

@@ -115,7 +115,7 @@ def form(rollout: Rollout, *, planner: str = "planner", direct: float = 0.0) -> 
     if not any(trajectory.role == planner for trajectory in rollout.trajectories.values()):
         alone = mean([valid(trajectory) for trajectory in rollout.trajectories.values() if trajectory.turns] or [0.0])
         return alone, alone
-    own = [
+    shares = [
         valid(trajectory, without=direct) for trajectory in rollout.trajectories.values() if trajectory.role == planner
     ]
     workers = [
@@ -123,7 +123,7 @@ def form(rollout: Rollout, *, planner: str = "planner", direct: float = 0.0) -> 
         for trajectory in rollout.trajectories.values()
         if trajectory.role != planner and trajectory.turns
     ]
-    return (mean(own) if own else 0.0, mean(workers) if workers else 0.0)
+    return (mean(shares) if shares else 0.0, mean(workers) if workers else 0.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,8 +38,8 @@ def tokens(text: str) -> list[str]:
     """Return the words that count, in order. A text of articles alone keeps them."""
     folded = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", text).replace("−", "-").lower())
     plain = unicodedata.normalize("NFC", "".join(sign for sign in folded if not unicodedata.combining(sign)))
-    found = _TOKEN.findall(_SEPARATOR.sub("", _POSSESSIVE.sub("", plain)))
-    return [word for word in found if word not in _ARTICLES] or found
+    words = _TOKEN.findall(_SEPARATOR.sub("", _POSSESSIVE.sub("", plain)))
+    return [word for word in words if word not in _ARTICLES] or words
 
 
 def exact(answer: str, gold: str) -> bool:
@@ -57,7 +57,7 @@ def f1(answer: str, gold: str) -> float:
 def contains(answer: str, gold: str) -> bool:
     """Return whether the answer contains the words of the known answer as a sequence."""
     mine, known = tokens(answer), tokens(gold)
-    return bool(known) and any(mine[at : at + len(known)] == known for at in range(len(mine) - len(known) + 1))
+    return bool(known) and any(mine[index : index + len(known)] == known for index in range(len(mine) - len(known) + 1))
 
 
 def best(metric: Callable[[str, str], float], answer: str, golds: Sequence[str]) -> float:
@@ -90,10 +90,10 @@ def value(text: str) -> float | None:
     sign = -1.0 if plain.startswith("-") else 1.0
     product = sign
     for factor in re.split(r"\\cdot|\\times|[*×·]", plain.lstrip("+-")):
-        one = _factor(factor)
-        if one is None:
+        number = _factor(factor)
+        if number is None:
             return None
-        product *= one
+        product *= number
     return product if math.isfinite(product) else None
 
 
@@ -101,11 +101,11 @@ def _factor(text: str) -> float | None:
     """Parse a number, a fraction, a power, a root or π; a number may directly precede a root or π."""
     if not text:
         return None
-    if found := re.fullmatch(r"\(?(.+?)\)?/\(?(.+?)\)?", text):
-        above, below = _product(found[1]), _product(found[2])
+    if match := re.fullmatch(r"\(?(.+?)\)?/\(?(.+?)\)?", text):
+        above, below = _product(match[1]), _product(match[2])
         return None if above is None or not below else above / below
-    if found := re.fullmatch(rf"({_NUMBER.pattern})\^\{{?({_NUMBER.pattern})\}}?", text):
-        return _power(float(found[1]), float(found[2]))
+    if match := re.fullmatch(rf"({_NUMBER.pattern})\^\{{?({_NUMBER.pattern})\}}?", text):
+        return _power(float(match[1]), float(match[2]))
     return _product(text)
 
 
@@ -122,13 +122,13 @@ def _power(base: float, power: float) -> float | None:
 def _product(text: str) -> float | None:
     if _NUMBER.fullmatch(text):
         return float(text)
-    found = re.fullmatch(rf"({_NUMBER.pattern})?(?:root\(([^()]+)\)|(pi))", text)
-    if found is None:
+    match = re.fullmatch(rf"({_NUMBER.pattern})?(?:root\(([^()]+)\)|(pi))", text)
+    if match is None:
         return None
-    front = float(found[1]) if found[1] else 1.0
-    if found[3]:
+    front = float(match[1]) if match[1] else 1.0
+    if match[3]:
         return front * math.pi
-    inner = _product(found[2])
+    inner = _product(match[2])
     return None if inner is None or inner < 0 else front * math.sqrt(inner)
 
 

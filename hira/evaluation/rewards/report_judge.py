@@ -54,9 +54,12 @@ async def score(context: RunContext, rubric: Rubric, query: str, report: str, un
     `under` names the report, if one context scores several.
     """
     stem = f"{under}/" if under else ""
-    conversations = [context.conversation("judge", f"{stem}{at}") for at in range(1, len(rubric.items) + 1)]
+    conversations = [context.conversation("judge", f"{stem}{index}") for index in range(1, len(rubric.items) + 1)]
     ratings = await together(
-        [rate(one, item, query, report) for one, item in zip(conversations, rubric.items, strict=True)]
+        [
+            rate(conversation, item, query, report)
+            for conversation, item in zip(conversations, rubric.items, strict=True)
+        ]
     )
     return Scores(rubric, tuple(ratings))
 
@@ -160,18 +163,18 @@ def criteria_of(value: Mapping[str, Any]) -> tuple[Dimension, ...]:
     weights, criterions = value.get("dimension_weight"), value.get("criterions")
     if not isinstance(weights, Mapping) or not isinstance(criterions, Mapping) or not weights:
         raise ValueError("criteria have dimension_weight and criterions")
-    found = []
+    dimensions = []
     for name, weight in weights.items():
-        own = tuple(
-            Criterion(str(one["criterion"]), str(one.get("explanation", "")), float(one["weight"]))
-            for one in criterions.get(name, ())
+        criteria = tuple(
+            Criterion(str(criterion["criterion"]), str(criterion.get("explanation", "")), float(criterion["weight"]))
+            for criterion in criterions.get(name, ())
         )
-        if not own or not 0 < sum(one.weight for one in own) < math.inf:
+        if not criteria or not 0 < sum(criterion.weight for criterion in criteria) < math.inf:
             raise ValueError(f"the dimension {name!r} has no criteria with a weight")
         if not math.isfinite(float(weight)):
             raise ValueError(f"the dimension {name!r} has the weight {weight}")
-        found.append(Dimension(str(name), float(weight), own))
-    return tuple(found)
+        dimensions.append(Dimension(str(name), float(weight), criteria))
+    return tuple(dimensions)
 
 
 def race(dimensions: Sequence[Dimension], ratings: Mapping[str, Ratings]) -> Race:
@@ -188,8 +191,8 @@ def race(dimensions: Sequence[Dimension], ratings: Mapping[str, Ratings]) -> Rac
 
 
 def _mean(criteria: Sequence[Criterion], ratings: Sequence[float]) -> float:
-    earned = sum(one.weight * rating for one, rating in zip(criteria, ratings, strict=True))
-    return earned / sum(one.weight for one in criteria)
+    earned = sum(criterion.weight * rating for criterion, rating in zip(criteria, ratings, strict=True))
+    return earned / sum(criterion.weight for criterion in criteria)
 
 
 def _share(target: float, reference: float) -> float:
@@ -211,13 +214,15 @@ async def judge_race(
     context: RunContext, query: str, dimensions: Sequence[Dimension], target: str, reference: str
 ) -> Race | None:
     """Return the race by the role `judge`, with one conversation per dimension, concurrently; None if one fails."""
-    found = await together(
+    ratings_by_dimension = await together(
         [
             _dimension(context.conversation("judge", dimension.name), query, dimension, target, reference)
             for dimension in dimensions
         ]
     )
-    ratings = {one.name: rated for one, rated in zip(dimensions, found, strict=True) if rated}
+    ratings = {
+        dimension.name: rated for dimension, rated in zip(dimensions, ratings_by_dimension, strict=True) if rated
+    }
     return race(dimensions, ratings) if len(ratings) == len(dimensions) else None
 
 
@@ -230,7 +235,9 @@ async def _dimension(
         numbers = [rating.number for rating in read.ratings]
         return "" if sorted(numbers) == sorted(wanted) else f"Rate each of the criteria 1 to {len(wanted)} once."
 
-    listed = "\n".join(f"{at}. {one.text}: {one.explanation}" for at, one in enumerate(dimension.criteria, 1))
+    listed = "\n".join(
+        f"{number}. {criterion.text}: {criterion.explanation}" for number, criterion in enumerate(dimension.criteria, 1)
+    )
     shown = {
         "query": sanitize(query),
         "dimension": sanitize(dimension.name.replace("_", " ")),
@@ -241,4 +248,4 @@ async def _dimension(
     if read is None:
         return None
     ordered = sorted(read.ratings, key=lambda rating: rating.number)
-    return Ratings(tuple(one.first for one in ordered), tuple(one.second for one in ordered))
+    return Ratings(tuple(pair.first for pair in ordered), tuple(pair.second for pair in ordered))

@@ -215,8 +215,10 @@ class Hybrid:
     ) -> tuple[float | None, float | None]:
         if not self.weights.preference:
             return None, None
-        found = await score_pair(context, rubric, query, references)
-        accepted, rejected = (one.normalised if self.formula == "normalised" else one.weighted_mean for one in found)
+        scores = await score_pair(context, rubric, query, references)
+        accepted, rejected = (
+            pair_score.normalised if self.formula == "normalised" else pair_score.weighted_mean for pair_score in scores
+        )
         return accepted, rejected
 
     async def _quality(self, conversation: Conversation, query: str, rubric: Rubric) -> float | None:

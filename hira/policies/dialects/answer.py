@@ -35,12 +35,12 @@ def find_under_heading(text: str, heading: str) -> str:
     """
     lines = iter(text.splitlines())
     begun = next(filter(None, (_heading(heading).fullmatch(line.strip()) for line in lines)), None)
-    found = [begun["hashed"] or begun["bold"] or ""] if begun else []
+    section_lines = [begun["hashed"] or begun["bold"] or ""] if begun else []
     for line in lines:
         if _NEXT.match(line.strip()):
             break
-        found.append(line)
-    return "\n".join(found).strip()
+        section_lines.append(line)
+    return "\n".join(section_lines).strip()
 
 
 @cache
@@ -51,8 +51,8 @@ def _section_pattern(name: str) -> "re.Pattern[str]":
 def find_section(text: str, name: str) -> str | None:
     """Return the last section of this name, empty if it has no content, None without one; an unclosed one runs to the
     end of the text."""
-    found = _section_pattern(name).findall(text)
-    return str(found[-1]).strip() if found else None
+    sections = _section_pattern(name).findall(text)
+    return str(sections[-1]).strip() if sections else None
 
 
 def remove_section(text: str, name: str) -> str:
@@ -81,8 +81,8 @@ def verbatim(completion: Completion) -> str:
 
     This lets a conversation of token ids continue exactly where the model stopped. White space alone is nothing.
     """
-    said = strip_thought(completion)
-    return completion.text if said and completion.text.strip() == said else said
+    spoken = strip_thought(completion)
+    return completion.text if spoken and completion.text.strip() == spoken else spoken
 
 
 def only_thought(completion: Completion) -> bool:
@@ -107,17 +107,17 @@ def find_final_answer(text: str) -> str:
         return inner
     before, _, after = text.rpartition("\\boxed{")
     *earlier, beginning = before.split("\n")
-    own = beginning + after.split("\n")[0]
-    ids = next((ids for line in (own, *reversed(earlier)) if (ids := find_cited(line))), [])
+    final_line = beginning + after.split("\n")[0]
+    ids = next((ids for line in (final_line, *reversed(earlier)) if (ids := find_cited(line))), [])
     return f"{inner} [{', '.join(ids)}]" if ids else inner
 
 
 def find_boxed(text: str) -> str:
     """Return the content of the last `\boxed{…}`, with balanced braces; empty without one."""
-    at = text.rfind("\\boxed{")
-    if at < 0:
+    position = text.rfind("\\boxed{")
+    if position < 0:
         return ""
-    inner = text[at + len("\\boxed{") :]
+    inner = text[position + len("\\boxed{") :]
     return _unwrap_text(inner[: _closing(inner)])
 
 
@@ -128,12 +128,12 @@ def find_tagged(text: str) -> str:
 def _closing(text: str) -> int:
     """Where the brace closes that was opened before the text; its end if it never does."""
     depth = 0
-    for at, character in enumerate(text):
+    for index, character in enumerate(text):
         if character == "{":
             depth += 1
         elif character == "}":
             if depth == 0:
-                return at
+                return index
             depth -= 1
     return len(text)
 
@@ -163,8 +163,8 @@ def read_verdict(completion: Completion) -> bool | None:
     """
     if completion.finish == "length":
         return None
-    found = _LINE.findall(strip_thought(completion))
-    return {"correct": True, "incorrect": False}.get(_DRESS.sub("", found[-1]).lower()) if found else None
+    verdicts = _LINE.findall(strip_thought(completion))
+    return {"correct": True, "incorrect": False}.get(_DRESS.sub("", verdicts[-1]).lower()) if verdicts else None
 
 
 M = TypeVar("M")
@@ -176,14 +176,14 @@ def read_record(completion: Completion, shape: type[M]) -> M:
     from pydantic import TypeAdapter, ValidationError
 
     text = strip_thought(completion) or completion.reasoning
-    found = _objects(text)
-    if not found:
+    objects = _objects(text)
+    if not objects:
         cut = " Your reply was cut off at the length limit; write less." if completion.finish == "length" else ""
         raise DialectError(f"Your reply holds no JSON object.{cut}")
     complaint = ""
-    for one in found:
+    for candidate in objects:
         try:
-            return TypeAdapter(shape).validate_python(one)
+            return TypeAdapter(shape).validate_python(candidate)
         except ValidationError as error:
             complaint = "; ".join(
                 f"{'.'.join(map(str, wrong['loc'])) or 'object'}: {uncapitalise(wrong['msg'])}"
@@ -196,17 +196,17 @@ def _objects(text: str) -> list[Any]:
     """Find every JSON object in the text: fenced ones first, then the others, the last one first."""
     fenced = [value for block in _FENCE.findall(text) if (value := _first(block)) is not None]
     plain: list[Any] = []
-    at = text.find("{")
-    while at >= 0:
+    position = text.find("{")
+    while position >= 0:
         try:
-            value, end = decode_first(text, at)
+            value, end = decode_first(text, position)
         except Beyond:
             break
         except json.JSONDecodeError:
-            at = text.find("{", at + 1)
+            position = text.find("{", position + 1)
         else:
             plain.append(value)
-            at = text.find("{", end)
+            position = text.find("{", end)
     return fenced + plain[::-1]
 
 

@@ -90,11 +90,11 @@ _FIELD = compile_lazily(r"[\s*-]{0,10}(\w{1,40})[ \t]*[:=][ \t]*([^\n]+)")
 _BRACKETED = compile_lazily(r"[ \t]*\[([^\[\]\n]{1,400})\]")
 
 
-def read_at(turn: CallText, at: int) -> ReadCalls:
+def read_at(turn: CallText, position: int) -> ReadCalls:
     """Read a call that may begin here, in the first format of the table that fits."""
-    furthest = at
+    furthest = position
     for opening, reader in _formats(tuple(tool.name for tool in turn.tools.values())):
-        if fitting := opening.match(turn.text, at):
+        if fitting := opening.match(turn.text, position):
             read = reader(turn, fitting)
             if read.calls or read.error:
                 return read._replace(loose=read.loose or reader in _LOOSE)
@@ -105,28 +105,28 @@ def read_at(turn: CallText, at: int) -> ReadCalls:
 def _read_marked(turn: CallText, begun: "re.Match[str]") -> ReadCalls:
     """Read a call that follows tokens which announce one."""
     space = _SPACE.match(turn.text, begun.end())
-    at = space.end() if space else begun.end()
-    read = read_at(replace(turn, marks=turn.marks + 1), at) if turn.marks < _NESTED else ReadCalls(at)
+    position = space.end() if space else begun.end()
+    read = read_at(replace(turn, marks=turn.marks + 1), position) if turn.marks < _NESTED else ReadCalls(position)
     if read.calls or read.error:
         return read._replace(loose=False)
-    return ReadCalls(at, error=_unreadable(turn, "no tool and no arguments can be read in it"))
+    return ReadCalls(position, error=_unreadable(turn, "no tool and no arguments can be read in it"))
 
 
 def _read_json(turn: CallText, begun: "re.Match[str]") -> ReadCalls:
     """An object with a name and arguments, whatever their keys; a list of them is read one by one."""
-    text, at = turn.text, begun.start()
+    text, position = turn.text, begun.start()
     try:
-        value, end = decode_first(text, at)
+        value, end = decode_first(text, position)
     except json.JSONDecodeError as fault:
-        naming = _NAMING.search(text, at, at + NEAR)
+        naming = _NAMING.search(text, position, position + NEAR)
         meant = bool(turn.marks or (naming and turn.tool(naming[1])))
         if isinstance(fault, Beyond):
-            meant = meant or bool(_BEGUN.match(text, at))
+            meant = meant or bool(_BEGUN.match(text, position))
             return ReadCalls(len(text), error=_unreadable(turn, explain(fault)) if meant else "")
-        if not meant and not (turn.cut and naming is None and _BEGUN.match(text, at)):
+        if not meant and not (turn.cut and naming is None and _BEGUN.match(text, position)):
             return ReadCalls(max(fault.pos, begun.end()))
         try:
-            value, end = read_value(text, at)
+            value, end = read_value(text, position)
         except json.JSONDecodeError:
             return ReadCalls(len(text), error=_unreadable(turn, f"it is not valid JSON: {explain(fault)}"))
     if calls := _calls_of(value, turn):
@@ -150,8 +150,8 @@ def _is_standard(value: Any) -> bool:
 def _calls_of(value: Any, turn: CallText) -> tuple[tuple[Tool, Any], ...]:
     """Return the calls that a JSON value represents; none if it represents something else."""
     if isinstance(value, list):
-        found = [_calls_of(one, turn) for one in value]
-        return tuple(call for calls in found for call in calls) if all(found) else ()
+        entries = [_calls_of(entry, turn) for entry in value]
+        return tuple(call for calls in entries for call in calls) if all(entries) else ()
     if not isinstance(value, dict):
         return ()
     inner = next((value[key] for key in (*_LISTS, "function") if isinstance(value.get(key), list | dict)), None)
@@ -160,7 +160,9 @@ def _calls_of(value: Any, turn: CallText) -> tuple[tuple[Tool, Any], ...]:
     for key in _NAMES:
         if isinstance(value.get(key), str) and (tool := turn.tool(value[key])):
             beside = _BESIDE - {*tool.fields}
-            return _call_of(tool, {name: one for name, one in value.items() if name != key and name not in beside})
+            return _call_of(
+                tool, {name: argument for name, argument in value.items() if name != key and name not in beside}
+            )
     name, given = next(iter(value.items()), ("", None))
     tool = turn.tool(name) if len(value) == 1 and isinstance(given, dict | str) else None
     return ((tool, given),) if tool else ()
@@ -188,10 +190,10 @@ def _read_line(turn: CallText, begun: "re.Match[str]") -> ReadCalls:
     return _read_named(turn, begun)
 
 
-def _arguments(turn: CallText, tool: Tool, at: int) -> ReadCalls:
+def _arguments(turn: CallText, tool: Tool, position: int) -> ReadCalls:
     """Return the call of a tool whose arguments are at this position of the text, as JSON."""
     try:
-        value, end = read_value(turn.text, at)
+        value, end = read_value(turn.text, position)
     except json.JSONDecodeError as fault:
         return ReadCalls(len(turn.text), error=_unreadable(turn, f"its arguments are not valid JSON: {explain(fault)}"))
     return ReadCalls(end, ((tool, value),))
@@ -345,8 +347,8 @@ def _formats(known: tuple[str, ...]) -> "tuple[tuple[re.Pattern[str], Reader], .
 @lru_cache(maxsize=64)
 def opening_of(known: tuple[str, ...]) -> "re.Pattern[str]":
     """Where a call may begin, in any format."""
-    unnamed = (re.sub("[?]P<[a-z]+>", "?:", one.pattern) for one, _ in _formats(known))
-    return re.compile("|".join(f"(?:{one})" for one in unnamed), _FLAGS)
+    unnamed = (re.sub("[?]P<[a-z]+>", "?:", form.pattern) for form, _ in _formats(known))
+    return re.compile("|".join(f"(?:{pattern})" for pattern in unnamed), _FLAGS)
 
 
 def plain(name: str) -> str:

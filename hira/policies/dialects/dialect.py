@@ -141,22 +141,24 @@ def turn_of(completion: Completion, begin: "re.Pattern[str]") -> str:
     """
     if not completion.text.strip() and begin.search(completion.reasoning):
         return completion.reasoning
-    said = verbatim(completion)
-    if completion.stop is None or said == completion.text:
-        return said
-    return said + completion.text[len(completion.text.rstrip()) :]
+    text = verbatim(completion)
+    if completion.stop is None or text == completion.text:
+        return text
+    return text + completion.text[len(completion.text.rstrip()) :]
 
 
-def find_unquoted(text: str, at: int, begin: "re.Pattern[str]", habit: "re.Pattern[str]") -> "re.Match[str] | None":
+def find_unquoted(
+    text: str, position: int, begin: "re.Pattern[str]", habit: "re.Pattern[str]"
+) -> "re.Match[str] | None":
     """The next `begin` that is not in a code span. A fence that is all of it a call (`habit`) is no quotation."""
-    found = begin.search(text, at)
-    while found:
-        quoted = _CODE_SPAN.search(text, at)
-        if not quoted or found.start() < quoted.start() or (found.start() < quoted.end() and habit.match(quoted[0])):
-            return found
-        at = quoted.end()
-        if found.start() < at:
-            found = begin.search(text, at)
+    match = begin.search(text, position)
+    while match:
+        quoted = _CODE_SPAN.search(text, position)
+        if not quoted or match.start() < quoted.start() or (match.start() < quoted.end() and habit.match(quoted[0])):
+            return match
+        position = quoted.end()
+        if match.start() < position:
+            match = begin.search(text, position)
     return None
 
 
@@ -164,26 +166,26 @@ def read(text: str, following: Callable[[int], WrittenCall | None], several: int
     """Read a turn from left to right; `following` finds the next call from a place on. A call that is only mentioned
     stays text."""
     calls, passages = list[Call](), list[str]()
-    kept, at, looked, said_until, mentions = "", 0, 0, len(text), 0
+    kept, position, looked, said_until, mentions = "", 0, 0, len(text), 0
     while len(calls) < several and mentions < _MENTIONS and (written := following(looked)):
         if written.end and is_mentioned(text, written.start, written.end):
             looked, mentions = written.end, mentions + 1
             continue
         passage = text[written.start : written.end or len(text)]
         if written.error:
-            said = text[: written.start].strip()
-            return Parsed(said, (), assistant(clean(text)), written.error, (passage,))
+            spoken = text[: written.start].strip()
+            return Parsed(spoken, (), assistant(clean(text)), written.error, (passage,))
         said_until = said_until if calls else written.start
-        kept += text[at : written.start]
+        kept += text[position : written.start]
         if written.call is None:
             break
         calls.append(written.call)
         passages.append(passage)
         kept += written.closed
-        at = looked = written.end
+        position = looked = written.end
     whole = text[:said_until]
     if calls:
-        kept += text[at:] if not text[at:].strip() else ""
+        kept += text[position:] if not text[position:].strip() else ""
         return Parsed(whole.strip(), tuple(calls), assistant(kept), passages=tuple(passages))
     return Parsed(whole.strip(), (), assistant(whole if said_until == len(text) else whole.strip()))
 
@@ -225,7 +227,9 @@ def explain(fault: json.JSONDecodeError) -> str:
 def format_tools(tools: Sequence[Tool]) -> str:
     """The tools as lines of a prompt: what each is for, and a line for each parameter."""
     return "\n".join(
-        "\n".join([f"- {tool.name}: {clean(tool.description)}", *(f"  - {one}" for one in parameters(tool))])
+        "\n".join(
+            [f"- {tool.name}: {clean(tool.description)}", *(f"  - {parameter}" for parameter in parameters(tool))]
+        )
         for tool in tools
     )
 
@@ -241,7 +245,7 @@ def parameters(tool: Tool) -> list[str]:
 def _parameter(name: str, schema: Mapping[str, Any], *, optional: bool) -> str:
     kind, beside = schema.get("type"), {*schema} - {"type", "description", "title", "default"}
     if not isinstance(kind, str) or beside:  # more than a word can say
-        kind = json.dumps({key: one for key, one in schema.items() if key not in ("description", "title")})
+        kind = json.dumps({key: value for key, value in schema.items() if key not in ("description", "title")})
     text = str(schema.get("description", "")).strip()
     return clean(f"{name} ({kind}{', optional' if optional else ''}){f': {text}' if text else ''}")
 
@@ -281,38 +285,38 @@ class Explained(Filled):
 
 
 def rewrite_messages(
-    messages: Sequence[Message], tools: Sequence[Tool], old: Dialect, new: Dialect, understood: Sequence[Tool] = ()
+    messages: Sequence[Message], tools: Sequence[Tool], old: Dialect, new: Dialect, hidden_tools: Sequence[Tool] = ()
 ) -> list[Message]:
     """Return the messages of a conversation in the dialect `old` with its calls as text in the dialect `new`.
 
-    The instructions of prompts are replaced too; consecutive results become one message. Calls of tools that are only
-    `understood` are rewritten as well.
+    The instructions of prompts are replaced too; consecutive results become one message. Calls of
+    `hidden_tools` are rewritten as well.
     """
     told, tells = old.instructions(tools), new.instructions(tools)
-    known = {tool.name: tool for tool in (*tools, *understood)}
-    found: list[Message] = []
+    known = {tool.name: tool for tool in (*tools, *hidden_tools)}
+    rewritten: list[Message] = []
     waiting: list[tuple[Call, str]] = []
     for message in messages:
         if message.role == "tool":
             waiting += _pairs(message)
             continue
         if waiting:
-            found += new.results(waiting)
+            rewritten += new.results(waiting)
             waiting = []
         if message.calls:
             calls = "".join(f"\n{_write_native_call(call, known, new)}" for call in message.calls)
-            found.append(assistant(f"{message.text}{calls}".strip()))
+            rewritten.append(assistant(f"{message.text}{calls}".strip()))
         elif message.role == "assistant":
             parsed = old.parse(Completion(message.text), [*known.values()], _MOST)
             calls = "".join(f"\n{new.write(call, known[call.name])}" for call in parsed.calls)
-            found.append(assistant(f"{parsed.text}{calls}".strip()) if calls else message)
+            rewritten.append(assistant(f"{parsed.text}{calls}".strip()) if calls else message)
         elif told and safe(told) in message.text:
             values = {name: tells if value == told else value for name, value in message.values.items()}
             text = message.text.replace(safe(told), safe(tells))
-            found.append(replace(message, text=text, prompt=message.prompt, values=values))
+            rewritten.append(replace(message, text=text, prompt=message.prompt, values=values))
         else:
-            found.append(message)
-    return [*found, *(new.results(waiting) if waiting else ())]
+            rewritten.append(message)
+    return [*rewritten, *(new.results(waiting) if waiting else ())]
 
 
 def _pairs(message: Message) -> list[tuple[Call, str]]:

@@ -41,15 +41,15 @@ class Json:
         return ()
 
     def parse(self, completion: Completion, tools: Sequence[Tool], several: int = 1) -> Parsed:
-        said = verbatim(completion).partition(RESULT)[0]
-        plain = Parsed(said.strip(), (), assistant(said))
+        spoken = verbatim(completion).partition(RESULT)[0]
+        plain = Parsed(spoken.strip(), (), assistant(spoken))
         parsed = read_turn(plain, completion, tools, several, self.write)
-        if parsed.calls and (found := find_calls_of_turn(plain, completion, tools, several)):
+        if parsed.calls and (span := find_calls_of_turn(plain, completion, tools, several)):
             text = text_of_turn(plain, completion)
-            if _follows_instructions(text[found.start : found.end], found.calls):
-                closed = "\n```" if text.count("```", found.start, found.end) % 2 else ""
-                rest = "" if text[found.end :].strip() else text[found.end :]
-                message = assistant(text[: found.end] + closed + rest)
+            if _follows_instructions(text[span.start : span.end], span.calls):
+                closed = "\n```" if text.count("```", span.start, span.end) % 2 else ""
+                rest = "" if text[span.end :].strip() else text[span.end :]
+                message = assistant(text[: span.end] + closed + rest)
                 return replace(parsed, message=message)
         return parsed
 
@@ -64,16 +64,16 @@ class Json:
 
 def _follows_instructions(written: str, calls: Sequence[Call]) -> bool:
     """Return whether calls follow the instructions, so that the conversation can keep them unchanged."""
-    at = 0
+    position = 0
     for call in calls:
-        gap = _BESIDE.match(written, at)
+        gap = _BESIDE.match(written, position)
         try:
-            value, at = decode_first(written, gap.end() if gap else at)
+            value, position = decode_first(written, gap.end() if gap else position)
         except json.JSONDecodeError:
             return False
         if value != {"name": call.name, "arguments": call.arguments}:
             return False
-    return bool(_BESIDE.fullmatch(written, at))
+    return bool(_BESIDE.fullmatch(written, position))
 
 
 DIALECT: Dialect = Json()

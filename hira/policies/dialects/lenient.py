@@ -25,11 +25,11 @@ def decode_json(text: str) -> Any:
         raise _beyond(error, text) from None
 
 
-def decode_first(text: str, at: int = 0) -> tuple[Any, int]:
+def decode_first(text: str, position: int = 0) -> tuple[Any, int]:
     """The value that begins at a place of the text, and where it ends. Raises `json.JSONDecodeError` and nothing
     else."""
     try:
-        return _DECODER.raw_decode(text, at)
+        return _DECODER.raw_decode(text, position)
     except json.JSONDecodeError:
         raise
     except (RecursionError, ValueError) as error:
@@ -53,33 +53,33 @@ _ESCAPE = compile_lazily(
     r"""\\(?:u([0-9a-fA-F]{4})|U(0010[0-9a-fA-F]{4}|000[0-9a-fA-F]{5})|x([0-9a-fA-F]{2})|(["'\\/nrtbf]))"""
 )
 _ESCAPED = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f"}
-_MARKS = {one: re.compile(rf"\\.|{one}", re.DOTALL) for one in ('"""', "'''", '"', "'")}
+_MARKS = {mark: re.compile(rf"\\.|{mark}", re.DOTALL) for mark in ('"""', "'''", '"', "'")}
 
 
-def read_value(text: str, at: int = 0) -> tuple[Any, int]:
+def read_value(text: str, position: int = 0) -> tuple[Any, int]:
     """The value that begins at a place of the text, and where it ends.
 
     Raises `json.JSONDecodeError` with what strict JSON would have been refused for.
     """
     try:
-        return decode_first(text, at)
+        return decode_first(text, position)
     except Beyond:
         raise
     except json.JSONDecodeError:
-        reader = _ValueReader(text, at)
+        reader = _ValueReader(text, position)
         try:
-            return reader.value(), reader.at
+            return reader.value(), reader.position
         except _Unclear:
             pass
         raise
 
 
-def read_arguments(text: str, at: int) -> tuple[list[Any], dict[str, Any], int]:
+def read_arguments(text: str, position: int) -> tuple[list[Any], dict[str, Any], int]:
     """Read the positional and named arguments of a call in Python's syntax, from after its opening parenthesis. Also
     return where the call ends. Raises `ValueError` for anything but literals."""
-    reader = _ValueReader(text, at, quoting="python")
+    reader = _ValueReader(text, position, quoting="python")
     try:
-        return (*reader.arguments(), reader.at)
+        return (*reader.arguments(), reader.position)
     except _Unclear as fault:
         raise ValueError(str(fault)) from None
 
@@ -92,14 +92,14 @@ class _ValueReader:
     """Reads one value, each character of it once. In `quoting` "json" a quotation mark within a string need not be
     escaped, if what follows it cannot follow a string."""
 
-    def __init__(self, text: str, at: int, quoting: str = "json") -> None:
+    def __init__(self, text: str, position: int, quoting: str = "json") -> None:
         self.text = text
-        self.at = at
+        self.position = position
         self.loose = quoting == "json"
 
     def value(self, depth: int = 0) -> Any:
         self._skip()
-        mark = self.text[self.at : self.at + 1]
+        mark = self.text[self.position : self.position + 1]
         if depth > _DEEPEST:
             raise _Unclear("it is nested too deeply")
         if mark == "{":
@@ -108,18 +108,18 @@ class _ValueReader:
             return self._list(depth)
         if mark and mark in "\"'":
             return self._string()
-        if literal := _LITERAL.match(self.text, self.at):
-            self.at = literal.end()
+        if literal := _LITERAL.match(self.text, self.position):
+            self.position = literal.end()
             return _WORDS[literal[0]] if literal[0] in _WORDS else _number(literal[0])
-        raise _Unclear(f"no value at {self.at}")
+        raise _Unclear(f"no value at {self.position}")
 
     def arguments(self) -> tuple[list[Any], dict[str, Any]]:
         positional: list[Any] = []
         named: dict[str, Any] = {}
         for _ in self._items(")"):
             self._skip()
-            if key := _KEY.match(self.text, self.at):
-                self.at = key.end()
+            if key := _KEY.match(self.text, self.position):
+                self.position = key.end()
                 if not self._takes("="):
                     raise _Unclear("a name without a value")
                 named[key[0]] = self.value()
@@ -128,62 +128,62 @@ class _ValueReader:
         return positional, named
 
     def _object(self, depth: int) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        self.at += 1
+        members: dict[str, Any] = {}
+        self.position += 1
         for _ in self._items("}"):
             key = self._key()
             if not self._takes(":"):
                 raise _Unclear(f"no value behind {key!r}")
-            found[key] = self.value(depth + 1)
-        return found
+            members[key] = self.value(depth + 1)
+        return members
 
     def _list(self, depth: int) -> list[Any]:
-        self.at += 1
+        self.position += 1
         return [self.value(depth + 1) for _ in self._items("]")]
 
     def _items(self, bracket: str) -> Iterator[None]:
         """Yield at each item, until the bracket comes or the text ends without it."""
         while not (self._takes(bracket) or self._is_over()):
             yield
-            if not (self._takes(",") or self.text.startswith(bracket, self.at) or self._is_over()):
-                raise _Unclear(f"neither a comma nor an end at {self.at}")
+            if not (self._takes(",") or self.text.startswith(bracket, self.position) or self._is_over()):
+                raise _Unclear(f"neither a comma nor an end at {self.position}")
 
     def _key(self) -> str:
         self._skip()
-        if bare := _KEY.match(self.text, self.at):
-            self.at = bare.end()
+        if bare := _KEY.match(self.text, self.position):
+            self.position = bare.end()
             return bare[0]
-        if self.text[self.at : self.at + 1] not in ('"', "'"):
-            raise _Unclear(f"no key at {self.at}")
+        if self.text[self.position : self.position + 1] not in ('"', "'"):
+            raise _Unclear(f"no key at {self.position}")
         return self._string()
 
     def _string(self) -> str:
-        mark = self.text[self.at : self.at + 3]
+        mark = self.text[self.position : self.position + 3]
         mark = mark if mark in _MARKS else mark[0]
-        begun = self.at = self.at + len(mark)
-        for found in _MARKS[mark].finditer(self.text, begun):
-            if found[0] != mark:
+        begun = self.position = self.position + len(mark)
+        for match in _MARKS[mark].finditer(self.text, begun):
+            if match[0] != mark:
                 continue
-            if self.loose and not _ENDS.match(self.text, found.end()):
+            if self.loose and not _ENDS.match(self.text, match.end()):
                 continue
-            self.at = found.end()
-            text = _ESCAPE.sub(_unescape, self.text[begun : found.start()])
+            self.position = match.end()
+            text = _ESCAPE.sub(_unescape, self.text[begun : match.start()])
             return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # two halves make one character
         raise _Unclear("a string without an end")
 
     def _is_over(self) -> bool:
-        return bool(self.loose and _OVER.match(self.text, self.at))
+        return bool(self.loose and _OVER.match(self.text, self.position))
 
     def _takes(self, mark: str) -> bool:
         self._skip()
-        if not self.text.startswith(mark, self.at):
+        if not self.text.startswith(mark, self.position):
             return False
-        self.at += len(mark)
+        self.position += len(mark)
         return True
 
     def _skip(self) -> None:
-        space = _SPACE.match(self.text, self.at)
-        self.at = space.end() if space else self.at
+        space = _SPACE.match(self.text, self.position)
+        self.position = space.end() if space else self.position
 
 
 def _number(text: str) -> int | float:
@@ -193,6 +193,6 @@ def _number(text: str) -> int | float:
         raise _Unclear("a number is too long") from None
 
 
-def _unescape(found: "re.Match[str]") -> str:
-    code = found[1] or found[2] or found[3]
-    return chr(int(code, 16)) if code else _ESCAPED.get(found[4], found[4])
+def _unescape(match: "re.Match[str]") -> str:
+    code = match[1] or match[2] or match[3]
+    return chr(int(code, 16)) if code else _ESCAPED.get(match[4], match[4])

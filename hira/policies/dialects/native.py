@@ -65,18 +65,18 @@ class Native:
 
 def _read_calls_in_text(completion: Completion, tools: Sequence[Tool], several: int) -> Parsed:
     """Parse a turn without a structured call: its text, or the calls that the server left in it."""
-    own = Parsed(strip_thought(completion), (), assistant(verbatim(completion)))
-    found = find_calls_of_turn(own, completion, tools, several)
-    if found is None:
-        return own
-    text = text_of_turn(own, completion)
-    said = text[: found.start].rstrip()
+    parsed = Parsed(strip_thought(completion), (), assistant(verbatim(completion)))
+    span = find_calls_of_turn(parsed, completion, tools, several)
+    if span is None:
+        return parsed
+    text = text_of_turn(parsed, completion)
+    spoken = text[: span.start].rstrip()
     # the same reply has the same ids whenever it is read, so that a run that is replayed asks the same
     name = hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=4).hexdigest()
-    calls = tuple(Call(call.name, call.arguments, f"{name}{at}") for at, call in enumerate(found.calls))
+    calls = tuple(Call(call.name, call.arguments, f"{name}{index}") for index, call in enumerate(span.calls))
     made = tuple(ToolCall(call.id, call.name, json.dumps(dict(call.arguments), ensure_ascii=False)) for call in calls)
-    loose = found.loose and bool(calls)
-    return Parsed(said.strip(), calls, assistant(said, made), found.error, found.passages, loose)
+    loose = span.loose and bool(calls)
+    return Parsed(spoken.strip(), calls, assistant(spoken, made), span.error, span.passages, loose)
 
 
 def _repair(written: ToolCall, call: Call) -> ToolCall:

@@ -76,11 +76,11 @@ class ReadTexts:
 
     def hold_in_pieces(self, passage: str) -> bool:
         """Return whether a passage consists of a few pieces of the texts."""
-        wanted, at, short = _fold_call(passage), 0, 0
+        wanted, position, short = _fold_call(passage), 0, 0
         for _ in range(PIECES if len(wanted) >= 2 * LEAST else 0):
-            size = self._longest(wanted[at:])
-            at, short = at + size, short + (size < LEAST)
-            if at == len(wanted):
+            size = self._longest(wanted[position:])
+            position, short = position + size, short + (size < LEAST)
+            if position == len(wanted):
                 return True
             if not size or short > 1:
                 return False
@@ -99,13 +99,13 @@ class ReadTexts:
         part, written, backwards = _compile_forms(name, frozenset({*values, *words, "(", ")"}))
         for text in texts:
             reverse = text[::-1]
-            for found in written.finditer(text):
-                held = re.findall(part, found[1])
-                first = next((at for at, one in enumerate(held) if one in values), len(held))
-                announced = not call.name.isalpha() or text.endswith(tuple(_WORDS), 0, found.start())
+            for match in written.finditer(text):
+                held = re.findall(part, match[1])
+                first = next((index for index, text in enumerate(held) if text in values), len(held))
+                announced = not call.name.isalpha() or text.endswith(tuple(_WORDS), 0, match.start())
                 if (announced or not words.isdisjoint(held[:first])) and values <= set(held):
                     return True
-                if announced and (before := backwards.match(reverse, len(text) - found.start())):
+                if announced and (before := backwards.match(reverse, len(text) - match.start())):
                     held += re.findall(part, before[0][::-1])
                     if values <= set(held):
                         return True
@@ -126,7 +126,7 @@ def _compile_forms(name: str, parts: frozenset[str]) -> "tuple[str, re.Pattern[s
     read backwards."""
     longest_first = sorted(parts, key=len, reverse=True)
     part = "|".join((*map(re.escape, longest_first), r"\d"))
-    backwards = "|".join(re.escape(one[::-1]) for one in longest_first)
+    backwards = "|".join(re.escape(value[::-1]) for value in longest_first)
     return part, re.compile(f"{re.escape(name)}((?:{part})*)"), re.compile(f"(?:{backwards}|\\d)*")
 
 
@@ -139,8 +139,8 @@ def _fold_call(passage: str) -> str:
 def _values_of(value: Any) -> Iterator[str]:
     """Yield the values of arguments as text, at any depth."""
     if isinstance(value, Mapping | list | tuple):
-        for one in value.values() if isinstance(value, Mapping) else value:
-            yield from _values_of(one)
+        for child in value.values() if isinstance(value, Mapping) else value:
+            yield from _values_of(child)
     else:
         yield str(value)
 
@@ -158,7 +158,7 @@ def parse_made(
     """
     passages, quoted = list[str](), list[Call]()
     parsed = parse(completion)
-    while new := [one for one in _read_from_text(parsed, completion) if is_quoted(*one, parsed.loose)]:
+    while new := [pair for pair in _read_from_text(parsed, completion) if is_quoted(*pair, parsed.loose)]:
         quoted += [call for call, _ in new if call]
         rest = completion
         for passage in dict.fromkeys(passage for _, passage in new):
@@ -190,6 +190,6 @@ def _read_from_text(parsed: Parsed, completion: Completion) -> Iterator[tuple[Ca
 
 def _restore(text: str, quoted: Sequence[str]) -> str:
     """Return a text with its quotations in their places, without tokens of dialects."""
-    for at, passage in enumerate(quoted):
-        text = text.replace(f"\ue000{at}\ue001", clean(passage))
+    for index, passage in enumerate(quoted):
+        text = text.replace(f"\ue000{index}\ue001", clean(passage))
     return text

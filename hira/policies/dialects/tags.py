@@ -99,15 +99,15 @@ class Tags:
         called = {tag(tool.name).call: tool for tool in tools}
         results = {tag(tool.name).result for tool in tools}
 
-        def following(at: int) -> WrittenCall | None:
-            begin = find_unquoted(text, at, _BEGIN, _ONE_CALL)
+        def following(position: int) -> WrittenCall | None:
+            begin = find_unquoted(text, position, _BEGIN, _ONE_CALL)
             if begin is None or begin[1].lower() in results:
                 return begin and WrittenCall(begin.start())
             name = begin[1].lower()
             if name not in called:
                 return WrittenCall(begin.start(), error=_describe_unknown(name, called))
             # a server may keep the end token, name it, or silently strip it
-            end = next((one for one in _END.finditer(text, begin.end()) if one[1].lower() == name), None)
+            end = next((match for match in _END.finditer(text, begin.end()) if match[1].lower() == name), None)
             if end is None and completion.finish == "length":
                 cut = f"Your call was cut off before <|end_{name}|>. Write it again, shorter, and close it."
                 return WrittenCall(begin.start(), error=cut)
@@ -138,7 +138,7 @@ def _read_call(name: str, inner: str, tool: Tool) -> tuple[Call | None, str]:
 
 
 def _describe_unknown(name: str, called: Mapping[str, Tool]) -> str:
-    names = ", ".join(f"<|begin_{one}|>" for one in called)
+    names = ", ".join(f"<|begin_{name}|>" for name in called)
     available = f"Available: {names}." if names else "No tool is available; answer without one."
     return f"There is no call <|begin_{name}|> here. {available}"
 
@@ -154,7 +154,7 @@ def describe_parameters(tool: Tool) -> str:
     """A line on each parameter that has a description."""
     properties = tool.parameters.get("properties", {})
     descriptions = {name: str(properties.get(name, {}).get("description", "")) for name in tool.fields}
-    return "".join(f"\n- {name}: {one}" for name, one in descriptions.items() if one)
+    return "".join(f"\n- {name}: {description}" for name, description in descriptions.items() if description)
 
 
 def body(arguments: Mapping[str, Any], tool: Tool) -> str:

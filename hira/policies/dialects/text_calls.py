@@ -62,50 +62,50 @@ def find_calls(text: str, tools: Sequence[Tool], *, cut: bool = False, several: 
     nor anything meant as one. Text after a result that the model wrote itself is not read; an argument may contain the
     token that begins a result."""
     before = text.partition(RESULT)[0]
-    found = _find_first(before, tools, cut=cut, several=several)
-    if len(before) < len(text) and (found is None or found.error):
+    span = _find_first(before, tools, cut=cut, several=several)
+    if len(before) < len(text) and (span is None or span.error):
         around = _find_first(text, tools, cut=cut, several=several)
         if around and around.calls and around.start < len(before) < around.end:
             return around
-    return found
+    return span
 
 
 def _find_first(text: str, tools: Sequence[Tool], *, cut: bool, several: int) -> CallSpan | None:
     turn = CallText(text, {plain(tool.name): tool for tool in tools}, cut)
     opening = opening_of(tuple(tool.name for tool in tools))
-    at, tried, quoted = 0, 0, _CODE.search(turn.text)
-    while (begun := opening.search(turn.text, at)) and tried < _TRIES:
+    position, tried, quoted = 0, 0, _CODE.search(turn.text)
+    while (begun := opening.search(turn.text, position)) and tried < _TRIES:
         while quoted and quoted.end() <= begun.start():
             quoted = _CODE.search(turn.text, quoted.end())
         if quoted and quoted.start() < begun.start() and not _opens(turn.text, quoted, begun):
-            at = quoted.end()
+            position = quoted.end()
             continue
         read = read_at(turn, begun.start())
         if (read.error or read.calls) and _is_made(turn.text, begun, read):
             return _read_following(turn, opening, begun, read, several)
-        at, tried = max(read.end, begun.end()), tried + 1
+        position, tried = max(read.end, begun.end()), tried + 1
     return None
 
 
 def holds_more(text: str, tools: Sequence[Tool], several: int, is_quoted: IsQuoted | None = None) -> bool:
     """Return whether a text contains more calls than one turn may have, so that the rest will not be read. After calls
     of which some are only quoted, it will."""
-    found = find_calls(text, tools, cut=True, several=several + 1)
-    return found is not None and len(found.calls) > several and not _quotes(found, is_quoted, several)
+    span = find_calls(text, tools, cut=True, several=several + 1)
+    return span is not None and len(span.calls) > several and not _quotes(span, is_quoted, several)
 
 
-def _quotes(found: CallSpan, is_quoted: IsQuoted | None, several: int = 1) -> bool:
+def _quotes(span: CallSpan, is_quoted: IsQuoted | None, several: int = 1) -> bool:
     """Return whether some of the first calls, as many as one turn may have, are only quoted."""
-    each = zip(found.calls[:several], found.passages, strict=False)
-    return is_quoted is not None and any(is_quoted(call, passage, found.loose) for call, passage in each)
+    each = zip(span.calls[:several], span.passages, strict=False)
+    return is_quoted is not None and any(is_quoted(call, passage, span.loose) for call, passage in each)
 
 
 def drop_calls(answer: str, tools: Sequence[Tool]) -> str:
     """Return an answer up to its first call: a call is not an answer. An unreadable one stays after other text, and so
     does a loose one, which an answer quotes."""
-    found = find_calls(answer, tools)
-    said = answer if found is None or found.loose else answer[: found.start].strip()
-    return answer if found and said and not found.calls else said
+    span = find_calls(answer, tools)
+    spoken = answer if span is None or span.loose else answer[: span.start].strip()
+    return answer if span and spoken and not span.calls else spoken
 
 
 def fit_arguments(arguments: Any, tool: Tool) -> Any:
@@ -155,21 +155,21 @@ def _read_following(
     return CallSpan(start, end, tuple(calls), "" if calls else read.error, tuple(passages), loose)
 
 
-def _dressed(text: str, at: int) -> int:
+def _dressed(text: str, position: int) -> int:
     """Return where the tokens before a call begin."""
-    dress = BEFORE.search(text[max(0, at - NEAR) : at])
-    return at - (len(dress[0]) if dress else 0)
+    dress = BEFORE.search(text[max(0, position - NEAR) : position])
+    return position - (len(dress[0]) if dress else 0)
 
 
 def _is_made(text: str, begun: "re.Match[str]", read: ReadCalls) -> bool:
     """Return whether the model makes the call that was read, rather than mentions it. Within prose, as a point of a
     numbered list, or in a fence that more prose follows, a loose form is a mention."""
-    at = begun.start() + len(begun[0]) - len(begun[0].lstrip())
-    start, after = _dressed(text, at), AFTER.match(text, read.end)
+    position = begun.start() + len(begun[0]) - len(begun[0].lstrip())
+    start, after = _dressed(text, position), AFTER.match(text, read.end)
     end = after.end() if after else read.end
-    if is_mentioned(text, start, end) or is_mentioned(text, at, end):
+    if is_mentioned(text, start, end) or is_mentioned(text, position, end):
         return False
-    fenced = "```" in text[start:at]
+    fenced = "```" in text[start:position]
     return not read.loose or (not text[end:].strip() if fenced else is_alone(text, start, end))
 
 
@@ -179,28 +179,28 @@ def _opens(text: str, quoted: "re.Match[str]", begun: "re.Match[str]") -> bool:
     return bool(fence and fence.end() <= begun.start() and DRESS.fullmatch(text, fence.end(), begun.start()))
 
 
-def read_turn(own: Parsed, completion: Completion, tools: Sequence[Tool], several: int, write: Write) -> Parsed:
-    """A turn that a dialect has read in its `own` way, with the calls that it holds in another one, if it holds none in
-    that. The conversation keeps them as the dialect writes them."""
-    found = None if own.calls else find_calls_of_turn(own, completion, tools, several)
-    if found is None or (own.error and not found.calls):
-        return own
-    said = text_of_turn(own, completion)[: found.start].strip()
-    if found.error:
-        return Parsed(said, (), assistant(said), found.error, found.passages)
+def read_turn(parsed: Parsed, completion: Completion, tools: Sequence[Tool], several: int, write: Write) -> Parsed:
+    """Return a turn that a dialect has `parsed` with the calls that it holds in another one, if the dialect found none.
+    The conversation keeps them as the dialect writes them."""
+    span = None if parsed.calls else find_calls_of_turn(parsed, completion, tools, several)
+    if span is None or (parsed.error and not span.calls):
+        return parsed
+    spoken = text_of_turn(parsed, completion)[: span.start].strip()
+    if span.error:
+        return Parsed(spoken, (), assistant(spoken), span.error, span.passages)
     named = {tool.name: tool for tool in tools}
-    kept = said + "".join(write(call, named[call.name]) for call in found.calls)
-    return Parsed(said, found.calls, assistant(kept.strip()), "", found.passages, found.loose)
+    kept = spoken + "".join(write(call, named[call.name]) for call in span.calls)
+    return Parsed(spoken, span.calls, assistant(kept.strip()), "", span.passages, span.loose)
 
 
-def find_calls_of_turn(own: Parsed, completion: Completion, tools: Sequence[Tool], several: int) -> CallSpan | None:
-    return find_calls(text_of_turn(own, completion), tools, cut=completion.finish == "length", several=several)
+def find_calls_of_turn(parsed: Parsed, completion: Completion, tools: Sequence[Tool], several: int) -> CallSpan | None:
+    return find_calls(text_of_turn(parsed, completion), tools, cut=completion.finish == "length", several=several)
 
 
-def text_of_turn(own: Parsed, completion: Completion) -> str:
+def text_of_turn(parsed: Parsed, completion: Completion) -> str:
     """Return the text in which to look for calls: the visible text, or the reasoning without any."""
-    said = verbatim(completion) if own.error else own.message.text
-    return said if said.strip() else completion.reasoning
+    spoken = verbatim(completion) if parsed.error else parsed.message.text
+    return spoken if spoken.strip() else completion.reasoning
 
 
 class HeldText:
@@ -225,8 +225,8 @@ class HeldText:
     def end(self) -> None:
         """The turn is over: hand on what was no call after all."""
         if self._waiting and not _OWN.search(self._waiting):
-            found = find_calls(self._waiting, self._tools, cut=True)
-            if found is None or _quotes(found, self._is_quoted):
+            span = find_calls(self._waiting, self._tools, cut=True)
+            if span is None or _quotes(span, self._is_quoted):
                 self._watch(Delta(self._waiting))
         self._waiting = ""
 
@@ -246,7 +246,9 @@ class HeldText:
             upto = maybe.start() if maybe else len(text)
             line = text.rfind("\n", 0, upto) + 1
             words = text[line:upto].lstrip(" \t*#>-").lower()
-            if upto - line <= _TAIL and any(one.startswith(words) or words.startswith(one) for one in self._begins):
+            if upto - line <= _TAIL and any(
+                begin.startswith(words) or words.startswith(begin) for begin in self._begins
+            ):
                 upto = line
         if upto:
             self._watch(Delta(text[:upto]))

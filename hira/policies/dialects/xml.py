@@ -69,8 +69,8 @@ class Xml:
         text = turn_of(completion, _BEGIN)
         named = {tool.name: tool for tool in tools}
 
-        def following(at: int) -> WrittenCall | None:
-            begin = find_unquoted(text, at, _BEGIN, _ONE_CALL)
+        def following(position: int) -> WrittenCall | None:
+            begin = find_unquoted(text, position, _BEGIN, _ONE_CALL)
             if begin is None or begin[1].lower() != "use_mcp_tool":
                 return begin and WrittenCall(begin.start())
             end = _END.search(text, begin.end())

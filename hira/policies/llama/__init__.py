@@ -121,13 +121,13 @@ class LlamaPolicy:
         held = await self.hold()
         try:
             base_url = await held.server.base_url(CallOptions.of(watch).tell)
-            held.asked = held.asked or OpenAIPolicy(
+            held.client = held.client or OpenAIPolicy(
                 self.config.alias, base_url, held.server.key, continuation=self._continuation, timeout=self._timeout
             )
             async with held.server.slots:
-                completion = await held.asked.complete(request, watch)
+                completion = await held.client.complete(request, watch)
         except EndpointError as error:
-            lost = held.asked is not None and type(error) is EndpointError and not error.status
+            lost = held.client is not None and type(error) is EndpointError and not error.status
             if not (lost and await held.server.ends_soon()):
                 error.where = self.where
                 raise
@@ -165,11 +165,11 @@ class ServerLease:
     """A lease of a server, and the policy that asks it once its address is known."""
 
     server: LlamaServer
-    asked: OpenAIPolicy | None = None
+    client: OpenAIPolicy | None = None
 
     async def aclose(self) -> None:
-        if self.asked:
-            await self.asked.aclose()
+        if self.client:
+            await self.client.aclose()
         release_server(self.server)
 
 

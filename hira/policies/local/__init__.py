@@ -66,11 +66,11 @@ class Conversations:
         self.counts["broken"] += any(_earlier(row, request) for row in rows.values())
         return TokenPrompt(tuple(self.template.encode(text)), text)
 
-    def keep(self, request: Request, prompt: TokenPrompt, sampled: Sequence[int], said: str) -> None:
-        """Keep what the model wrote after the prompt: its ids and, as `said`, their text."""
+    def keep(self, request: Request, prompt: TokenPrompt, sampled: Sequence[int], text: str) -> None:
+        """Keep what the model wrote after the prompt: its ids and their `text`."""
         self._rows.pop(prompt.before or 0, None)  # another turn may have gone on from it meanwhile
         self._number += 1
-        row = CachedRow(request.messages, array("l", (*prompt.ids, *sampled)), prompt.text + said)
+        row = CachedRow(request.messages, array("l", (*prompt.ids, *sampled)), prompt.text + text)
         self._rows[self._number] = (request.conversation, row)
         while len(self._rows) > self._kept:
             del self._rows[next(iter(self._rows))]
@@ -81,8 +81,8 @@ class Conversations:
         if all(message.role != "assistant" for message in request.messages):
             return {}
         named = {number: row for number, (name, row) in self._rows.items() if name == request.conversation}
-        own = {number: row for number, row in named.items() if row.messages[0] is request.messages[0]}
-        return own or named
+        same_opening = {number: row for number, row in named.items() if row.messages[0] is request.messages[0]}
+        return same_opening or named
 
     def _encode_added(self, text: str) -> list[int] | None:
         """The ids of what the environment added; None if the tokenizer cannot write it apart from what precedes it."""
@@ -92,7 +92,7 @@ class Conversations:
 
 def _rank_row(row: CachedRow, request: Request) -> tuple[int, int]:
     """How well a row fits: by the messages that are the very same objects, then by its length."""
-    same = sum(one is other for one, other in zip(row.messages, request.messages, strict=False))
+    same = sum(message is other for message, other in zip(row.messages, request.messages, strict=False))
     return same, len(row.text)
 
 
@@ -101,7 +101,7 @@ def _earlier(row: CachedRow, request: Request) -> bool:
     known = row.messages
     if known and known[-1].role == "assistant":
         known = known[:-1]  # it is carried on in a new message
-    same = all(one is other for one, other in zip(known, request.messages, strict=False))
+    same = all(message is other for message, other in zip(known, request.messages, strict=False))
     return same and len(known) < len(request.messages)
 
 
@@ -134,9 +134,9 @@ class Streamed:
 
     def _read_text(self) -> str:
         """All text so far. Only the last ids are decoded again: a character may be made of several of them."""
-        text, at = self._settled
-        now = text + self._template.decode(self._ids[at:])
-        if len(self._ids) - at > 4 * _EVERY and not now.endswith("\ufffd"):
+        text, start = self._settled
+        now = text + self._template.decode(self._ids[start:])
+        if len(self._ids) - start > 4 * _EVERY and not now.endswith("\ufffd"):
             self._settled = (now, len(self._ids))
         return now
 
@@ -147,8 +147,10 @@ class Streamed:
         if not closed:
             self._push(reasoning[: -self._held].rstrip(), "")
             return
-        found = [at for stop in self._stops if (at := text.find(stop)) >= 0]
-        self._push(reasoning, text[: min([len(text) - self._held, *found])].rstrip() if len(text) > self._held else "")
+        positions = [position for stop in self._stops if (position := text.find(stop)) >= 0]
+        self._push(
+            reasoning, text[: min([len(text) - self._held, *positions])].rstrip() if len(text) > self._held else ""
+        )
 
     def _push(self, reasoning: str, text: str) -> None:
         """Send the new text; earlier text that is not a beginning of it is not taken back."""
@@ -225,13 +227,13 @@ class LocalPolicy:
         await self.engine.aclose()
 
     def _completion(self, request: Request, prompt: TokenPrompt, sampled: Sampled) -> Completion:
-        said = self.template.decode(sampled.ids)
-        self.conversations.keep(request, prompt, sampled.ids, said)
-        if sampled.stop is not None and (at := said.find(sampled.stop)) >= 0:
-            said = said[:at]
+        text = self.template.decode(sampled.ids)
+        self.conversations.keep(request, prompt, sampled.ids, text)
+        if sampled.stop is not None and (position := text.find(sampled.stop)) >= 0:
+            text = text[:position]
         elif sampled.finish == "stop" and sampled.ids and sampled.ids[-1] in self.template.ends:
-            said = self.template.decode(sampled.ids[:-1])
-        thought = split_thought(said, opened=opens_thought(prompt.text))
+            text = self.template.decode(sampled.ids[:-1])
+        thought = split_thought(text, opened=opens_thought(prompt.text))
         parts = ReplyParts(thought.text, thought.reasoning, finish=sampled.finish)
         trim_repetition(parts)
         return Completion(
@@ -245,12 +247,12 @@ class LocalPolicy:
             notes=(parts.cut,) if parts.cut else (),
         )
 
-    def _room(self, asked: int, wanted: int | None) -> int:
+    def _room(self, prompt_tokens: int, wanted: int | None) -> int:
         """How many tokens the reply may have. `ContextOverflow` if the prompt leaves no room for any."""
-        room = self.engine.window - asked
+        room = self.engine.window - prompt_tokens
         if room < 1:
-            what = f"the prompt has {asked:,} tokens, and the model's window takes {self.engine.window:,}"
+            what = f"the prompt has {prompt_tokens:,} tokens, and the model's window takes {self.engine.window:,}"
             overflow = ContextOverflow(what, where=self._where, fix="give it less to read, or use another model")
-            overflow.window, overflow.asked = self.engine.window, asked
+            overflow.window, overflow.asked = self.engine.window, prompt_tokens
             raise overflow
         return min(room, wanted or LONGEST_REPLY)

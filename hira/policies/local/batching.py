@@ -205,11 +205,11 @@ class BatchingEngine:
 
     def _turn(self, name: str | None, batch: DecodingBatch) -> None:
         """Some steps of one batch; rows that wait for it join at its beginning and every few steps."""
-        for at in range(_TURN):
+        for step in range(_TURN):
             if self._pauses:
                 return
             live = len(batch.live)
-            if not live or at % _JOIN_STEPS == 0:
+            if not live or step % _JOIN_STEPS == 0:
                 joining = self._joining(name, batch)
                 if joining:
                     self._in_memory(partial(batch.admit, joining), joining)
@@ -244,7 +244,7 @@ class BatchingEngine:
     def _shrink(self) -> None:
         """Put the youngest rows back while the batches have more places than there is room for."""
         while sum(batch.tokens for batch in self._batches.values()) > self._limit:
-            batch = max(self._batches.values(), key=lambda one: one.tokens)
+            batch = max(self._batches.values(), key=lambda row: row.tokens)
             if len(batch.rows) < 2:
                 return
             young = sorted(batch.live, key=lambda row: len(row.sampled))[: max(1, len(batch.live) // 8)]
@@ -284,9 +284,9 @@ class BatchingEngine:
 
 
 def _describe_failure(error: Exception) -> EndpointError:
-    said = str(error).strip().partition("\n")[0]
+    message = str(error).strip().partition("\n")[0]
     failed = EndpointError(
-        f"sampling failed: {type(error).__name__}: {said}",
+        f"sampling failed: {type(error).__name__}: {message}",
         fix="look at the error above; if memory is short, send fewer requests at once or use a smaller model",
     )
     failed.__cause__ = error

@@ -24,17 +24,17 @@ class Choosing:
     filtered: bool
 
     @classmethod
-    def of(cls, asked: Sequence[Sampling], vocabulary: int, device: torch.device) -> "Choosing":
+    def of(cls, samplings: Sequence[Sampling], vocabulary: int, device: torch.device) -> "Choosing":
         """From the sampling of each row; temperature 0 is greedy."""
-        heat = [1.0 if one.temperature is None else one.temperature for one in asked]
-        mass = [1.0 if one.top_p is None else one.top_p for one in asked]
-        most = [one.top_k or vocabulary for one in asked]
+        heat = [1.0 if sampling.temperature is None else sampling.temperature for sampling in samplings]
+        mass = [1.0 if sampling.top_p is None else sampling.top_p for sampling in samplings]
+        most = [sampling.top_k or vocabulary for sampling in samplings]
         return cls(
-            torch.tensor([one or 1.0 for one in heat], device=device),
+            torch.tensor([temperature or 1.0 for temperature in heat], device=device),
             torch.tensor(mass, dtype=torch.float32, device=device),
             torch.tensor(most, device=device),
-            torch.tensor([one == 0 for one in heat], device=device),
-            filtered=any(one < 1 for one in mass) or any(0 < one < vocabulary for one in most),
+            torch.tensor([temperature == 0 for temperature in heat], device=device),
+            filtered=any(share < 1 for share in mass) or any(0 < count < vocabulary for count in most),
         )
 
 
@@ -130,7 +130,9 @@ def merge_caches(parts: Sequence[tuple[Cache, torch.Tensor, int]]) -> Cache:
     whole = new_cache()
     for layers in zip(*(cache.layers for cache, _, _ in parts), strict=True):
         layer = GrowingLayer()
-        held = [(one.keys, one.values, rows, columns) for one, (_, rows, columns) in zip(layers, parts, strict=True)]
+        held = [
+            (layer.keys, layer.values, rows, columns) for layer, (_, rows, columns) in zip(layers, parts, strict=True)
+        ]
         layer.settle(
             _join_rows([(keys, rows, columns) for keys, _, rows, columns in held], width),
             _join_rows([(values, rows, columns) for _, values, rows, columns in held], width),
@@ -144,12 +146,12 @@ def _join_rows(parts: Sequence[tuple[torch.Tensor, torch.Tensor, int]], width: i
     """The rows of all parts below one another, right-aligned at `width`, with room to grow; what is padding is 0."""
     _, heads, _, size = parts[0][0].shape
     room = parts[0][0].new_empty((sum(len(rows) for _, rows, _ in parts), heads, width + _GROWTH, size))
-    at = 0
+    start = 0
     for states, rows, columns in parts:
-        here = room[at : at + len(rows)]
+        here = room[start : start + len(rows)]
         here[:, :, : width - columns] = 0
         here[:, :, width - columns : width] = states[:, :, states.shape[-2] - columns :].index_select(0, rows)
-        at += len(rows)
+        start += len(rows)
     return room
 
 
@@ -254,7 +256,7 @@ class DecodingBatch:
         self, ids: list[list[int]], mask: torch.Tensor | None, positions: torch.Tensor, cache: Cache
     ) -> torch.Tensor:
         """The logits after the last of the ids, shape (B, V)."""
-        said = self.model(
+        output = self.model(
             input_ids=torch.tensor(ids, device=self.device),
             attention_mask=mask,
             position_ids=positions,
@@ -262,17 +264,17 @@ class DecodingBatch:
             use_cache=True,
             logits_to_keep=1,
         )
-        logits: torch.Tensor = said.logits[:, -1]
+        logits: torch.Tensor = output.logits[:, -1]
         return logits
 
     def _gather(
         self, parts: Sequence[tuple[Cache, list[int], list[PendingReply]]], without: Sequence[PendingReply] = ()
     ) -> None:
         """Rebuild the batch from its unfinished rows and the rows of the parts."""
-        kept = [(at, row) for at, row in enumerate(self.rows) if not row.done and row not in without]
+        kept = [(index, row) for index, row in enumerate(self.rows) if not row.done and row not in without]
         whole = list(parts)
         if kept and self._cache:
-            whole.insert(0, (self._cache, [at for at, _ in kept], [row for _, row in kept]))
+            whole.insert(0, (self._cache, [index for index, _ in kept], [row for _, row in kept]))
         self.rows = [row for _, _, rows in whole for row in rows]
         self._how = None
         if not self.rows:

@@ -168,4 +168,6 @@ class PendingReply:
             self._tail = self._tail[-max(longest, _TAIL) :]
             return None
         text = self.template.decode(self.sampled)
-        return min(((at, stop) for stop in self.stops if (at := text.find(stop)) >= 0), default=(0, None))[1]
+        return min(((position, stop) for stop in self.stops if (position := text.find(stop)) >= 0), default=(0, None))[
+            1
+        ]

@@ -94,7 +94,7 @@ class OpenedLocally:
 
 def _resolve(name: str, adapter: str) -> tuple[str, str, str]:
     """Base, adapter and where the tokenizer is: an adapter that was saved with its own has the template of training."""
-    name, adapter = (str(Path(one).expanduser()) if one.startswith("~") else one for one in (name, adapter))
+    name, adapter = (str(Path(path).expanduser()) if path.startswith("~") else path for path in (name, adapter))
     if not name:
         raise UsageError("hf: does not name a model", fix="write hf:FOLDER, or hf:OWNER/NAME for one of the Hub")
     if name.startswith((".", "/")) and not Path(name).is_dir():
@@ -102,8 +102,8 @@ def _resolve(name: str, adapter: str) -> tuple[str, str, str]:
     config = Path(name, "adapter_config.json")
     if config.is_file() and not Path(name, "config.json").exists():
         adapter, name = adapter or name, _base_of(config)
-    own = adapter and Path(adapter, "tokenizer_config.json").is_file()
-    return name, adapter, adapter if own else name
+    has_tokenizer = adapter and Path(adapter, "tokenizer_config.json").is_file()
+    return name, adapter, adapter if has_tokenizer else name
 
 
 def _base_of(config: Path) -> str:
@@ -153,5 +153,5 @@ def _try_loading(name: str, read: Callable[[], Any]) -> Any:
     except HiraError:
         raise
     except Exception as error:
-        said = str(error).strip().partition("\n")[0] or type(error).__name__
-        raise UsageError(f"{name!r} cannot be loaded: {said}", fix=_WHERE) from error
+        message = str(error).strip().partition("\n")[0] or type(error).__name__
+        raise UsageError(f"{name!r} cannot be loaded: {message}", fix=_WHERE) from error

@@ -18,7 +18,7 @@ def window_of(model: Any, tokenizer: Any) -> int:
     """How many tokens prompt and reply may have together."""
     config = model.config.get_text_config()
     known = [getattr(config, "max_position_embeddings", None), getattr(tokenizer, "model_max_length", None)]
-    return min([int(one) for one in known if one and one < _UNSET], default=_UNSET)
+    return min([int(window) for window in known if window and window < _UNSET], default=_UNSET)
 
 
 def check_supported(model: Any) -> None:

@@ -61,13 +61,13 @@ def check_template(tokenizer: Any, where: str) -> None:
 
 
 @lru_cache(maxsize=64)
-def try_rendering(asked: str) -> str:
+def try_rendering(job: str) -> str:
     """Describe the faults of the templates; cached, because one template renders many conversations."""
     command = [sys.executable, "-P", "-c", _START]
     environ = {"PYTHONPATH": str(Path(__file__).parents[3]), "PATH": ""}
     try:
         ended = subprocess.run(  # noqa: S603 - our own module
-            command, input=asked.encode(), env=environ, check=False, capture_output=True, timeout=WALL_SECONDS
+            command, input=job.encode(), env=environ, check=False, capture_output=True, timeout=WALL_SECONDS
         ).returncode
     except subprocess.TimeoutExpired:
         return f"needs more than {WALL_SECONDS:g} seconds to render four messages"
@@ -183,13 +183,13 @@ class Template:
 
     def _ends(self) -> frozenset[int]:
         """The tokens that end a turn: the tokenizer's own, and the one that the template writes after a reply."""
-        said = self._render_messages((user(_ASKED), assistant(_SAID)), (), generation=False)
-        if _SAID not in said:
+        rendered = self._render_messages((user(_ASKED), assistant(_SAID)), (), generation=False)
+        if _SAID not in rendered:
             raise UsageError("the model's chat template leaves out what the model said", where=self.where)
-        after = self.encode(said[said.rindex(_SAID) + len(_SAID) :])
+        after = self.encode(rendered[rendered.rindex(_SAID) + len(_SAID) :])
         special = {id_ for id_ in after[:1] if id_ in self.tokenizer.all_special_ids}
-        own = self.tokenizer.eos_token_id
-        return frozenset({own} | special if own is not None else special)
+        end_id = self.tokenizer.eos_token_id
+        return frozenset({end_id} | special if end_id is not None else special)
 
     def _decode(self, ids: Sequence[int]) -> str:
         text: str = self.tokenizer.decode(list(ids), skip_special_tokens=False, clean_up_tokenization_spaces=False)
@@ -223,10 +223,10 @@ class Template:
     def _probe_abilities(self) -> Abilities:
         if not _works(partial(self._render_messages, (user(_ASKED),), ())):
             self._render_messages((user(_ASKED),), ())  # raises what is wrong
-        asked = user(_ASKED)
+        question = user(_ASKED)
         return Abilities(
-            system=self._shows(_FOUND, (system(_FOUND), asked)),
-            repeats=self._shows(_FOUND, (asked, user(_FOUND))),
+            system=self._shows(_FOUND, (system(_FOUND), question)),
+            repeats=self._shows(_FOUND, (question, user(_FOUND))),
             tools=self._takes_tools(),
             keeps=self._keeps(),
         )
@@ -244,11 +244,11 @@ class Template:
 
     def _keeps(self) -> bool:
         """Return whether a turn stays unchanged in later prompts, including its reasoning."""
-        said = assistant(f"<think>\nprobe\n</think>\n\n{_SAID}")
+        reply = assistant(f"<think>\nprobe\n</think>\n\n{_SAID}")
 
         def keeps_thought() -> bool:
-            before = self._render_messages((user(_ASKED),), ()) + said.text
-            return self._render_messages((user(_ASKED), said, user(_FOUND)), ()).startswith(before)
+            before = self._render_messages((user(_ASKED),), ()) + reply.text
+            return self._render_messages((user(_ASKED), reply, user(_FOUND)), ()).startswith(before)
 
         return _works(keeps_thought)
 

@@ -63,11 +63,11 @@ class VllmEngine:
     async def open(self) -> "VllmEngine":
         """Itself, once the server has said that it serves the model. Raises `EndpointError` or `UsageError`."""
         listed = (await self._call("GET", "/models")).get("data") or []
-        found = next((one for one in listed if one.get("id") == self.model), None)
-        if found is None:
-            names = ", ".join(str(one.get("id")) for one in listed) or "none"
+        entry = next((entry for entry in listed if entry.get("id") == self.model), None)
+        if entry is None:
+            names = ", ".join(str(entry.get("id")) for entry in listed) or "none"
             raise UsageError(f"the server does not serve {self.model!r}", where=self._where, fix=f"it has: {names}")
-        self._window = int(found.get("max_model_len") or _UNNAMED_WINDOW)
+        self._window = int(entry.get("max_model_len") or _UNNAMED_WINDOW)
         return self
 
     async def sample(
@@ -175,7 +175,7 @@ def _read_sampled(
     try:
         choice = reply["choices"][0]
         ids = tuple(int(token) for token in choice["token_ids"])
-        logprobs = tuple(float(one) for one in choice["logprobs"]["token_logprobs"])
+        logprobs = tuple(float(logprob) for logprob in choice["logprobs"]["token_logprobs"])
     except (KeyError, IndexError, TypeError, ValueError) as error:
         what = f"the reply contains no token ids or no log-probabilities: {gist(json.dumps(reply))}"
         raise BadReply(what, where=where, fix="use a vLLM that knows return_token_ids") from error

@@ -44,8 +44,8 @@ class OfflinePolicy:
 
     async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
         await asyncio.sleep(0)  # many questions at once take turns
-        asked = read_request(request)
-        text, calls = write_act(ROLES.get(asked.prompt, solving.solve)(asked), asked)
+        offline_request = read_request(request)
+        text, calls = write_act(ROLES.get(offline_request.prompt, solving.solve)(offline_request), offline_request)
         if watch:
             watch(Delta(text))
         usage = Usage(1, sum(tokens.count(message.text) for message in request.messages), tokens.count(text), cost=0.0)

@@ -33,14 +33,14 @@ class ShownPassage:
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence as plain text and its content words: its `own`, those of the title and heading `above` it, and those
-    of the sentence `before` it to which its pronoun refers. `subject` is the first of its `own`
-    words, empty if the sentence begins with a pronoun."""
+    """A sentence as plain text and the stems of its content words: its `stems`, those of the title and heading `above`
+    it, and those of the sentence `before` it to which its pronoun refers. `subject` is the first of its `stems`, empty
+    if the sentence begins with a pronoun."""
 
     text: str
     id: str
     location: str
-    own: frozenset[str]
+    stems: frozenset[str]
     above: frozenset[str]
     before: frozenset[str]
     subject: str
@@ -50,12 +50,12 @@ def find_passages(text: str) -> list[ShownPassage]:
     """The passages that a prompt or a result shows, each once."""
     heads = list(_HEADER.finditer(text))
     ends = [*(head.start() for head in heads[1:]), len(text)]
-    found = [
+    passages = [
         ShownPassage(head[1], head[2], head[3], part.strip())
         for head, end in zip(heads, ends, strict=False)
         for part in text[head.end() : end].partition(f"[/{head[1]}]")[0].rpartition(OUTPUT)[2].split(LEFT_OUT)
     ]
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(passages))
 
 
 def make_query(question: str) -> str:
@@ -65,24 +65,26 @@ def make_query(question: str) -> str:
 
 def split_questions(text: str) -> list[str]:
     """The questions of a text that asks several at once."""
-    return [one for one in split_sentences(text) if one.endswith("?")] or [text]
+    return [sentence for sentence in split_sentences(text) if sentence.endswith("?")] or [text]
 
 
 @lru_cache(maxsize=2_000)
 def read_sentences(passage: ShownPassage) -> tuple[Sentence, ...]:
     """Return the sentences of a passage, without questions, headings, code, rows of tables and announcements."""
-    read, found = Passages(FENCE.sub("\n", passage.text)), list[Sentence]()
+    read, sentences = Passages(FENCE.sub("\n", passage.text)), list[Sentence]()
     title = frozenset(words(passage.title))
-    for at, (sentence, heading, before) in enumerate(zip(read.sentences, read.headings, read.antecedents, strict=True)):
+    for index, (sentence, heading, before) in enumerate(
+        zip(read.sentences, read.headings, read.antecedents, strict=True)
+    ):
         text = " ".join(_MARKUP.sub("", sentence).replace(" | ", ", ").split())
         stems = words(text)
-        heads = at in read.headings or text == passage.title
+        heads = index in read.headings or text == passage.title
         if stems and not heads and sentence[0] not in "#|" and not text.endswith(("?", "？", ":", "...", "…")):
             above = title | frozenset(words(read.sentences[heading]) if heading >= 0 else ())
             held = frozenset(words(read.sentences[before]) if before >= 0 else ())
             subject = "" if before >= 0 and begins_with_pointer(sentence) else stems[0]
-            found.append(Sentence(text, passage.id, passage.location, frozenset(stems), above, held, subject))
-    return tuple(found)
+            sentences.append(Sentence(text, passage.id, passage.location, frozenset(stems), above, held, subject))
+    return tuple(sentences)
 
 
 NOTHING = "The documents do not hold the answer to this question"
@@ -139,22 +141,22 @@ class ParsedQuestion:
         """The pattern of the value that an answer has to hold beyond the words of the question."""
         return next((value for form, value in _KINDS if form.search(self.text)), None)
 
-    def is_answered_by(self, one: Sentence) -> bool:
+    def is_answered_by(self, sentence: Sentence) -> bool:
         """Return whether a sentence covers the whole question, denies what it denies, and adds a value of the wanted
         kind."""
-        begins = not one.subject or is_related(one.subject, self.required)
-        held = one.own | (one.above | one.before if begins else frozenset())
+        begins = not sentence.subject or is_related(sentence.subject, self.required)
+        held = sentence.stems | (sentence.above | sentence.before if begins else frozenset())
         if not all(is_related(word, held) for word in self.required) or _INSTRUCTS.search(self.text):
             return False
-        if bool(_DENIES.search(self.text)) != bool(_DENIES.search(one.text)):
+        if bool(_DENIES.search(self.text)) != bool(_DENIES.search(sentence.text)):
             return False
         if defined := _DEFINES.fullmatch(self.text.rstrip("?？ ")):
-            return _defines(defined[1], one.text)
-        if len(self.required) < 2 or not any(is_related(word, one.own) for word in self.required):
+            return _defines(defined[1], sentence.text)
+        if len(self.required) < 2 or not any(is_related(word, sentence.stems) for word in self.required):
             return False
         if self.value:
-            return any(self.is_new(match) for match in self.value.finditer(one.text))
-        return not one.own <= self.required
+            return any(self.is_new(match) for match in self.value.finditer(sentence.text))
+        return not sentence.stems <= self.required
 
     def is_new(self, value: "re.Match[str]") -> bool:
         """Return whether a value is not in the question. A single word at the start of a sentence must precede the
@@ -174,25 +176,29 @@ def _defines(subject: str, text: str) -> bool:
 
 def find_answer(question: str, passages: Sequence[ShownPassage]) -> Sentence | None:
     """The sentence that answers the question, None if no sentence does."""
-    asked = ParsedQuestion(question)
-    return next((one for one in rank(question, passages) if asked.is_answered_by(one)), None)
+    parsed = ParsedQuestion(question)
+    return next((sentence for sentence in rank(question, passages) if parsed.is_answered_by(sentence)), None)
 
 
-def cite(one: Sentence) -> str:
-    return f"{one.text} [{one.id}]" if one.id else one.text
+def cite(sentence: Sentence) -> str:
+    return f"{sentence.text} [{sentence.id}]" if sentence.id else sentence.text
 
 
 def refuse(question: str, read: Sequence[ShownPassage] = ()) -> str:
     """Return a refusal with the nearest sentence of the sources, for a reader who can use it."""
-    near = [cite(one) for one in rank(question, read)[:1] if one.id and not one.own.isdisjoint(words(question))]
+    near = [
+        cite(sentence)
+        for sentence in rank(question, read)[:1]
+        if sentence.id and not sentence.stems.isdisjoint(words(question))
+    ]
     return "\n".join([f"{NOTHING}: {question}", *near])
 
 
 def rank(question: str, passages: Sequence[ShownPassage]) -> list[Sentence]:
     """The sentences of the passages, best first by BM25."""
-    sentences = [one for passage in passages for one in read_sentences(passage)]
-    scores = BM25([one.text for one in sentences]).scores(question)
-    return [sentences[at] for at in sorted(range(len(sentences)), key=lambda at: -scores[at])]
+    sentences = [sentence for passage in passages for sentence in read_sentences(passage)]
+    scores = BM25([sentence.text for sentence in sentences]).scores(question)
+    return [sentences[index] for index in sorted(range(len(sentences)), key=lambda index: -scores[index])]
 
 
 def find_bridge(question: str, passages: Sequence[ShownPassage]) -> tuple[Sentence, str] | None:
@@ -201,31 +207,31 @@ def find_bridge(question: str, passages: Sequence[ShownPassage]) -> tuple[Senten
     "Where was the architect of Varn Mill born?" becomes "Where was Ida Lorn born?". Of the sentences that cover every
     name of the question and more, the one that covers most is taken.
     """
-    asked, found = ParsedQuestion(question), list[tuple[int, Sentence, str]]()
+    parsed, rewritings = ParsedQuestion(question), list[tuple[int, Sentence, str]]()
     names = frozenset(words(" ".join(re.findall(r"(?<=\s)[A-ZÀ-Þ]\S*", question))))
-    for one in rank(question, passages):
-        held = frozenset(word for word in asked.required if is_related(word, one.own | one.before))
-        others = [match[0] for match in re.finditer(NAME, one.text) if asked.is_new(match)]
-        others = [name for name in others if frozenset(words(name)).isdisjoint(asked.required)]
-        if names and names < held < asked.required and others:
-            rewritten = _replace_description(question, held, asked.required - held, others[-1])
-            found += [(len(held), one, rewritten)] if rewritten != question else []
-    return max(found, key=lambda one: one[0])[1:] if found else None
+    for sentence in rank(question, passages):
+        held = frozenset(word for word in parsed.required if is_related(word, sentence.stems | sentence.before))
+        others = [match[0] for match in re.finditer(NAME, sentence.text) if parsed.is_new(match)]
+        others = [name for name in others if frozenset(words(name)).isdisjoint(parsed.required)]
+        if names and names < held < parsed.required and others:
+            rewritten = _replace_description(question, held, parsed.required - held, others[-1])
+            rewritings += [(len(held), sentence, rewritten)] if rewritten != question else []
+    return max(rewritings, key=lambda rewriting: rewriting[0])[1:] if rewritings else None
 
 
 def _replace_description(question: str, held: frozenset[str], left: frozenset[str], name: str) -> str:
     """Return the question with a name in place of the words that describe it ("the architect of …"). Return it
     unchanged if no function word joins these, if others are between them, or if they name the kind of the answer."""
     spans = [(match.start(), match.end(), stem_of(match[0])) for match in re.finditer(r"[^\W_][\w’'.-]*\w", question)]
-    at = [place for place, (_, _, stem) in enumerate(spans) if stem in held]
-    inside = [stem for _, _, stem in spans[at[0] : at[-1]]]
+    positions = [place for place, (_, _, stem) in enumerate(spans) if stem in held]
+    inside = [stem for _, _, stem in spans[positions[0] : positions[-1]]]
     if not set(inside).isdisjoint(left) or not ("" in inside or "'s " in question.replace("’", "'")):
         return question
-    front = question[: spans[at[0]][0]]
+    front = question[: spans[positions[0]][0]]
     if re.search(r"\b(?:which|what|how many)\s+$", front, re.IGNORECASE):
         return question
     before = re.sub(r"(?:\b(?:the|an?|whose|who|that)\s+)+$", "", front)
-    return f"{before}{name}{question[spans[at[-1]][1] :]}"
+    return f"{before}{name}{question[spans[positions[-1]][1] :]}"
 
 
 def stem_of(word: str) -> str:

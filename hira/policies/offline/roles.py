@@ -50,136 +50,144 @@ def record(**values: Any) -> Act:
     return Act(json.dumps(values, ensure_ascii=False))
 
 
-def answer(asked: OfflineRequest) -> Act:
+def answer(request: OfflineRequest) -> Act:
     """Answer the question from the passages of the prompt; for another role, otherwise name the nearest sentence."""
-    text, read = _answer_question(asked, asked.question)
-    return Act(refuse(asked.question, read) if NOTHING in text and asked.prompt in REPORTING else text)
+    text, read = _answer_question(request, request.question)
+    return Act(refuse(request.question, read) if NOTHING in text and request.prompt in REPORTING else text)
 
 
-def verify(asked: OfflineRequest) -> Act:
+def verify(request: OfflineRequest) -> Act:
     """The verdict on a solution: it has to be what the passages say."""
-    own = _answer_question(asked, asked.question)[0]
-    if CITED.sub("", find_final_answer(asked.value("solution"))).split() == CITED.sub("", own).split():
+    reply = _answer_question(request, request.question)[0]
+    if CITED.sub("", find_final_answer(request.value("solution"))).split() == CITED.sub("", reply).split():
         return Act("No error was found.\n\nVerdict: correct")
-    return Act(f"The solution is not what was found. This is: {own}\n\nVerdict: incorrect")
+    return Act(f"The solution is not what was found. This is: {reply}\n\nVerdict: incorrect")
 
 
-def _answer_question(asked: OfflineRequest, question: str) -> tuple[str, list[ShownPassage]]:
+def _answer_question(request: OfflineRequest, question: str) -> tuple[str, list[ShownPassage]]:
     """Return the answer from the passages and notes of the prompt, and these passages and notes."""
-    read = find_passages("\n\n".join(str(value) for value in asked.values.values()))
-    notes = map(_NOTE.match, asked.list_entries("known", "notes"))
+    read = find_passages("\n\n".join(str(value) for value in request.values.values()))
+    notes = map(_NOTE.match, request.list_entries("known", "notes"))
     read += [ShownPassage(note[2], "", "", note[1]) for note in notes if note]
-    found = [(part, find_answer(part, read)) for part in split_questions(question)]
-    missing = [f"{NOTHING}: {part}" for part, one in found if one is None]
-    return (missing or [" ".join(dict.fromkeys(cite(one) for _, one in found if one))])[0], read
+    answers = [(part, find_answer(part, read)) for part in split_questions(question)]
+    missing = [f"{NOTHING}: {part}" for part, sentence in answers if sentence is None]
+    return (missing or [" ".join(dict.fromkeys(cite(sentence) for _, sentence in answers if sentence))])[0], read
 
 
-def combine(asked: OfflineRequest) -> Act:
+def combine(request: OfflineRequest) -> Act:
     """Combine the results of a plan's steps; refuse if one of them has none."""
-    return Act(conclude(asked.value("brought")) or f"{NOTHING}: {asked.question}")
+    return Act(conclude(request.value("brought")) or f"{NOTHING}: {request.question}")
 
 
-def plan(asked: OfflineRequest) -> Act:
+def plan(request: OfflineRequest) -> Act:
     """The searches, or the steps of a plan: one for each question of the task."""
-    parts = split_questions(asked.question)[: asked.number("most", 3)]
-    return record(steps=parts) if asked.prompt == "plan_and_solve_plan" else record(queries=[*map(make_query, parts)])
+    parts = split_questions(request.question)[: request.number("most", 3)]
+    return record(steps=parts) if request.prompt == "plan_and_solve_plan" else record(queries=[*map(make_query, parts)])
 
 
-def assign(asked: OfflineRequest) -> Act:
+def assign(request: OfflineRequest) -> Act:
     """The expert for a task: by what it takes, an own expert by the words of its description."""
-    task, offered = asked.value("task"), dict(_LISTED.findall(asked.value("experts")))
+    task, offered = request.value("task"), dict(_LISTED.findall(request.value("experts")))
     known = {"simple_search", "deep_search", "code", "multimodal"}
-    own = [name for name, told in offered.items() if name not in known and len(set(words(task)) & set(words(told))) > 1]
+    extra = [
+        name for name, told in offered.items() if name not in known and len(set(words(task)) & set(words(told))) > 1
+    ]
     wanted = "simple_search"
-    if any(map(MEDIA.search, [task, *asked.files])):
+    if any(map(MEDIA.search, [task, *request.files])):
         wanted = "multimodal"
-    elif find_expression(asked.question):
+    elif find_expression(request.question):
         wanted = "code"
-    elif FURTHER in task or asked.files:
+    elif FURTHER in task or request.files:
         wanted = "deep_search"
-    order = [*own, wanted, "simple_search", "deep_search", *offered]
-    chosen = {"chosen": _choose_notes(asked)} if asked.value("notes") else {}
-    expert = next((one for one in order if one in offered), "")
+    order = [*extra, wanted, "simple_search", "deep_search", *offered]
+    chosen = {"chosen": _choose_notes(request)} if request.value("notes") else {}
+    expert = next((expert for expert in order if expert in offered), "")
     return record(reason="It is the cheapest that fits.", expert=expert, **chosen)
 
 
-def recall(asked: OfflineRequest) -> Act:
-    return record(chosen=_choose_notes(asked))
+def recall(request: OfflineRequest) -> Act:
+    return record(chosen=_choose_notes(request))
 
 
-def _choose_notes(asked: OfflineRequest) -> list[int]:
-    notes = _NUMBERED.findall(asked.value("notes"))
-    order = BM25([text for _, text in notes]).best(asked.value("task"), asked.number("most", 5))
-    return [int(notes[at][0]) for at in order]
+def _choose_notes(request: OfflineRequest) -> list[int]:
+    notes = _NUMBERED.findall(request.value("notes"))
+    order = BM25([text for _, text in notes]).best(request.value("task"), request.number("most", 5))
+    return [int(notes[index][0]) for index in order]
 
 
-def distil(asked: OfflineRequest) -> Act:
+def distil(request: OfflineRequest) -> Act:
     """Reasoning, conclusion, facts and resources of an expert's work; its last paragraph is the conclusion."""
-    work = str(asked.values.get("work", "")).strip()
+    work = str(request.values.get("work", "")).strip()
     conclusion = clean(find_final_answer(work.rpartition("\n\n")[2])) or NOTHING
-    read = {one.id: one for one in find_passages(work)}
-    used = [read[one] for one in find_cited(conclusion) if one in read]
-    near = refuse(asked.question, list(read.values())).partition("\n")[2] if NOTHING in conclusion else ""
-    facts = [{"text": one.text, "sources": [one.id]} for one in find_statements(near or conclusion)]
-    resources = [{"description": one.title, "path": one.location} for one in used]
+    read = {passage.id: passage for passage in find_passages(work)}
+    used = [read[source] for source in find_cited(conclusion) if source in read]
+    near = refuse(request.question, list(read.values())).partition("\n")[2] if NOTHING in conclusion else ""
+    facts = [{"text": statement.text, "sources": [statement.id]} for statement in find_statements(near or conclusion)]
+    resources = [{"description": passage.title, "path": passage.location} for passage in used]
     reasoning = f"{len(read)} sources were read.\n{near}".strip()
     return record(reasoning=reasoning, conclusion=conclusion, facts=facts, resources=resources)
 
 
-def research(asked: OfflineRequest) -> Act:
+def research(request: OfflineRequest) -> Act:
     """The Search agent of MaMs: search the topic and its parts, open what brought something, end."""
-    tools, made = asked.tools, asked.value("done")
-    looked = [("search", {"query": query}) for query in _queries(asked.question)] if "search" in tools else []
-    places = dict.fromkeys(_LOCATED.findall(asked.value("sources")))
+    tools, made = request.tools, request.value("done")
+    looked = [("search", {"query": query}) for query in _queries(request.question)] if "search" in tools else []
+    places = dict.fromkeys(_LOCATED.findall(request.value("sources")))
     opened = [("browse", {"url": place}) for place in list(places)[:5]] if "browse" in tools else []
-    attached = [("files", {"path": path}) for path in asked.files] if "files" in tools else []
+    attached = [("files", {"path": path}) for path in request.files] if "files" in tools else []
     steps = [*attached, *looked], opened
-    left = ([one for one in calls if f"- {one[0]}: {spell(one[1])} — " not in made] for calls in steps)
-    todo = next(filter(None, left), [])[: asked.number("several", 5)]
+    left = ([call for call in calls if f"- {call[0]}: {spell(call[1])} — " not in made] for calls in steps)
+    todo = next(filter(None, left), [])[: request.number("several", 5)]
     plan = f"<plan>\n- [{' ' if todo else 'x'}] Search for each part of the topic and open what it brought.\n</plan>"
     return Act(plan if todo else f"{plan}\nThe report is complete.", tuple(todo))
 
 
-def take_notes(asked: OfflineRequest) -> Act:
+def take_notes(request: OfflineRequest) -> Act:
     """Every note stays, and what the fragment says about the topic is new."""
-    known = asked.value("memory")
-    new = [one for one in _worth_telling(asked.question, find_passages(asked.value("chunk"))) if one.text not in known]
-    memory = [{"text": one.text, "sources": [one.id] if one.id else []} for one in new]
+    known = request.value("memory")
+    new = [
+        sentence
+        for sentence in _worth_telling(request.question, find_passages(request.value("chunk")))
+        if sentence.text not in known
+    ]
+    memory = [{"text": sentence.text, "sources": [sentence.id] if sentence.id else []} for sentence in new]
     return record(keep=_ENTRY.findall(known), memory=memory, plan="")
 
 
-def extend_report(asked: OfflineRequest) -> Act:
+def extend_report(request: OfflineRequest) -> Act:
     """The report with what the fragment says about the topic, each sentence once, under its document's title."""
-    text = _write_report(asked.question, find_passages(asked.value("chunk")), asked.value("report"))
+    text = _write_report(request.question, find_passages(request.value("chunk")), request.value("report"))
     return Act(f"<report>\n{text}\n</report>" if text else "<report>unchanged</report>")
 
 
-def research_alone(asked: OfflineRequest) -> Act:
+def research_alone(request: OfflineRequest) -> Act:
     """A report by one role: the same searches, and the report from all that they brought."""
 
     def work() -> Program:
-        brought = yield [("search", {"query": query}) for query in _queries(asked.question) if "search" in asked.tools]
-        return _write_report(asked.question, find_passages("\n\n".join(brought))) or f"{NOTHING}: {asked.question}"
+        brought = yield [
+            ("search", {"query": query}) for query in _queries(request.question) if "search" in request.tools
+        ]
+        return _write_report(request.question, find_passages("\n\n".join(brought))) or f"{NOTHING}: {request.question}"
 
-    return advance(work(), asked)
+    return advance(work(), request)
 
 
-def outline(asked: OfflineRequest) -> Act:
+def outline(request: OfflineRequest) -> Act:
     """The writer of WebThinker's report: a search and a section for each question of the topic."""
 
     def work() -> Program:
         written = ""
-        for part in split_questions(asked.question):
+        for part in split_questions(request.question):
             yield [("search", {"query": make_query(part), "intent": part})]
             (written,) = yield [("write_section", {"title": part.rstrip("?"), "task": part})]
-        return "The report is written." if "#" in written else box(f"{NOTHING}: {asked.question}")
+        return "The report is written." if "#" in written else box(f"{NOTHING}: {request.question}")
 
-    return advance(work(), asked)
+    return advance(work(), request)
 
 
-def write_section(asked: OfflineRequest) -> Act:
-    text, _ = _answer_question(asked, asked.value("task"))
-    return Act(f"## {asked.value('title')}\n\n{text}")
+def write_section(request: OfflineRequest) -> Act:
+    text, _ = _answer_question(request, request.value("task"))
+    return Act(f"## {request.value('title')}\n\n{text}")
 
 
 def _queries(topic: str) -> list[str]:
@@ -191,26 +199,28 @@ def _queries(topic: str) -> list[str]:
 def _worth_telling(topic: str, read: Sequence[ShownPassage]) -> list[Sentence]:
     """Of a question what answers it; of a topic the sentences that cover half of one of its parts."""
     if topic.endswith(("?", "？")):
-        return [one] if (one := find_answer(topic, read)) else []
-    found = [one for query in _queries(topic) for one in rank(query, read) if _covers_half(query, one)]
-    return list(dict.fromkeys(one for one in found if one.text.endswith((".", "!", "。"))))[:8]
+        return [sentence] if (sentence := find_answer(topic, read)) else []
+    sentences = [
+        sentence for query in _queries(topic) for sentence in rank(query, read) if _covers_half(query, sentence)
+    ]
+    return list(dict.fromkeys(sentence for sentence in sentences if sentence.text.endswith((".", "!", "。"))))[:8]
 
 
-def _covers_half(query: str, one: Sentence) -> bool:
+def _covers_half(query: str, sentence: Sentence) -> bool:
     """Return whether a sentence contains a word of the query and, together with its heading, half of them."""
-    wanted, held = set(words(query)), one.own | one.above | one.before
+    wanted, held = set(words(query)), sentence.stems | sentence.above | sentence.before
     half = 2 * sum(is_related(word, held) for word in wanted) >= len(wanted)
-    return half and any(is_related(word, one.own) for word in wanted)
+    return half and any(is_related(word, sentence.stems) for word in wanted)
 
 
 def _write_report(topic: str, read: Sequence[ShownPassage], before: str = "") -> str:
     """Extend the earlier report with the sentences about the topic, in a section for each document; empty without
     both."""
     sections = {title: lines.splitlines() for title, lines in _SECTION.findall(before)}
-    titles = {one.id: " ".join(one.title.split()) for one in read}
-    for one in _worth_telling(topic, read):
-        if one.text not in before:
-            sections.setdefault(titles.get(one.id) or topic, []).append(f"- {cite(one)}")
+    titles = {sentence.id: " ".join(sentence.title.split()) for sentence in read}
+    for sentence in _worth_telling(topic, read):
+        if sentence.text not in before:
+            sections.setdefault(titles.get(sentence.id) or topic, []).append(f"- {cite(sentence)}")
     parts = [f"## {title}\n\n" + "\n".join(dict.fromkeys(lines)) for title, lines in sections.items()]
     return "\n\n".join([f"# {topic}", *parts]) if parts else ""
 
@@ -226,9 +236,9 @@ _SIGNS = {
 """Items on the form of a report, by title: kind, weight, and the pattern of a report that matches."""
 
 
-def write_rubric(asked: OfflineRequest) -> Act:
+def write_rubric(request: OfflineRequest) -> Act:
     """An item for the topic, one for each of its parts, and those on form."""
-    query = asked.value("query")
+    query = request.value("query")
     parts = [" ".join(part.split()) for part in PART.split(query) if words(part)][:6] or [query]
     items = [("Key", 5, "Topic", f"The report is about {' '.join(parts)}."), ("Key", 5, "Answers the query", query)]
     items += [("Important", 4, f"Covers {part}", f"The report deals with {part}.") for part in parts]
@@ -241,29 +251,29 @@ def write_rubric(asked: OfflineRequest) -> Act:
     return record(items=list(told))
 
 
-def rate_item(asked: OfflineRequest) -> Act:
+def rate_item(request: OfflineRequest) -> Act:
     """From 1 to 10: whether the report has the form, else the share of the item's words that it holds."""
-    report, (_, _, sign) = asked.value("report"), _SIGNS.get(asked.value("title"), ("", 0, ""))
-    share = bool(re.search(sign, report)) if sign else find_coverage(asked.value("criterion"), report)
+    report, (_, _, sign) = request.value("report"), _SIGNS.get(request.value("title"), ("", 0, ""))
+    share = bool(re.search(sign, report)) if sign else find_coverage(request.value("criterion"), report)
     return record(reason="By the words of the item.", rating=1 + round(9 * share))
 
 
-def rate_rubric(asked: OfflineRequest) -> Act:
-    share = find_coverage(asked.value("query"), asked.value("rubric"))
+def rate_rubric(request: OfflineRequest) -> Act:
+    share = find_coverage(request.value("query"), request.value("rubric"))
     return record(reason="By the words of the query.", reward=round(1 + 3 * share, 2), confidence=50)
 
 
-def rate_report(asked: OfflineRequest) -> Act:
-    share = find_coverage(asked.value("query"), asked.value("report"))
+def rate_report(request: OfflineRequest) -> Act:
+    share = find_coverage(request.value("query"), request.value("report"))
     return record(reason="By the words of the query.", rating=1 + round(9 * share))
 
 
-def prefer_report(asked: OfflineRequest) -> Act:
-    first, second = (find_coverage(asked.value("query"), asked.value(name)) for name in ("first", "second"))
+def prefer_report(request: OfflineRequest) -> Act:
+    first, second = (find_coverage(request.value("query"), request.value(name)) for name in ("first", "second"))
     return record(reason="By the words of the query.", better="A" if first >= second else "B")
 
 
 def find_coverage(wanted: str, text: str) -> float:
     """The share of the words of one text that another holds; 0 if the first has none."""
-    asked, held = set(words(wanted)) - _COMMON, frozenset(words(text))
-    return sum(is_related(word, held) for word in asked) / len(asked) if asked else 0.0
+    wanted_words, held = set(words(wanted)) - _COMMON, frozenset(words(text))
+    return sum(is_related(word, held) for word in wanted_words) / len(wanted_words) if wanted_words else 0.0

@@ -68,8 +68,8 @@ class OfflineRequest:
 
     def number(self, name: str, otherwise: int) -> int:
         """The first whole number in a value."""
-        found = re.search(r"\d+", self.value(name))
-        return int(found[0]) if found else otherwise
+        match = re.search(r"\d+", self.value(name))
+        return int(match[0]) if match else otherwise
 
     def list_entries(self, name: str, inner: str) -> list[str]:
         """The entries of a list in a value that is a prompt itself: attached files, recalled notes."""
@@ -81,8 +81,8 @@ class OfflineRequest:
     def question(self) -> str:
         """The question, without earlier turns of a conversation and without instructions after it."""
         named = next(filter(None, map(self.value, ASKING)), self.text)
-        asked = " ".join(named.partition("\n\n")[0].split())
-        return match[0] if (match := re.match(r".*[?？]", asked)) else asked
+        text = " ".join(named.partition("\n\n")[0].split())
+        return match[0] if (match := re.match(r".*[?？]", text)) else text
 
     @property
     def files(self) -> list[str]:
@@ -107,29 +107,29 @@ class OfflineRequest:
 
 def read_request(request: Request) -> OfflineRequest:
     """Find the task of a request and what came back for it."""
-    task, at = Message("user", ""), -1
+    task, position = Message("user", ""), -1
     for place, message in reversed(list(enumerate(request.messages))):
         if message.role in ("user", "system") and message.prompt not in NOTICES:
-            task, at = message, place
+            task, position = message, place
             if message.role == "user":
                 break
-    since = request.messages[at + 1 :]
+    since = request.messages[position + 1 :]
     results = [pair for message in since if message.prompt == "result" for pair in message.values.get("results", ())]
     first = request.messages[0].values if request.messages else {}
     return OfflineRequest(task.prompt, {**first, **task.values}, str(task.text), tuple(results), request)
 
 
-def write_act(act: Act, asked: OfflineRequest) -> tuple[str, tuple[ToolCall, ...]]:
+def write_act(act: Act, request: OfflineRequest) -> tuple[str, tuple[ToolCall, ...]]:
     """The act as text and native calls, whichever the dialect takes. The text names a tool that is not offered."""
-    explained, number = asked.explained, len(asked.request.messages)
+    explained, number = request.explained, len(request.request.messages)
     lines, calls = [act.text], list[ToolCall]()
-    for at, (name, arguments) in enumerate(act.calls, 1):
-        if name not in asked.tools:
+    for nth, (name, arguments) in enumerate(act.calls, 1):
+        if name not in request.tools:
             lines.append(f"This request offers no tool named {name}.")
         elif explained and (written := _write_call(Call(name, arguments), explained)):
             lines.append(written)
         else:
-            calls.append(ToolCall(f"call_{number}_{at}", name, json.dumps(dict(arguments), ensure_ascii=False)))
+            calls.append(ToolCall(f"call_{number}_{nth}", name, json.dumps(dict(arguments), ensure_ascii=False)))
     return "\n".join(lines).strip(), tuple(calls)
 
 
@@ -139,10 +139,10 @@ def _write_call(call: Call, explained: Explained) -> str:
     return str(explained.dialect.write(call, tool))
 
 
-def advance(program: Program, asked: OfflineRequest) -> Act:
+def advance(program: Program, request: OfflineRequest) -> Act:
     """Return the next step of a role: its first calls without a result in the conversation, or its last word."""
-    several, left = asked.number("several", 1), asked.number("limit", 10) - len(asked.results)
-    known = {(call.name, spell(call.arguments)): text for call, text in asked.results}
+    several, left = request.number("several", 1), request.number("limit", 10) - len(request.results)
+    known = {(call.name, spell(call.arguments)): text for call, text in request.results}
     try:
         calls = next(program)
         while True:
@@ -150,7 +150,7 @@ def advance(program: Program, asked: OfflineRequest) -> Act:
             todo = [call for call, text in zip(calls, brought, strict=True) if text is None][
                 : max(0, min(several, left))
             ]
-            if todo and not asked.closing:
+            if todo and not request.closing:
                 return Act("I look for what is asked.", tuple(todo))
             calls = program.send([text or "" for text in brought])
     except StopIteration as end:
@@ -184,15 +184,15 @@ def find_expression(question: str) -> str:
     text = question.lower()
     for phrase, symbol in _PHRASES:
         text = re.sub(phrase, symbol, text)
-    run = max((match[0] for match in _RUN.finditer(text)), key=lambda one: len(one.strip()), default="")
-    found = run.strip().strip("*/+%").strip()
+    run = max((match[0] for match in _RUN.finditer(text)), key=lambda run: len(run.strip()), default="")
+    expression = run.strip().strip("*/+%").strip()
     if [word for word in words(text.replace(run, " ")) if word not in _FRAME]:
         return ""
     try:
-        tree = ast.parse(found, mode="eval").body
+        tree = ast.parse(expression, mode="eval").body
     except SyntaxError:
         return ""
-    return found if isinstance(tree, ast.BinOp) else ""
+    return expression if isinstance(tree, ast.BinOp) else ""
 
 
 FURTHER = "Explore documents for it: looking it up found nothing."
@@ -215,9 +215,9 @@ for root in map(Path, {roots!r}):
 """
 
 
-def solve(asked: OfflineRequest) -> Act:
+def solve(request: OfflineRequest) -> Act:
     """The next step of a role that may call tools."""
-    return advance(_solve(asked), asked)
+    return advance(_solve(request), request)
 
 
 def box(text: str) -> str:
@@ -226,77 +226,77 @@ def box(text: str) -> str:
     return f"\\boxed{{{text if paired else text.replace('{', '(').replace('}', ')')}}}"
 
 
-def _solve(asked: OfflineRequest) -> Program:
-    question, found = asked.question, list[str]()
-    sees = set(asked.tools) == {"look"} or any(map(MEDIA.search, asked.files))
-    if sees and not _handing_out(asked):
+def _solve(request: OfflineRequest) -> Program:
+    question, texts = request.question, list[str]()
+    sees = set(request.tools) == {"look"} or any(map(MEDIA.search, request.files))
+    if sees and not _handing_out(request):
         return box("A reader of text cannot see pictures or hear sounds: connect a model that can.")
     for part in split_questions(question):
-        text = yield from _answer(asked, part)
+        text = yield from _answer(request, part)
         if not text:
-            read = find_passages("\n\n".join(text for _, text in asked.results))
-            return refuse(part, read) if asked.prompt in REPORTING else box(refuse(part))
-        found.append(text)
-    text = " ".join(dict.fromkeys(found))
-    return text if asked.prompt in REPORTING else box(text)
+            read = find_passages("\n\n".join(text for _, text in request.results))
+            return refuse(part, read) if request.prompt in REPORTING else box(refuse(part))
+        texts.append(text)
+    text = " ".join(dict.fromkeys(texts))
+    return text if request.prompt in REPORTING else box(text)
 
 
-def _answer(asked: OfflineRequest, question: str) -> Program:
+def _answer(request: OfflineRequest, question: str) -> Program:
     """The answer to one question with its citations, or an empty text."""
-    if "python" in asked.tools and (expression := find_expression(question)):
+    if "python" in request.tools and (expression := find_expression(question)):
         (printed,) = yield [("python", {"code": f'print("{expression} =", f"{{{expression}:.15g}}")'})]
-        lines = [(one.id, one.text.splitlines()[-1]) for one in find_passages(printed) if one.text]
+        lines = [(passage.id, passage.text.splitlines()[-1]) for passage in find_passages(printed) if passage.text]
         return next((f"{line}. [{id_}]" for id_, line in lines if " = " in line), "")
     wanted, rows = question, list[str]()
-    read = find_passages("\n\n".join(map(str, asked.values.values())))
-    for path in asked.files if "files" in asked.tools else ():
+    read = find_passages("\n\n".join(map(str, request.values.values())))
+    for path in request.files if "files" in request.tools else ():
         (brought,) = yield [("files", {"path": path})]
         read += find_passages(brought)
     for _ in range(2):
-        if text := (yield from _consult(asked, wanted, read)):
+        if text := (yield from _consult(request, wanted, read)):
             return " ".join([text, *rows])
         if (bridge := find_bridge(wanted, read)) is None:
             break
         wanted, rows = bridge[1], [cite(bridge[0]), *rows]
-    return (yield from _consult(asked, f"{question} {FURTHER}", read)) if _handing_out(asked) else ""
+    return (yield from _consult(request, f"{question} {FURTHER}", read)) if _handing_out(request) else ""
 
 
-def _consult(asked: OfflineRequest, question: str, read: list[ShownPassage]) -> Program:
+def _consult(request: OfflineRequest, question: str, read: list[ShownPassage]) -> Program:
     """Ask the tool that the role has for it, unless the question is answered by what was `read`, which grows."""
-    if found := find_answer(question, read):
-        return cite(found)
-    if not (call := _look_up(asked, question)):
+    if sentence := find_answer(question, read):
+        return cite(sentence)
+    if not (call := _look_up(request, question)):
         return ""
     (brought,) = yield [call]
     if passages := find_passages(brought):
         read += passages
-        if not (found := find_answer(question, read)) and "browse" in asked.tools:
-            place = next((one.location for one in rank(question, passages)), passages[0].location)
-            (page,) = yield [("browse", _fill(asked.tools["browse"], question, place))]
+        if not (sentence := find_answer(question, read)) and "browse" in request.tools:
+            place = next((sentence.location for sentence in rank(question, passages)), passages[0].location)
+            (page,) = yield [("browse", _fill(request.tools["browse"], question, place))]
             read += find_passages(page)
-            found = find_answer(question, read)
-        return cite(found) if found else ""
+            sentence = find_answer(question, read)
+        return cite(sentence) if sentence else ""
     read += (stated := find_statements(brought))
     if len(stated) == 1 and not find_answer(question, stated) and find_bridge(question, stated):
         return ""
-    return conclude(brought) or (cite(found) if (found := find_answer(question, stated)) else "")
+    return conclude(brought) or (cite(sentence) if (sentence := find_answer(question, stated)) else "")
 
 
-def _look_up(asked: OfflineRequest, question: str) -> tuple[str, Mapping[str, Any]] | None:
+def _look_up(request: OfflineRequest, question: str) -> tuple[str, Mapping[str, Any]] | None:
     """The call by which the role can look a question up."""
-    if name := _handing_out(asked) or ("search" if "search" in asked.tools else ""):
-        return name, _fill(asked.tools[name], question)
-    if "python" not in asked.tools:
+    if name := _handing_out(request) or ("search" if "search" in request.tools else ""):
+        return name, _fill(request.tools[name], question)
+    if "python" not in request.tools:
         return None
-    described = (str(function.get("description", "")) for function in asked.functions.values())
+    described = (str(function.get("description", "")) for function in request.functions.values())
     roots = [root for text in described for root in _ROOT.findall(text)]
     wanted = [word.lower() for word in make_query(question).split()]
-    return "python", {"code": _PRINTING.format(wanted=wanted, roots=[*roots, *asked.files])}
+    return "python", {"code": _PRINTING.format(wanted=wanted, roots=[*roots, *request.files])}
 
 
-def _handing_out(asked: OfflineRequest) -> str:
+def _handing_out(request: OfflineRequest) -> str:
     """The tool by which a planner hands out subtasks, empty if the role has none."""
-    return next((name for name in ("subtask", "search_and_browse") if name in asked.tools), "")
+    return next((name for name in ("subtask", "search_and_browse") if name in request.tools), "")
 
 
 def _fill(parameters: Mapping[str, Any], question: str, place: str = "") -> dict[str, Any]:
@@ -311,14 +311,18 @@ def _fill(parameters: Mapping[str, Any], question: str, place: str = "") -> dict
 
 def conclude(brought: str) -> str:
     """The cited statements that a report concludes with, empty if it says that nothing was found."""
-    return "" if NOTHING in brought else " ".join(f"{one.text} [{one.id}]" for one in find_statements(brought))
+    return (
+        ""
+        if NOTHING in brought
+        else " ".join(f"{statement.text} [{statement.id}]" for statement in find_statements(brought))
+    )
 
 
 def find_statements(brought: str) -> list[ShownPassage]:
     """Find the statements of a report that cite a source."""
     lines = (re.sub(r"^(?:Conclusion|Result): ", "", piece) for piece in _cut_after_marks(brought))
-    found = [ShownPassage(find_cited(line)[0], "", "", CITED.sub("", line).strip()) for line in lines]
-    return [one for one in found if words(one.text)]
+    statements = [ShownPassage(find_cited(line)[0], "", "", CITED.sub("", line).strip()) for line in lines]
+    return [statement for statement in statements if words(statement.text)]
 
 
 def _cut_after_marks(text: str) -> Iterator[str]:

@@ -293,8 +293,8 @@ class Settings(StrictModel):
     @model_validator(mode="after")
     def _chains_in_tags(self) -> Self:
         """Refuse a chain with native calls: such a call ends its message, so that nothing is left to continue."""
-        for role, own in {"": RoleSettings(), **self.roles}.items():
-            way, dialect = own.continuation or self.continuation, own.dialect or self.dialect
+        for role, role_settings in {"": RoleSettings(), **self.roles}.items():
+            way, dialect = role_settings.continuation or self.continuation, role_settings.dialect or self.dialect
             if way != "turns" and dialect in (None, "native"):
                 raise UsageError(
                     f'continuation = "{way}" does not work with native tool calls'
@@ -308,11 +308,11 @@ class Settings(StrictModel):
         """Keys and passwords that no tool may be given: those set here, and those of the environment."""
         given = [self.api_key, *self.search_keys.values(), *(role.api_key for role in self.roles.values())]
         given += [secret for server in self.mcp.values() for secret in server.secrets]
-        given += [own.key for own in self.keys.values()]
+        given += [client_key.key for client_key in self.keys.values()]
         of_experts = {secret for expert in self.experts.values() for secret in expert.secrets}
         urls = [self.base_url, self.searxng_url, self.model, *(server.url for server in self.mcp.values())]
         urls += [text for role in self.roles.values() for text in (role.base_url, role.model)]
-        secrets = {one.get_secret_value() for one in given} | self._secrets.union(of_experts, *map(passwords_in, urls))
+        secrets = {key.get_secret_value() for key in given} | self._secrets.union(of_experts, *map(passwords_in, urls))
         return frozenset(secret for secret in secrets if len(secret) >= SHORTEST_SECRET)
 
     def to_json(self) -> dict[str, Any]:
@@ -370,8 +370,8 @@ def invalid(error: ValidationError, origins: Mapping[str, str]) -> UsageError:
     where = origins.get(".".join(path[:2])) or origins.get(path[0], "") if path else ""
     says = uncapitalise(first["msg"]).removeprefix("value error, ")
     if first["type"] != "value_error" and _is_shown(path, first["input"]):
-        said = repr(first["input"])
-        says += f", got {said if len(said) <= LONGEST_SHOWN else said[:LONGEST_SHOWN] + '…'}"
+        text = repr(first["input"])
+        says += f", got {text if len(text) <= LONGEST_SHOWN else text[:LONGEST_SHOWN] + '…'}"
     fix = "correct it, or leave it out"
     if first["type"] == "literal_error":
         fix = did_you_mean(str(first["input"]), _ALLOWED.findall(first["ctx"]["expected"]))

@@ -16,10 +16,10 @@ from hira.runtime.settings.fields import FILE, Layer, RoleSettings, Settings
 def endpoints_of(values: Mapping[str, Any]) -> dict[str, None]:
     """The addresses that these values send questions, documents or searches to, in order and without passwords."""
     roles = values.get("roles", {})
-    own = [role for role in roles.values() if isinstance(role, Mapping)] if isinstance(roles, Mapping) else []
+    role_tables = [role for role in roles.values() if isinstance(role, Mapping)] if isinstance(roles, Mapping) else []
     urls = [values.get("searxng_url")]
-    for one in (values, *own):
-        urls += [one.get("base_url"), *(place_of(name)[1] for name in names_of(str(one.get("model") or "")))]
+    for table in (values, *role_tables):
+        urls += [table.get("base_url"), *(place_of(name)[1] for name in names_of(str(table.get("model") or "")))]
     return dict.fromkeys(map(endpoint, filter(None, urls)))
 
 
@@ -51,12 +51,14 @@ def pair_keys(layers: Sequence[Layer], values: dict[str, Any], origins: dict[str
         key = origins.pop("api_key")
         yield f"the key from {key} is not sent to the base URL of {file.origins['base_url']}; {_NAME}"
     roles = dict(values.get("roles", {}))
-    for name, own in roles.items():
-        url = own.get("base_url") or general
+    for name, table in roles.items():
+        url = table.get("base_url") or general
         theirs = [layer.values.get("roles", {}) for layer in layers if endpoint(url) in endpoints_of(layer.values)]
-        given = own.get("api_key") and own["api_key"] not in [their.get(name, {}).get("api_key") for their in theirs]
+        given = table.get("api_key") and table["api_key"] not in [
+            their.get(name, {}).get("api_key") for their in theirs
+        ]
         if url and endpoint(url) not in mine and given:
-            roles[name] = {key: value for key, value in own.items() if key != "api_key"}
+            roles[name] = {key: value for key, value in table.items() if key != "api_key"}
             yield f"the key of role {name!r} is not sent to {endpoint(url)}, which a file names; {_NAME}"
     if roles:
         values["roles"] = roles
@@ -75,7 +77,7 @@ class EndpointPlace(NamedTuple):
     adapter: str = ""
 
 
-def find_place(name: str, role: str, own: RoleSettings, settings: Settings) -> EndpointPlace:
+def find_place(name: str, role: str, role_settings: RoleSettings, settings: Settings) -> EndpointPlace:
     """Return the endpoint of one model of a role, and the key that was given for that place, if any.
 
     Without a named endpoint, the model's name may name its provider (`resolve_name`). A model with an address of its
@@ -83,18 +85,20 @@ def find_place(name: str, role: str, own: RoleSettings, settings: Settings) -> E
     general endpoint. A litellm model has its provider's address and keys, unless others were given for it.
     """
     if name.startswith(IN_PROCESS):
-        return EndpointPlace(name, "", "", "", settings.adapter if own.adapter is None else own.adapter)
+        return EndpointPlace(
+            name, "", "", "", settings.adapter if role_settings.adapter is None else role_settings.adapter
+        )
     if name.startswith(GGUF):
         return EndpointPlace(name, "", "", "")
-    named = own.base_url or settings.base_url
+    named = role_settings.base_url or settings.base_url
     model, elsewhere = place_of(name.removeprefix("openai:") if named else resolve_name(name))
     if elsewhere or model.startswith(GGUF):
         return EndpointPlace(model, elsewhere, "", "")
-    base_url, key = own.base_url or settings.base_url, own.api_key.get_secret_value()
+    base_url, key = role_settings.base_url or settings.base_url, role_settings.api_key.get_secret_value()
     origin = f"role {role}" if key else settings.origin("api_key")
-    if model.startswith(LITELLM) and not own.base_url and not _is_meant_for(model, "base_url", settings):
+    if model.startswith(LITELLM) and not role_settings.base_url and not _is_meant_for(model, "base_url", settings):
         base_url = ""
-    general = own.base_url in ("", settings.base_url)
+    general = role_settings.base_url in ("", settings.base_url)
     if not key and general and (not model.startswith(LITELLM) or _is_meant_for(model, "api_key", settings)):
         key = settings.api_key.get_secret_value()
     return EndpointPlace(model, base_url, key, origin if key else "")

@@ -32,7 +32,7 @@ def digest_local_code(names: Iterable[str]) -> str:
                 files[path] = _digest_file(path)
                 if path.suffix == ".py":
                     start = path.parent if path == root / name else root  # a script finds its modules in its own folder
-                    waiting += ((start if base is None else base, found) for base, found in _find_imports(path))
+                    waiting += ((start if base is None else base, module) for base, module in _find_imports(path))
     whole = hashlib.sha256()
     for path, digest in sorted(files.items()):
         whole.update(f"{path.relative_to(here)}\0".encode("utf-8", "surrogateescape") + digest)

@@ -63,17 +63,17 @@ def name_flags(flags: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, 
 
 def resolve_paths(values: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """The values with the paths of documents, one or several, taken from the folder."""
-    found = dict(values)
+    resolved_values = dict(values)
     for name in ("docs", "exclude"):
         value = values.get(name, ())
         named = [value] if isinstance(value, str | Path) else value if isinstance(value, list | tuple) else ()
-        if any(not str(one).strip() for one in named):
+        if any(not str(path).strip() for path in named):
             raise UsageError(
                 "a path of the documents is empty", fix="name files or folders; is a variable of the shell unset?"
             )
         if named:
-            found[name] = [folder / Path(str(one)).expanduser() for one in named]
-    return found
+            resolved_values[name] = [folder / Path(str(path)).expanduser() for path in named]
+    return resolved_values
 
 
 def environment(environ: Mapping[str, str], folder: Path) -> Layer:
@@ -115,9 +115,9 @@ def find_misspelt(environ: Mapping[str, str]) -> list[str]:
         if variable.startswith("HIRA_") and variable not in {*plain, MCP_CONSENT, SERVE_KEY, TRUST}
     ]
     return [
-        f"the environment variable {one} is not used; did you mean {near}?"
-        for one in unknown
-        if (near := nearest(one, plain))
+        f"the environment variable {variable} is not used; did you mean {near}?"
+        for variable in unknown
+        if (near := nearest(variable, plain))
     ]
 
 
@@ -155,8 +155,8 @@ def _check_value(key: str, value: Any, path: Path) -> None:
         problem = "a null character"
     if problem:
         raise UsageError(f"{key!r:.80} in {FILE} contains {problem}", where=f"in {path}", fix="correct it")
-    for one in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-        _check_value(key, one, path)
+    for entry in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        _check_value(key, entry, path)
 
 
 class _FileValues(TypedDict, total=False):
@@ -229,7 +229,7 @@ def profile_layers(closer: Iterable[Layer], folder: Path) -> list[Layer]:
     Paths in it that begin with `./` start at its folder. Where a server is named closer, it is that of the adapters as
     a server serves them; where a model is, its own adapters are left out.
     """
-    set_ = {name: one.values[name] for one in reversed(list(closer)) for name in one.values}
+    set_ = {name: layer.values[name] for layer in reversed(list(closer)) for name in layer.values}
     if not set_.get("profile"):
         return []
     place = folder / Path(str(set_["profile"])).expanduser()
@@ -243,7 +243,7 @@ def profile_layers(closer: Iterable[Layer], folder: Path) -> list[Layer]:
     values = _beside(layer.values, place.parent)
     if "model" in set_:
         values = {name: value for name, value in values.items() if name != "adapter"}
-        values["roles"] = {role: _without_weights(own) for role, own in values.get("roles", {}).items()}
+        values["roles"] = {role: _without_weights(table) for role, table in values.get("roles", {}).items()}
     return [replace(layer, values=values)]
 
 
@@ -260,7 +260,7 @@ def _beside(values: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         if path.startswith("./"):
             placed[name] = text.removesuffix(path) + str(folder.resolve() / path)
     if "roles" in placed:
-        placed["roles"] = {role: _beside(own, folder) for role, own in placed["roles"].items()}
+        placed["roles"] = {role: _beside(table, folder) for role, table in placed["roles"].items()}
     return placed
 
 

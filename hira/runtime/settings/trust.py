@@ -43,9 +43,9 @@ def check_harmless(values: Mapping[str, Any], path: Path) -> None:
         raise UsageError(f"{guard!r} may not be set by a project's file", where=f"in {path}", fix=fix)
     written = {name: [path.parent / Path(str(values.get(name, "."))).expanduser()] for name in ("journal", "cache")}
     for name, named in {"docs": values.get("docs", ()), **written}.items():
-        for one in named:
-            if not one.resolve().is_relative_to(path.parent.resolve()):
-                what = f"a project's file may not name {_NAMED[name]} elsewhere: {one}"
+        for named_path in named:
+            if not named_path.resolve().is_relative_to(path.parent.resolve()):
+                what = f"a project's file may not name {_NAMED[name]} elsewhere: {named_path}"
                 fix = f"name it in HIRA_{name.upper()} or in your own configuration"
                 raise UsageError(what, where=f"in {path}", fix=fix)
 
@@ -65,16 +65,16 @@ def check_litellm(places: Iterable[Mapping[str, Any]], path: Path) -> None:
 def places(values: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     """Model and base URL of all roles and of each, as one file's values alone say."""
     yield values
-    for own in values.get("roles", {}).values():
-        if isinstance(own, Mapping):
-            yield {name: own.get(name) or values.get(name) for name in ("model", "base_url")}
+    for table in values.get("roles", {}).values():
+        if isinstance(table, Mapping):
+            yield {name: table.get(name) or values.get(name) for name in ("model", "base_url")}
 
 
 def find_places(layer: Layer, values: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     """Model and base URL, as they are in the end, of the roles that have their base URL from this layer."""
-    for name, own in layer.values.get("roles", {}).items():
+    for name, table in layer.values.get("roles", {}).items():
         role = values["roles"][name]
-        if own.get("base_url") and role["base_url"] == own["base_url"]:
+        if table.get("base_url") and role["base_url"] == table["base_url"]:
             yield {"model": role.get("model") or values.get("model"), "base_url": role["base_url"]}
 
 
@@ -124,10 +124,12 @@ def check_trusted(
         """Fill the form with what needs consent, if there is anything. `find` returns it by the name of its consent."""
         used = find(values)
         allowed = consents.union(*(find(layer.values) for layer in layers if layer not in doubted))
-        asked = {name: text for layer in doubted for name, text in sorted(find(layer.values).items()) if name in used}
-        asked = {name: text for name, text in asked.items() if name not in allowed}
-        wanted.extend(asked)
-        return [form.format(", ".join(asked.values()))] if asked else []
+        doubtful = {
+            name: text for layer in doubted for name, text in sorted(find(layer.values).items()) if name in used
+        }
+        doubtful = {name: text for name, text in doubtful.items() if name not in allowed}
+        wanted.extend(doubtful)
+        return [form.format(", ".join(doubtful.values()))] if doubtful else []
 
     def documents_elsewhere(named: Mapping[str, Any]) -> dict[str, str]:
         return {
@@ -136,20 +138,20 @@ def check_trusted(
             if not Path(document).is_relative_to(path.parent.resolve())
         }
 
-    asked = collect(lambda named: {url: url for url in endpoints_of(named)}, "sends questions and documents to {}")
-    asked += collect(lambda named: {name_code(one): one for one in code_of(named)}, "runs {} with your rights")
+    requests = collect(lambda named: {url: url for url in endpoints_of(named)}, "sends questions and documents to {}")
+    requests += collect(lambda named: {name_code(code): code for code in code_of(named)}, "runs {} with your rights")
     files = [layer for layer in layers if layer.kind in ("project", "record")]  # a profile may start no server either
-    asked += collect(_servers_of, "starts the MCP servers {} with your rights", files)
-    asked += collect(_expert_options_of, "sets options of the experts {}")
-    asked += collect(_models_of, "loads the models {}, with your tokens where they have to be fetched")
-    asked += collect(documents_elsewhere, "reads {}")
-    asked += collect(_instructions_of, "adds instructions to the prompts")
+    requests += collect(_servers_of, "starts the MCP servers {} with your rights", files)
+    requests += collect(_expert_options_of, "sets options of the experts {}")
+    requests += collect(_models_of, "loads the models {}, with your tokens where they have to be fetched")
+    requests += collect(documents_elsewhere, "reads {}")
+    requests += collect(_instructions_of, "adds instructions to the prompts")
     if str(values.get("cache_responses")).lower() in _ON:
-        asked += collect(_replies_of, "answers with replies recorded in its journal")
+        requests += collect(_replies_of, "answers with replies recorded in its journal")
     if wanted:
         recorded = " names a journal whose run" if len(doubted) > 1 else ""
         raise NotTrusted(
-            f"{path.name} of this folder{recorded} {' and '.join(asked)}; you have not allowed it as it is now",
+            f"{path.name} of this folder{recorded} {' and '.join(requests)}; you have not allowed it as it is now",
             where=f"in {path}",
             fix=f"to allow it: run hira in a terminal and say yes, or set {TRUST}={','.join(wanted)}",
             allow=lambda: allow(path, wanted, store),
@@ -165,7 +167,7 @@ def record_layer(values: Mapping[str, Any], path: Path) -> Layer:
 
 
 def _documents_of(values: Mapping[str, Any]) -> list[str]:
-    return [str(Path(one).resolve()) for one in values.get("docs", ())]
+    return [str(Path(doc).resolve()) for doc in values.get("docs", ())]
 
 
 def _instructions_of(values: Mapping[str, Any]) -> dict[str, str]:
@@ -218,7 +220,7 @@ def name_server(name: str, server: Any) -> str:
     from hira.runtime.settings.local_code import digest_local_code  # few runs need it
 
     named = server if isinstance(server, Mapping) else {}
-    words = [str(one) for one in (named.get("command") or "", *_list(named, "args"))]
+    words = [str(argument) for argument in (named.get("command") or "", *_list(named, "args"))]
     files = digest_local_code(part for word in words for part in (word, word.partition("=")[2]) if part)
     text = json.dumps(server, sort_keys=True, default=str) + files
     return f"mcp.{name}@{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
@@ -237,10 +239,10 @@ def _models_of(values: Mapping[str, Any]) -> dict[str, str]:
     """Return the models and adapters that hira itself would load or download."""
     roles = values.get("roles")
     places = [values, *(roles.values() if isinstance(roles, Mapping) else ())]
-    own = [place for place in places if isinstance(place, Mapping)]
-    models = [name for one in own for name in names_of(str(one.get("model") or ""))]
+    tables = [place for place in places if isinstance(place, Mapping)]
+    models = [name for table in tables for name in names_of(str(table.get("model") or ""))]
     loaded = [name for name in models if name.startswith((IN_PROCESS, GGUF))]
-    adapters = [str(one["adapter"]) for one in own if one.get("adapter")] if loaded or not models else []
+    adapters = [str(table["adapter"]) for table in tables if table.get("adapter")] if loaded or not models else []
     return {name: name for name in (*loaded, *adapters)}
 
 
@@ -253,7 +255,7 @@ def code_of(values: Mapping[str, Any]) -> list[str]:
     if isinstance(experts, Mapping):
         experts = [table.get("object") for table in experts.values() if isinstance(table, Mapping)]
     workflow = str(values.get("workflow") or "")
-    code = [str(one) for one in (values.get("verifier"), workflow, *experts) if ":" in str(one)]
+    code = [str(name) for name in (values.get("verifier"), workflow, *experts) if ":" in str(name)]
     return [*map(str, tools), *code, *([workflow] if _is_installed(workflow) else [])]
 
 

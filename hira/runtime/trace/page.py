@@ -42,10 +42,10 @@ def data(reading: Reading) -> dict[str, Any]:
     entry, clock = reading.entry, Clock(reading)
     known = [subtask.id for subtask in reading.subtasks]
     names = list(
-        dict.fromkeys([*(one.conversation for one in reading.turns), *(tool.conversation for tool in reading.tools)])
+        dict.fromkeys([*(turn.conversation for turn in reading.turns), *(tool.conversation for tool in reading.tools)])
     )
     conversations = [_conversation(reading, name, belongs(name, known), clock) for name in names]
-    ends = {one: _end(conversations, one) for one in known}
+    ends = {name: _end(conversations, name) for name in known}
     return {
         "run": {
             "id": entry.id,
@@ -61,7 +61,7 @@ def data(reading: Reading) -> dict[str, Any]:
             "gaps": clock.gaps,
             **_format_usage(reading.usage),
         },
-        "subtasks": [_subtask(reading, at, conversations) for at in range(len(known))],
+        "subtasks": [_subtask(reading, index, conversations) for index in range(len(known))],
         "conversations": conversations,
         "memory": [
             {"channel": entry.channel, "text": entry.text, "origin": entry.origin,
@@ -80,7 +80,7 @@ def data(reading: Reading) -> dict[str, Any]:
             }
             for citation in reading.rollout.citations
         ],
-        "sources": [_source(one, reading.rollout.citations) for one in reading.rollout.sources.read.values()],
+        "sources": [_source(source, reading.rollout.citations) for source in reading.rollout.sources.read.values()],
         "notices": list(reading.notices),
     }  # fmt: skip
 
@@ -103,7 +103,7 @@ class Clock:
             last = max(last, end)
         self.span = round(last - self._first - left_out, 3)
 
-    def at(self, moment: float) -> float:
+    def count_seconds(self, moment: float) -> float:
         left_out = next((out for begin, out in reversed(self._cuts) if moment >= begin), 0.0)
         return round(max(0.0, moment - self._first - left_out), 3)
 
@@ -117,21 +117,21 @@ def _format_usage(usage: Usage) -> dict[str, Any]:
     }
 
 
-def _subtask(reading: Reading, at: int, conversations: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    one = reading.subtasks[at]
-    steps = [step for each in conversations if each["subtask"] == one.id for step in each["steps"]]
+def _subtask(reading: Reading, index: int, conversations: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    subtask = reading.subtasks[index]
+    steps = [step for each in conversations if each["subtask"] == subtask.id for step in each["steps"]]
     begin = min((step["at"] for step in steps), default=0.0)
     return {
-        "id": one.id,
-        "text": one.text,
-        "expert": one.expert,
-        "reason": one.reason,
-        "recalled": one.recalled,
-        "conclusion": one.conclusion,
-        "ok": one.ok,
+        "id": subtask.id,
+        "text": subtask.text,
+        "expert": subtask.expert,
+        "reason": subtask.reason,
+        "recalled": subtask.recalled,
+        "conclusion": subtask.conclusion,
+        "ok": subtask.ok,
         "at": begin,
-        "took": round(_end(conversations, one.id) - begin, 3),
-        **_format_usage(reading.usage_of(one.id)),
+        "took": round(_end(conversations, subtask.id) - begin, 3),
+        **_format_usage(reading.usage_of(subtask.id)),
     }
 
 
@@ -165,7 +165,7 @@ def _turn(turn: ReadTurn, before: ReadTurn | None, clock: Clock) -> dict[str, An
         "kind": "turn",
         "role": turn.role,
         "model": turn.model,
-        "at": clock.at(turn.began),
+        "at": clock.count_seconds(turn.began),
         "took": round(turn.seconds, 3),
         "kept": turn.kept,
         "added": [_message(message) for message in added],
@@ -191,7 +191,7 @@ def _tool(tool: ReadTool, clock: Clock, otherwise: float) -> dict[str, Any]:
         "kind": "tool",
         "name": tool.name,
         "arguments": dict(tool.arguments),
-        "at": clock.at(tool.began) if tool.began else otherwise,
+        "at": clock.count_seconds(tool.began) if tool.began else otherwise,
         "took": round(tool.seconds, 3),
         "ok": tool.ok,
         "text": tool.text,
@@ -205,14 +205,15 @@ def _source(source: Source, citations: Sequence[Citation]) -> dict[str, Any]:
         "title": source.title,
         "location": source.location,
         "parts": parts(
-            source.text, [(at, citation.quote) for at, citation in enumerate(citations) if citation.source == source.id]
+            source.text,
+            [(index, citation.quote) for index, citation in enumerate(citations) if citation.source == source.id],
         ),
     }
 
 
 def parts(text: str, quotes: Sequence[tuple[int, str]]) -> list[tuple[str, list[int]]]:
     """Split the text into pieces, each with the numbers of the citations that quote it."""
-    spans = [(*found.span(), number) for number, quote in quotes for found in _find_quote(quote, text)]
+    spans = [(*match.span(), number) for number, quote in quotes for match in _find_quote(quote, text)]
     edges = sorted({0, len(text), *(edge for begin, end, _ in spans for edge in (begin, end))})
     return [
         (text[begin:end], [number for first, last, number in spans if first <= begin and end <= last])
@@ -223,8 +224,8 @@ def parts(text: str, quotes: Sequence[tuple[int, str]]) -> list[tuple[str, list[
 def _find_quote(quote: str, text: str) -> Iterator[re.Match[str]]:
     """Find the passages of a quotation; their spaces may differ from those of the text."""
     for passage in filter(str.strip, quote.split(" … ")):
-        if found := re.search(r"\s+".join(map(re.escape, passage.split())), text):
-            yield found
+        if match := re.search(r"\s+".join(map(re.escape, passage.split())), text):
+            yield match
 
 
 def _file(name: str) -> str:

@@ -111,12 +111,12 @@ class Reading:
 
     def usage_of(self, subtask: str) -> Usage:
         """Return the usage of a subtask; the empty name means everything outside of subtasks."""
-        known = {one.id for one in self.subtasks}
+        known = {subtask.id for subtask in self.subtasks}
         return sum((turn.usage for turn in self.turns if belongs(turn.conversation, known) == subtask), Usage())
 
     def span(self, subtask: str) -> float:
         """Seconds from a subtask's first call to the end of its last; idle time between sittings is left in."""
-        known = {one.id for one in self.subtasks}
+        known = {subtask.id for subtask in self.subtasks}
         spans = [*((turn.conversation, turn.began, turn.seconds) for turn in self.turns),
                  *((tool.conversation, tool.began, tool.seconds) for tool in self.tools if tool.began)]  # fmt: skip
         calls = [
@@ -175,12 +175,12 @@ def read_earlier(journal: Journal, entry: Entry) -> Earlier | None:
     turns = [entry]
     while before := turns[-1].settings.get(CONTINUES):
         try:
-            one = journal.entry(before)
+            run_entry = journal.entry(before)
         except NoRun:
             break
-        if any(one.id == turn.id for turn in turns):
-            raise UsageError(f"run {one.id} continues itself", where=f"in {journal.path}", fix="delete the run")
-        turns.append(one)
+        if any(run_entry.id == turn.id for turn in turns):
+            raise UsageError(f"run {run_entry.id} continues itself", where=f"in {journal.path}", fix="delete the run")
+        turns.append(run_entry)
         if len(turns) > LONGEST_CHAT:
             break
     earlier = None
@@ -264,7 +264,7 @@ class _Tools:
 
     recorded: dict[tuple[str, str], list[RecordedCall]]
     turns: dict[str, int] = field(default_factory=dict)
-    found: dict[int, ReadTool] = field(default_factory=dict)
+    tools: dict[int, ReadTool] = field(default_factory=dict)
     open: dict[tuple[str, str], list[int]] = field(default_factory=dict)
 
     def hear(self, event: Event) -> None:
@@ -277,13 +277,13 @@ class _Tools:
                 self._end(event)
 
     def _start(self, event: ToolStarted) -> None:
-        number = event.call or len(self.found) + 1
+        number = event.call or len(self.tools) + 1
         digest = digest_of_tool(event.tool, event.arguments)
         calls = self.recorded.get(("*", digest)) or self.recorded.get((event.conversation, digest)) or []
         call = calls[0] if calls and calls[0].conversation == "*" else calls.pop(0) if calls else None
         after = self.turns.get(event.conversation, 0)
         began, seconds = (call.began, call.seconds or 0.0) if call else (0.0, 0.0)
-        self.found[number] = ReadTool(event.conversation, event.tool, event.arguments, after, began, seconds)
+        self.tools[number] = ReadTool(event.conversation, event.tool, event.arguments, after, began, seconds)
         self.open.setdefault((event.conversation, event.tool), []).append(number)
 
     def _end(self, event: ToolEnded) -> None:
@@ -292,8 +292,8 @@ class _Tools:
             return
         number = event.call if event.call in waiting else waiting[0]
         waiting.remove(number)
-        one = self.found[number]
-        self.found[number] = replace(one, seconds=one.seconds or event.seconds, ok=event.ok, text=event.text)
+        tool = self.tools[number]
+        self.tools[number] = replace(tool, seconds=tool.seconds or event.seconds, ok=event.ok, text=event.text)
 
 
 def tools_of(calls: Sequence[RecordedCall], events: Sequence[Event]) -> list[ReadTool]:
@@ -305,24 +305,26 @@ def tools_of(calls: Sequence[RecordedCall], events: Sequence[Event]) -> list[Rea
     tools = _Tools(recorded)
     for event in events:
         tools.hear(event)
-    return list(tools.found.values())
+    return list(tools.tools.values())
 
 
 def subtasks_of(events: Sequence[Event]) -> list[ReadSubtask]:
     """The subtasks in the order of issue, as far as they came."""
-    found: dict[str, ReadSubtask] = {}
+    subtasks: dict[str, ReadSubtask] = {}
     for event in events:
         match event:
             case SubtaskIssued():
-                found[event.subtask] = ReadSubtask(event.subtask, event.text)
-            case SubtaskApproved() if one := found.get(event.subtask):
-                found[event.subtask] = replace(one, text=event.text)
-            case SubtaskAssigned() if one := found.get(event.subtask):
-                found[event.subtask] = replace(one, expert=event.expert, reason=event.reason, recalled=event.recalled)
-            case SubtaskDone() if one := found.get(event.subtask):
-                expert = one.expert or event.expert
-                found[event.subtask] = replace(one, expert=expert, conclusion=event.conclusion, ok=event.ok)
-    return list(found.values())
+                subtasks[event.subtask] = ReadSubtask(event.subtask, event.text)
+            case SubtaskApproved() if subtask := subtasks.get(event.subtask):
+                subtasks[event.subtask] = replace(subtask, text=event.text)
+            case SubtaskAssigned() if subtask := subtasks.get(event.subtask):
+                subtasks[event.subtask] = replace(
+                    subtask, expert=event.expert, reason=event.reason, recalled=event.recalled
+                )
+            case SubtaskDone() if subtask := subtasks.get(event.subtask):
+                expert = subtask.expert or event.expert
+                subtasks[event.subtask] = replace(subtask, expert=expert, conclusion=event.conclusion, ok=event.ok)
+    return list(subtasks.values())
 
 
 def _read_output(record: Rollout, output: OutputType) -> None:

@@ -179,16 +179,16 @@ class Index:
         with self._turn, FileReader() as self._reader:
             # read the index before the walk: a file that another process adds meanwhile must not look removed
             known, refused = self._store.read_stamps(), self._store.read_refused()
-            found = walk(self.paths, self.exclude)
-            if gone := (known.keys() | refused.keys()) - {str(path) for path in found.files.values()}:
+            listing = walk(self.paths, self.exclude)
+            if gone := (known.keys() | refused.keys()) - {str(path) for path in listing.files.values()}:
                 self._store.drop(sorted(gone))
-            changes, unread = find_changes(found.files, known, refused)
+            changes, unread = find_changes(listing.files, known, refused)
             if changes:
                 reading = Refresh(self._store, self._reader, roots_of(self.paths), unread, self._stopped)
                 reading.read(changes, on_progress)
             trouble = [self._trouble] if self._trouble else []
-            warnings = [*trouble, *found.warnings, *unread.describe(), *self._store.notes()]
-            self.warnings = [" ".join(clean(one).split()) for one in warnings]
+            warnings = [*trouble, *listing.warnings, *unread.describe(), *self._store.notes()]
+            self.warnings = [" ".join(clean(warning).split()) for warning in warnings]
             self._ready = not self._stopped.is_set()
 
 
@@ -272,7 +272,7 @@ async def _find_name(index: Index, url: str) -> str:
     if len(paths) == 1:
         return paths[0]
     last = {PurePosixPath(name).name.casefold(): name for name in names}
-    near = paths or [last[one] for one in get_close_matches(PurePosixPath(wanted).name, last, _NEAR, 0.5)] or names
+    near = paths or [last[name] for name in get_close_matches(PurePosixPath(wanted).name, last, _NEAR, 0.5)] or names
     if not near:
         raise ToolError("there are no documents")
     raise ToolError(f"{url!r} is not one of the documents; did you mean: {', '.join(near[:_NEAR])}")
@@ -282,7 +282,7 @@ def show(entry: IndexedFile, intent: str) -> Observation:
     """Return a document of at most about 3,000 tokens whole, else the passages that fit the intent, in order."""
     texts = [piece.full for piece in entry.pieces]
     order, note = choose_passages(texts, intent)
-    text, places = join_pieces([entry.pieces[at] for at in order], entry.title)
+    text, places = join_pieces([entry.pieces[index] for index in order], entry.title)
     source = Source(entry.name, entry.title, text, "file", places=places)
     return Observation(note, (Passage(source, write_pieces(entry.pieces, order)),))
 
@@ -303,16 +303,18 @@ def choose_passages(texts: list[str], intent: str) -> tuple[list[int], str]:
 def find_nearest(texts: list[str], intent: str) -> list[int]:
     """Return the indexes of texts that share a word with the intent, best first, each followed by its neighbours."""
     best = BM25(texts).best(intent, len(texts))
-    return list(dict.fromkeys(near for at in best for near in (at, at + 1, at - 1) if 0 <= near < len(texts)))
+    return list(
+        dict.fromkeys(near for index in best for near in (index, index + 1, index - 1) if 0 <= near < len(texts))
+    )
 
 
 def fit_within(sizes: list[int], order: Sequence[int], limit: int) -> list[int]:
     """Return as many of `order`, from its beginning, as fit into the limit, at least one; sorted."""
     chosen: list[int] = []
     left = limit
-    for at in order:
-        if sizes[at] > left and chosen:
+    for index in order:
+        if sizes[index] > left and chosen:
             break
-        chosen.append(at)
-        left -= sizes[at]
+        chosen.append(index)
+        left -= sizes[index]
     return sorted(chosen)

@@ -81,17 +81,17 @@ class Archive:
 
     def relations(self, name: str) -> dict[str, tuple[str, str]]:
         """Return the references of a member: id → (last word of the type, target), targets as member names."""
-        folder, own = posixpath.split(name)
-        rels = posixpath.join(folder, "_rels", f"{own}.rels")
+        folder, base = posixpath.split(name)
+        rels = posixpath.join(folder, "_rels", f"{base}.rels")
         if rels not in self.names:
             return {}
         return {
-            one.get("Id", ""): (
-                one.get("Type", "").rpartition("/")[2],
-                posixpath.normpath(posixpath.join("/", folder, one.get("Target", ""))).lstrip("/"),
+            relation.get("Id", ""): (
+                relation.get("Type", "").rpartition("/")[2],
+                posixpath.normpath(posixpath.join("/", folder, relation.get("Target", ""))).lstrip("/"),
             )
-            for one in self.xml(rels).iter(_RELATIONS)
-            if one.get("TargetMode") != "External"
+            for relation in self.xml(rels).iter(_RELATIONS)
+            if relation.get("TargetMode") != "External"
         }
 
     def title(self) -> str:
@@ -125,15 +125,15 @@ def refuse_doctype(data: bytes, what: str) -> None:
 
 def find_outermost(root: Element, tags: Collection[str]) -> list[Element]:
     """Return the elements with these tags that are not inside another such element, through every wrapper, in order."""
-    found: list[Element] = []
+    elements: list[Element] = []
     waiting = [root]
     while waiting:
         element = waiting.pop()
         if element.tag in tags:
-            found.append(element)
+            elements.append(element)
         elif element.tag != FALLBACK:
             waiting += reversed(element)
-    return found
+    return elements
 
 
 @contextmanager

@@ -235,11 +235,11 @@ def _lines(line: str) -> Iterator[str]:
 
 def _words(sentence: str) -> Iterator[str]:
     step = MOST * 2 if len(CJK.findall(sentence)) > len(sentence) / 4 else MOST * 8
-    at = 0
-    while at < len(sentence):
-        end = sentence.rfind(" ", at + step // 2, at + step) + 1 or at + step
-        yield sentence[at:end]
-        at = end
+    position = 0
+    while position < len(sentence):
+        end = sentence.rfind(" ", position + step // 2, position + step) + 1 or position + step
+        yield sentence[position:end]
+        position = end
     yield " "
 
 
@@ -266,16 +266,16 @@ def write_pieces(pieces: Sequence[Piece], chosen: Sequence[int]) -> str:
     """Join the chosen pieces, with their places and headings where these change, and mark omissions."""
     lines: list[str] = []
     before, last = Piece("", "", ""), -1
-    for at in chosen:
-        piece = pieces[at]
-        if at > last + 1:
-            lines.append(f"[… {_count(at - last - 1)} left out …]")
+    for index in chosen:
+        piece = pieces[index]
+        if index > last + 1:
+            lines.append(f"[… {_count(index - last - 1)} left out …]")
         if piece.place != before.place:
             lines.append(f"[{piece.place}]")
         if piece.heading != before.heading and piece.heading:
             lines.append(f"## {piece.heading}")
         lines.append(piece.text)
-        before, last = piece, at
+        before, last = piece, index
     if last + 1 < len(pieces):
         lines.append(f"[… {_count(len(pieces) - last - 1)} left out …]")
     return "\n\n".join(line for line in lines if line)
@@ -303,14 +303,14 @@ def find_extra_words(text: str) -> str:
 
 def _pieces(word: str) -> Iterator[str]:
     """Yield the pairs of characters of a word, the last character alone, and the text between the scripts."""
-    at = 0
+    position = 0
     for run in _RUN.finditer(word):
-        if run.start() > at:
-            yield word[at : run.start()]
+        if run.start() > position:
+            yield word[position : run.start()]
         yield from (run[0][first : first + 2] for first in range(len(run[0])))
-        at = run.end()
-    if at < len(word):
-        yield word[at:]
+        position = run.end()
+    if position < len(word):
+        yield word[position:]
 
 
 def query_of(question: str) -> str:

@@ -155,8 +155,10 @@ class Encoder:
         if not isinstance(data, list) or held != count:
             raise EncoderFailed(f"{self.endpoint.name} answered with {held} vectors for {count} texts")
         try:
-            ordered = sorted(data, key=lambda one: one["index"]) if all("index" in one for one in data) else data
-            vectors = np.asarray([one["embedding"] for one in ordered], dtype=np.float32)
+            ordered = (
+                sorted(data, key=lambda entry: entry["index"]) if all("index" in entry for entry in data) else data
+            )
+            vectors = np.asarray([entry["embedding"] for entry in ordered], dtype=np.float32)
         except (TypeError, ValueError, KeyError):
             raise EncoderFailed(f"{self.endpoint.name} answered with what are not vectors of one length") from None
         if vectors.ndim != 2 or not vectors.shape[1] or not np.isfinite(vectors).all():
@@ -178,7 +180,7 @@ class Reranker:
             spend(sum(map(tokens.count, [question, *sent])))
         answer = await self.endpoint.post("/rerank", {"query": question, "documents": sent})
         try:
-            scores = {int(one["index"]): float(one["relevance_score"]) for one in answer["results"]}
+            scores = {int(entry["index"]): float(entry["relevance_score"]) for entry in answer["results"]}
         except (TypeError, ValueError, KeyError):
             raise EncoderFailed(f"{self.endpoint.name} answered without scores of passages") from None
         if not all(0 <= number < len(texts) and math.isfinite(score) for number, score in scores.items()):

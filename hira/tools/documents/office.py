@@ -111,35 +111,35 @@ def read_docx(path: Path, data: BinaryIO) -> Document:
 
 def _levels(archive: Archive) -> dict[str, int]:
     """Map style ids to heading levels. Style names are the same in every language version of Word; ids are not."""
-    found: dict[str, int] = {}
+    levels: dict[str, int] = {}
     if "word/styles.xml" in archive.names:
         for style in archive.xml("word/styles.xml").iter(f"{W}style"):
             name = style.find(f"{W}name")
             words = ("" if name is None else name.get(f"{W}val", "")).lower().split()
             if words == ["title"]:
-                found[style.get(f"{W}styleId", "")] = 1
+                levels[style.get(f"{W}styleId", "")] = 1
             elif len(words) == 2 and words[0] == "heading" and words[1].isdecimal():
-                found[style.get(f"{W}styleId", "")] = min(int(words[1]), _DEEPEST)
-    return found
+                levels[style.get(f"{W}styleId", "")] = min(int(words[1]), _DEEPEST)
+    return levels
 
 
 def _blocks(root: Element, levels: dict[str, int], archive: Archive) -> list[str]:
     """Return paragraphs and tables in the order of the text; consecutive list items and rows stay together."""
-    found: list[str] = []
+    blocks: list[str] = []
     for element in find_outermost(root, (f"{W}p", f"{W}tbl")):
         if element.tag == f"{W}tbl":
-            found.append("\n".join(lines_of(_rows(element, archive))))
+            blocks.append("\n".join(lines_of(_rows(element, archive))))
             continue
         text = _text(element).strip()
         listed = element.find(f"{W}pPr/{W}numPr") is not None
         level = _level(element, levels)
         if text and level:
-            found.append(f"{'#' * level} {' '.join(text.split())}")
-        elif text and listed and found and found[-1].startswith("- "):
-            found[-1] += f"\n- {text}"
+            blocks.append(f"{'#' * level} {' '.join(text.split())}")
+        elif text and listed and blocks and blocks[-1].startswith("- "):
+            blocks[-1] += f"\n- {text}"
         elif text:
-            found.append(f"- {text}" if listed else text)
-    return [block for block in found if block]
+            blocks.append(f"- {text}" if listed else text)
+    return [block for block in blocks if block]
 
 
 def _level(paragraph: Element, levels: dict[str, int]) -> int:
@@ -155,17 +155,17 @@ def _text(element: Element) -> str:
     pieces: list[str] = []
     waiting = list(reversed(element))
     while waiting:
-        one = waiting.pop()
-        if one.tag == f"{W}t":
-            pieces.append(one.text or "")
-        elif one.tag in _BLANKS:
-            pieces.append(_BLANKS[one.tag])
-        elif one.tag == f"{W}footnoteReference":
-            pieces.append(f"[^{one.get(f'{W}id', '')}]")
-        elif one.tag not in _GONE:
-            if one.tag == f"{W}p" and pieces:
+        node = waiting.pop()
+        if node.tag == f"{W}t":
+            pieces.append(node.text or "")
+        elif node.tag in _BLANKS:
+            pieces.append(_BLANKS[node.tag])
+        elif node.tag == f"{W}footnoteReference":
+            pieces.append(f"[^{node.get(f'{W}id', '')}]")
+        elif node.tag not in _GONE:
+            if node.tag == f"{W}p" and pieces:
                 pieces.append("\n")
-            waiting += reversed(one)
+            waiting += reversed(node)
     return "".join(pieces)
 
 
@@ -190,8 +190,8 @@ def _notes(archive: Archive, kind: str) -> list[str]:
     name = f"word/{kind}s.xml"
     if name not in archive.names:
         return []
-    found = ((note.get(f"{W}id", ""), _text(note).strip()) for note in archive.xml(name).iter(f"{W}{kind}"))
-    return [f"[^{number}] {text}" for number, text in found if text]
+    notes = ((note.get(f"{W}id", ""), _text(note).strip()) for note in archive.xml(name).iter(f"{W}{kind}"))
+    return [f"[^{number}] {text}" for number, text in notes if text]
 
 
 A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
@@ -208,8 +208,8 @@ def read_pptx(path: Path, data: BinaryIO) -> Document:
         if _MAIN not in archive.names:
             raise ToolError(f"{path.name} is not a PowerPoint presentation: it contains no slides")
         targets = archive.relations(_MAIN)
-        ids = [one.get(f"{R}id", "") for one in archive.xml(_MAIN).iter(f"{P}sldId")]
-        names = dict.fromkeys(targets[one][1] for one in ids if one in targets)
+        ids = [slide.get(f"{R}id", "") for slide in archive.xml(_MAIN).iter(f"{P}sldId")]
+        names = dict.fromkeys(targets[slide_id][1] for slide_id in ids if slide_id in targets)
         parts = tuple(_slide(archive, name, number) for number, name in enumerate(names, 1))
         return add_title(path, parts, archive.title())
 
@@ -218,7 +218,7 @@ def _slide(archive: Archive, name: str, number: int) -> Part:
     linked = list(dict.fromkeys(archive.relations(name).values()))
 
     def read_linked(kind: str) -> list[Element]:
-        return [archive.xml(target) for one, target in linked if one == kind and target in archive.names]
+        return [archive.xml(target) for relation, target in linked if relation == kind and target in archive.names]
 
     blocks = [_block(shape) for shape in find_outermost(archive.xml(name), _SHAPES)]
     blocks += [_chart(chart) for chart in read_linked("chart")]
@@ -249,7 +249,11 @@ def _block(shape: Element) -> str:
 
 def _text_of_shape(element: Element) -> str:
     lines = (
-        "".join("\n" if one.tag == f"{A}br" else one.text or "" for one in paragraph.iter() if one.tag in _RUNS)
+        "".join(
+            "\n" if element.tag == f"{A}br" else element.text or ""
+            for element in paragraph.iter()
+            if element.tag in _RUNS
+        )
         for paragraph in element.iter(f"{A}p")
     )
     return "\n".join(line for line in lines if line.strip())
@@ -261,12 +265,12 @@ _RUNS = (f"{A}t", f"{A}br")
 def _chart(root: Element) -> str:
     """Return the numbers of a chart as stored in the file: one line per category, one column per series."""
     series = list(root.iter(f"{C}ser"))
-    names = [" ".join(_points(one, "tx").values()) or f"series {number}" for number, one in enumerate(series, 1)]
-    columns = [_points(one, "val", "yVal") for one in series]
-    labels = next(filter(None, (_points(one, "cat", "xVal") for one in series)), {})
+    names = [" ".join(_points(curve, "tx").values()) or f"series {number}" for number, curve in enumerate(series, 1)]
+    columns = [_points(curve, "val", "yVal") for curve in series]
+    labels = next(filter(None, (_points(curve, "cat", "xVal") for curve in series)), {})
     rows = [
-        [labels.get(at, str(at + 1)), *(column.get(at, "") for column in columns)]
-        for at in sorted(set().union(*columns))
+        [labels.get(index, str(index + 1)), *(column.get(index, "") for column in columns)]
+        for index in sorted(set().union(*columns))
     ]
     return "\n".join(["Chart:", *lines_of([["category", *names], *rows], expected=True)]) if rows else ""
 
@@ -274,7 +278,9 @@ def _chart(root: Element) -> str:
 def _points(series: Element, *parts: str) -> dict[int, str]:
     """Return the points of the first of these parts of a series that has any."""
     for part in parts:
-        points = [(one.get("idx", ""), one.findtext(f"{C}v") or "") for one in series.iterfind(f"{C}{part}//{C}pt")]
-        if found := {int(at): value for at, value in points if at.isdecimal()}:
-            return found
+        points = [
+            (point.get("idx", ""), point.findtext(f"{C}v") or "") for point in series.iterfind(f"{C}{part}//{C}pt")
+        ]
+        if by_index := {int(index): value for index, value in points if index.isdecimal()}:
+            return by_index
     return {}

@@ -149,8 +149,8 @@ def _leaves(value: Any, name: str) -> Iterator[tuple[str, str]]:
         for key, child in value.items():
             yield from _leaves(child, f"{name}.{key}" if name else str(key))
     elif any(isinstance(child, dict | list) for child in _children(value)):
-        for at, child in enumerate(value, 1):
-            yield from _leaves(child, f"{name}[{at}]")
+        for number, child in enumerate(value, 1):
+            yield from _leaves(child, f"{name}[{number}]")
     else:
         yield name, ", ".join(map(_scalar, value)) if isinstance(value, list) else _scalar(value)
 
@@ -207,5 +207,5 @@ def _find_chapters(package: Element, folder: PurePosixPath) -> list[str]:
         for item in package.iter(f"{_OPF}item")
         if item.get("media-type") in _PAGES and "nav" not in item.get("properties", "").split()
     }
-    spine = [items.get(one.get("idref", ""), "") for one in package.iter(f"{_OPF}itemref")]
+    spine = [items.get(reference.get("idref", ""), "") for reference in package.iter(f"{_OPF}itemref")]
     return list(dict.fromkeys(spine if any(spine) else items.values()))

@@ -76,20 +76,20 @@ class Issue:
 def read_vintage(name: str, title: str) -> Vintage:
     """Read the date or version in the name of a file, or else in its title."""
     for text in (PurePosixPath(name).stem, title):
-        found = {part: value for match in _DATE.finditer(text) for part, value in match.groupdict().items() if value}
-        date = _write_date(found)
+        parts = {part: value for match in _DATE.finditer(text) for part, value in match.groupdict().items() if value}
+        date = _write_date(parts)
         if date:
             series = " ".join(re.findall(r"[^\W_]+", _STATE.sub(" ", _DATE.sub(" ", text)).lower()))
             return Vintage(series, date) if re.search(r"[^\W\d]", series) else Vintage("", date)
     return Vintage("", "")
 
 
-def _write_date(found: Mapping[str, str]) -> str:
-    if "year" not in found:
-        return f"version {int(found['version'])}" if "version" in found else ""
-    month = f"{_MONTHS.index(found['name'][:3].lower()) + 1:02d}" if "name" in found else found.get("month", "")
-    quarter = f"Q{found['quarter']}" if "quarter" in found else ""
-    return "-".join(filter(None, (found["year"], quarter or month, found.get("day", ""))))
+def _write_date(parts: Mapping[str, str]) -> str:
+    if "year" not in parts:
+        return f"version {int(parts['version'])}" if "version" in parts else ""
+    month = f"{_MONTHS.index(parts['name'][:3].lower()) + 1:02d}" if "name" in parts else parts.get("month", "")
+    quarter = f"Q{parts['quarter']}" if "quarter" in parts else ""
+    return "-".join(filter(None, (parts["year"], quarter or month, parts.get("day", ""))))
 
 
 def sort_key(date: str) -> tuple[str | int, ...]:
@@ -166,7 +166,7 @@ def choose_mentioned(
     `mentioned` are the titles, with the file and the first row of each document that has it. Titles in the
     question are left out, because the words of the question have found them.
     """
-    asked = f" {' '.join(_WORD.findall(question)).lower()} "
+    question_text = f" {' '.join(_WORD.findall(question)).lower()} "
     documents: dict[str, list[tuple[int, int]]] = {}
     for title, file, first in mentioned:
         documents.setdefault(title, []).append((file, first))
@@ -177,8 +177,8 @@ def choose_mentioned(
     shown = {ranked.file for ranked in order[: top - most]}
     chosen: dict[int, tuple[int, Ranked]] = {}
     for title, files in documents.items():
-        if len(files) <= _AMBIGUOUS and f" {title.lower()} " not in asked:
+        if len(files) <= _AMBIGUOUS and f" {title.lower()} " not in question_text:
             for file, first in files:
                 if file not in shown:
                     chosen.setdefault(file, best.get(file, (len(order), Ranked(first, file, 0.0))))
-    return [ranked for _, ranked in sorted(chosen.values(), key=lambda found: found[0])][:most]
+    return [ranked for _, ranked in sorted(chosen.values(), key=lambda entry: entry[0])][:most]

@@ -103,10 +103,10 @@ def _read_zip(path: Path, data: BinaryIO) -> Document:
             if mark in archive.names:
                 return read(path, data)
         listed = [
-            f"{' '.join(one.filename.split())} | {one.file_size} bytes"
-            f" | {'-'.join(f'{part:02d}' for part in one.date_time[:3])}"
-            for one in archive.zip.infolist()
-            if not one.is_dir()
+            f"{' '.join(member.filename.split())} | {member.file_size} bytes"
+            f" | {'-'.join(f'{part:02d}' for part in member.date_time[:3])}"
+            for member in archive.zip.infolist()
+            if not member.is_dir()
         ]
     return Document(path.name, (Part("\n".join([f"This archive holds {len(listed)} files:", *listed])),))
 
@@ -164,16 +164,16 @@ def send_parts(handle: int, path: Path) -> Iterator[tuple[str, str, bool]]:
     yield document.title, "", False
     for part in document.parts:
         yield part.place, part.text[:_TOGETHER], part.media
-        for at in range(_TOGETHER, len(part.text), _TOGETHER):
-            yield _MORE, part.text[at : at + _TOGETHER], False
+        for start in range(_TOGETHER, len(part.text), _TOGETHER):
+            yield _MORE, part.text[start : start + _TOGETHER], False
 
 
 def send_passages(handle: int, path: Path) -> Iterator[Passages]:
     """Yield the file with its first passages, then the others, several at a time. Runs in the child."""
     read = _cut_passages(_parse_handle(handle, path))
     yield replace(read, pieces=read.pieces[:_PIECES])
-    for at in range(_PIECES, len(read.pieces), _PIECES):
-        yield Passages("", (), read.pieces[at : at + _PIECES])
+    for start in range(_PIECES, len(read.pieces), _PIECES):
+        yield Passages("", (), read.pieces[start : start + _PIECES])
 
 
 def _cut_passages(document: Document) -> Passages:
@@ -231,14 +231,14 @@ def _is_short(file: OpenFile) -> bool:
 
 
 def _join_parts(sent: list[tuple[str, str, bool]]) -> Iterator[Part]:
-    at = 0
-    while at < len(sent):
-        place, _, media = sent[at]
-        texts = [sent[at][1]]
-        at += 1
-        while at < len(sent) and sent[at][0] == _MORE:
-            texts.append(sent[at][1])
-            at += 1
+    index = 0
+    while index < len(sent):
+        place, _, media = sent[index]
+        texts = [sent[index][1]]
+        index += 1
+        while index < len(sent) and sent[index][0] == _MORE:
+            texts.append(sent[index][1])
+            index += 1
         yield Part("".join(texts), place, media)
 
 

@@ -154,12 +154,12 @@ def read_xlsx(path: Path, data: BinaryIO) -> Document:
 
 def _texts(archive: Archive) -> list[str]:
     name = "xl/sharedStrings.xml"
-    return [_string(one) for one in archive.xml(name).iter(f"{S}si")] if name in archive.names else []
+    return [_string(element) for element in archive.xml(name).iter(f"{S}si")] if name in archive.names else []
 
 
 def _string(element: Element) -> str:
     """Return the text of all runs, without the phonetic readings in Japanese sheets."""
-    runs = [one for child in element if child.tag in (f"{S}r", f"{S}t") for one in child.iter(f"{S}t")]
+    runs = [piece for child in element if child.tag in (f"{S}r", f"{S}t") for piece in child.iter(f"{S}t")]
     return "".join(run.text or "" for run in runs)
 
 
@@ -168,13 +168,13 @@ def _kinds(archive: Archive) -> list[str]:
     if "xl/styles.xml" not in archive.names:
         return []
     root = archive.xml("xl/styles.xml")
-    own = {one.get("numFmtId", ""): one.get("formatCode", "") for one in root.iter(f"{S}numFmt")}
+    formats = {element.get("numFmtId", ""): element.get("formatCode", "") for element in root.iter(f"{S}numFmt")}
     styles = root.find(f"{S}cellXfs")
-    return [_kind(style.get("numFmtId", "0"), own) for style in styles] if styles is not None else []
+    return [_kind(style.get("numFmtId", "0"), formats) for style in styles] if styles is not None else []
 
 
-def _kind(number: str, own: dict[str, str]) -> str:
-    code = _QUOTED.sub("", own.get(number, "")).partition(";")[0].lower()
+def _kind(number: str, formats: dict[str, str]) -> str:
+    code = _QUOTED.sub("", formats.get(number, "")).partition(";")[0].lower()
     if (number.isdecimal() and int(number) in _DATES) or re.search(r"[ymdhs]", code.replace("general", "")):
         return "date"
     return "percent" if (number.isdecimal() and int(number) in _PERCENT) or "%" in code else ""
@@ -270,7 +270,7 @@ def _lines(rows: Iterator[tuple[int, dict[int, str]]]) -> Iterator[str]:
 def _table(table: Sequence[tuple[int, dict[int, str]]]) -> Iterator[str]:
     columns = sorted({column for _, row in table for column in row})
     starts = range(min(_HEADER_WITHIN, len(table) - 1))  # titles and remarks may precede the header
-    headers = ((at, found) for at in starts if (found := _header(table[at:], columns)))
+    headers = ((start, heading) for start in starts if (heading := _header(table[start:], columns)))
     start, header = next(headers, (-1, None))
     for number, row in table[: start if header else 0]:
         yield f"row {number}: " + " | ".join(row[column] for column in sorted(row))
@@ -280,8 +280,8 @@ def _table(table: Sequence[tuple[int, dict[int, str]]]) -> Iterator[str]:
         )
     names = dict(zip(columns, map(_shorten, header or map(_letters, columns)), strict=True))
     for number, row in table[start + 1 :]:
-        own = sorted(row)
-        yield f"row {number}: {format_row([names[column] for column in own], [row[column] for column in own])}"
+        cells = sorted(row)
+        yield f"row {number}: {format_row([names[column] for column in cells], [row[column] for column in cells])}"
 
 
 def _header(table: Sequence[tuple[int, dict[int, str]]], columns: Sequence[int]) -> Row | None:

@@ -255,10 +255,10 @@ class Store:
     def _read_issues(self, series: Iterable[str]) -> dict[str, dict[str, str]]:
         """Return the dates of all vintages of a series, by the names of their files."""
         issues: dict[str, dict[str, str]] = {}
-        for one, name, date in self.select_among(
+        for series_name, name, date in self.select_among(
             "SELECT series, name, date FROM files WHERE series IN ({})", list(series)
         ):
-            issues.setdefault(str(one), {})[str(name)] = str(date)
+            issues.setdefault(str(series_name), {})[str(name)] = str(date)
         return issues
 
     def names(self) -> list[str]:
@@ -343,7 +343,7 @@ def _insert(db: sqlite3.Connection, entry: IndexedFile, first: int) -> None:
         "INSERT INTO passages (rowid, title, heading, text, beside, place, span, file) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
         (
             (
-                first + at,
+                first + index,
                 title,
                 piece.heading,
                 piece.text,
@@ -352,7 +352,7 @@ def _insert(db: sqlite3.Connection, entry: IndexedFile, first: int) -> None:
                 piece.span,
                 file,
             )
-            for at, piece in enumerate(entry.pieces)
+            for index, piece in enumerate(entry.pieces)
         ),
     )
 

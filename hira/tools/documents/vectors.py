@@ -36,7 +36,7 @@ class Maker(NamedTuple):
     """Who made the vectors: the model that was asked for, the one that answered, the length; and how often the vectors
     have changed."""
 
-    asked: str
+    requested: str
     answered: str
     length: int
     changes: int
@@ -79,7 +79,7 @@ class Vectors:
 
     def _find_missing(self) -> list[Place]:
         maker = self._read_maker()
-        if maker and maker.asked != self.encoder.endpoint.model:
+        if maker and maker.requested != self.encoder.endpoint.model:
             self._forget()
         total = self.store.select("SELECT coalesce(sum(count), 0) FROM files")[0][0]
         if int(str(total)) > MOST:
@@ -140,11 +140,13 @@ class Vectors:
         self._check(encoded)
         rows, files, vectors = self._load()
         question = encoded.vectors[0]
-        parts = [vectors[at : at + _CHUNK].astype(np.float32) @ question for at in range(0, len(vectors), _CHUNK)]
+        parts = [
+            vectors[start : start + _CHUNK].astype(np.float32) @ question for start in range(0, len(vectors), _CHUNK)
+        ]
         scores = np.concatenate(parts) if parts else np.zeros(0)
         best = np.argsort(-scores)[:DEEP] if len(scores) <= DEEP else np.argpartition(-scores, DEEP)[:DEEP]
         ordered = best[np.argsort(-scores[best], kind="stable")]
-        return [Ranked(int(rows[at]), int(files[at]), 0.0) for at in ordered]
+        return [Ranked(int(rows[index]), int(files[index]), 0.0) for index in ordered]
 
     def _load(self) -> "tuple[np.ndarray, np.ndarray, np.ndarray]":
         """Return rows, files and vectors, read again only after a change, which another process may have made."""

@@ -62,23 +62,25 @@ def walk(paths: Sequence[Path], exclude: Iterable[Path] = ()) -> WalkResult:
     inside the named paths are followed, so that a folder from elsewhere cannot bring in files that nobody named.
     """
     roots = roots_of(paths)
-    found, keys = WalkResult(), list[str]()
+    listing, keys = WalkResult(), list[str]()
     closed = real_paths(exclude)
     seen = set(closed)
     for root in roots:
         if not closed.isdisjoint((root, *root.parents)):
             continue
-        for path in [root] if root.is_file() else _walk_below(root, roots, closed, found.warnings, keys):
+        for path in [root] if root.is_file() else _walk_below(root, roots, closed, listing.warnings, keys):
             if path not in seen:
                 seen.add(path)
-                kind = found.media if path != root and path.suffix.lower() in MEDIA else found.files
+                kind = listing.media if path != root and path.suffix.lower() in MEDIA else listing.files
                 base = root.parent if root == path else _base(root, roots)
                 name = path.relative_to(base).as_posix()
                 kind[path.as_posix() if name in kind else name] = path
     if keys:
         named = ", ".join(dict.fromkeys(keys))
-        found.warnings.append(f"left out because files with such names hold keys: {named}; to read one, name its path")
-    return found
+        listing.warnings.append(
+            f"left out because files with such names hold keys: {named}; to read one, name its path"
+        )
+    return listing
 
 
 def _base(root: Path, roots: Sequence[Path]) -> Path:
@@ -152,7 +154,7 @@ def _follow(entry: os.DirEntry[str], roots: Sequence[Path], warnings: list[str],
     if not is_text(f"{entry.name}{path}"):
         warnings.append(f"{printable(entry.path)} is left out: its name is not UTF-8; rename it")
         return None
-    if entry.is_symlink() and not any(path.is_relative_to(one) for one in roots):
+    if entry.is_symlink() and not any(path.is_relative_to(root) for root in roots):
         warnings.append(f"{printable(entry.path)} links outside the documents; to read its target, name it")
         return None
     return path

@@ -107,14 +107,14 @@ class McpConnection:
 
 
 async def _list_tools(session: McpSession) -> "list[mcp_types.Tool]":
-    found: list[mcp_types.Tool] = []
+    tools: list[mcp_types.Tool] = []
     cursor: str | None = None
     for _ in range(PAGES):
         page = await session.ask(session.client.list_tools(cursor=cursor))
-        found += page.tools
+        tools += page.tools
         cursor = page.next_cursor
         if cursor is None:
-            return found
+            return tools
     raise ValueError(f"there are more than {PAGES} pages of tools")
 
 
@@ -185,19 +185,19 @@ def _make_tools(
 ) -> Iterable[Tool]:
     """Yield tools with unique names that every endpoint and dialect accepts."""
     server, taken = connection.server, set[str]()
-    for one in offered:
-        name = make_name(server.name, one.name)
+    for offer in offered:
+        name = make_name(server.name, offer.name)
         if len(taken) == MOST:
             tell(f"MCP server {server.name!r}: only its first {MOST} tools are used")
             return
-        parameters = clean_schema(one.input_schema)
+        parameters = clean_schema(offer.input_schema)
         if parameters is None or name in taken:
             why = "its name is taken" if name in taken else "its parameters cannot be written in a prompt"
-            tell(f"MCP server {server.name!r}: the tool {clean(clip_title(one.name))!r} is left out: {why}")
+            tell(f"MCP server {server.name!r}: the tool {clean(clip_title(offer.name))!r} is left out: {why}")
             continue
         taken.add(name)
-        text = clean((one.description or one.title or one.name)[: 4 * DESCRIPTION])[:DESCRIPTION].strip()
-        yield Tool(name, text, parameters, _run(connection, one.name), server.seconds)
+        text = clean((offer.description or offer.title or offer.name)[: 4 * DESCRIPTION])[:DESCRIPTION].strip()
+        yield Tool(name, text, parameters, _run(connection, offer.name), server.seconds)
 
 
 def _run(connection: McpConnection, tool: str) -> Callable[[dict[str, Any]], Any]:
@@ -227,8 +227,8 @@ def clean_schema(schema: Mapping[str, Any]) -> dict[str, Any] | None:
         return None
     if not isinstance(cleaned["required"], list):
         return None
-    for name, one in cleaned["properties"].items():
-        if not isinstance(one, dict):  # `true` means any value
+    for name, property_schema in cleaned["properties"].items():
+        if not isinstance(property_schema, dict):  # `true` means any value
             cleaned["properties"][name] = {}
     written = json.dumps(cleaned, ensure_ascii=False)
     return cleaned if clean(written) == written else None

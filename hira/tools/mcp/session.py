@@ -131,11 +131,11 @@ class McpSession:
 
     async def _hold(self) -> None:
         failure: Exception | None = None
-        with _Stderr() as said:
+        with _Stderr() as stderr:
             try:
                 from mcp import Client
 
-                transport: Any = self._open_http() if self.server.url else self._open_pipes(said)
+                transport: Any = self._open_http() if self.server.url else self._open_pipes(stderr)
                 async with Client(transport) as self.client:
                     self._entered.set()
                     await self._leaving.wait()
@@ -146,11 +146,11 @@ class McpSession:
                 self._entered.set()
                 raise
         if failure and not self.refused:
-            self.why = self._explain(failure, await said.last())
+            self.why = self._explain(failure, await stderr.last())
         self._entered.set()
 
     @asynccontextmanager
-    async def _open_pipes(self, said: "_Stderr") -> AsyncIterator[tuple[Any, Any]]:
+    async def _open_pipes(self, stderr: "_Stderr") -> AsyncIterator[tuple[Any, Any]]:
         from mcp import StdioServerParameters
         from mcp.client.stdio import stdio_client
 
@@ -160,8 +160,8 @@ class McpSession:
         started = StdioServerParameters(
             command=server.command, args=list(server.args), env=dict(server.env), encoding=_BOUNDED
         )
-        async with stdio_client(started, errlog=said.file) as (read, write):
-            said.file.close()
+        async with stdio_client(started, errlog=stderr.file) as (read, write):
+            stderr.file.close()
             pipe: Any = read
             self._alive = lambda: pipe.statistics().open_send_streams > 0  # until the server's stdout ends
             yield BoundedMessages(read, self._refuse), write

@@ -162,7 +162,7 @@ def _main(root: Element, *, strictness: int) -> tuple[Element, str]:
 
 def _find_marked(root: Element) -> Element | None:
     """Return the one element that the page marks as its article, if it holds a fair share of the running text."""
-    marks: tuple[Callable[[Element], bool], ...] = (_is_body, lambda one: one.tag in {"article", "main"})
+    marks: tuple[Callable[[Element], bool], ...] = (_is_body, lambda element: element.tag in {"article", "main"})
     for is_article in marks:
         marked = [
             element
@@ -170,7 +170,7 @@ def _find_marked(root: Element) -> Element | None:
             if element.running >= max(FEW, FAIR_SHARE * root.running) and is_article(element)
         ]
         within = set(marked)
-        outer = [one for one in marked if one.parent not in within]
+        outer = [element for element in marked if element.parent not in within]
         if len(outer) == 1:
             return outer[0]
     return None

@@ -77,19 +77,19 @@ def without_unread(html: str) -> tuple[str, str]:
     html.parser would look for its end again and again.
     """
     html = shorten_references(html)
-    kept, scripts, at = [], [], 0
-    while opened := _UNREAD.search(html, at):
-        kept.append(html[at : opened.start()])
+    kept, scripts, position = [], [], 0
+    while opened := _UNREAD.search(html, position):
+        kept.append(html[position : opened.start()])
         tag = (opened[1] or "").lower()
         if not tag:
             end = html.find("-->", opened.start() + 2)
-            at = end + 3 if end >= 0 else len(html)
+            position = end + 3 if end >= 0 else len(html)
             continue
         closed = _END[tag].search(html, opened.end())
-        at = closed.end() if closed else len(html)
+        position = closed.end() if closed else len(html)
         if tag in {"script", "noscript"}:
-            scripts.append(html[opened.start() : at])
-    kept.append(html[at:])
+            scripts.append(html[opened.start() : position])
+    kept.append(html[position:])
     text = "".join(kept)
     last = text.rfind(">") + 1
     return _DECLARATION.sub(" ", text[:last]) + text[last:].partition("<")[0], "\n".join(scripts)
@@ -100,7 +100,7 @@ class Tree(HTMLParser):
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
-        self.root = self.at = Element("html")
+        self.root = self.current = Element("html")
         self.open: Counter[str] = Counter()
         self.flat: Counter[str] = Counter()
         self.elements = 0
@@ -127,12 +127,12 @@ class Tree(HTMLParser):
             return
         self.elements += 1
         self._end_before(tag)
-        one = Element(tag, attributes, self.at, depth=self.at.depth + 1)
-        self.at.children.append(one)
+        element = Element(tag, attributes, self.current, depth=self.current.depth + 1)
+        self.current.children.append(element)
         if tag in _VOID:
             return
-        if one.depth < DEEPEST:
-            self.at = one
+        if element.depth < DEEPEST:
+            self.current = element
             self.open[tag] += 1
         else:
             self.flat[tag] += 1
@@ -142,37 +142,37 @@ class Tree(HTMLParser):
         if self.flat[tag]:
             self.flat[tag] -= 1
         elif self.open[tag]:
-            one = self.at
-            while one.tag != tag and one.parent:
-                if tag not in BLOCKS and one.tag in BLOCKS and one.tag != "p":
+            element = self.current
+            while element.tag != tag and element.parent:
+                if tag not in BLOCKS and element.tag in BLOCKS and element.tag != "p":
                     return
-                if one.tag in {"td", "th"} and tag not in _TABLE:
+                if element.tag in {"td", "th"} and tag not in _TABLE:
                     return
-                one = one.parent
-            self._leave(one)
+                element = element.parent
+            self._leave(element)
 
     def handle_data(self, data: str) -> None:
-        (self.title if self.at.tag == "title" else self.at.children).append(data)
+        (self.title if self.current.tag == "title" else self.current.children).append(data)
 
     def _end_before(self, tag: str) -> None:
         """End the elements that an opening `tag` ends implicitly: a paragraph, the last list item or table cell, a
         link."""
-        if tag in BLOCKS and self.at.tag == "p":
-            self._leave(self.at)
+        if tag in BLOCKS and self.current.tag == "p":
+            self._leave(self.current)
         if tag == "a":
             self.handle_endtag("a")
         ended, bounds = _ENDED.get(tag, (frozenset(), frozenset()))
-        one: Element | None = self.at if ended else None
-        while one and one.tag not in bounds:
-            above = one.parent
-            if one.tag in ended:
-                self._leave(one)
-            one = above
+        element: Element | None = self.current if ended else None
+        while element and element.tag not in bounds:
+            above = element.parent
+            if element.tag in ended:
+                self._leave(element)
+            element = above
 
     def _leave(self, element: Element) -> None:
-        """Continue after `one`; all open elements inside it end too."""
+        """Continue after the element; all open elements inside it end too."""
         while True:
-            left, self.at = self.at, self.at.parent or self.root
+            left, self.current = self.current, self.current.parent or self.root
             self.open[left.tag] -= 1
             if left is element:
                 return
@@ -193,13 +193,13 @@ def join_parts(parts: list[str]) -> str:
     return " ".join("".join(parts).split())
 
 
-def walk(one: Element, *, visible: bool = False) -> Iterator[Element]:
+def walk(element: Element, *, visible: bool = False) -> Iterator[Element]:
     """Yield an element and those inside it, in order, or only the `visible` ones inside it."""
-    waiting = [one]
+    waiting = [element]
     while waiting:
-        one = waiting.pop()
-        yield one
-        inner = [child for child in reversed(one.children) if isinstance(child, Element)]
+        element = waiting.pop()
+        yield element
+        inner = [child for child in reversed(element.children) if isinstance(child, Element)]
         waiting += [child for child in inner if not unseen(child)] if visible else inner
 
 
@@ -232,16 +232,16 @@ class Link:
 
 def links_of(main: Element, root: Element, base: str, page: str) -> tuple[Link, ...]:
     """Return the links of the page, each target once: first from its main text, then from the rest."""
-    found: dict[str, Link] = {}
+    links: dict[str, Link] = {}
     here = page.partition("#")[0]
     for element in (*walk(main, visible=True), *walk(root, visible=True)):
         if element.tag not in {"a", "area"} or "href" not in element.attributes:
             continue
         url = _target(element.attributes["href"], base)
         text = flat(element) or element.attributes.get("title", "") or element.attributes.get("aria-label", "")
-        if url and text and url != here and url not in found and len(found) < LINKS:
-            found[url] = Link(text, url)
-    return tuple(found.values())
+        if url and text and url != here and url not in links and len(links) < LINKS:
+            links[url] = Link(text, url)
+    return tuple(links.values())
 
 
 def _target(href: str, base: str) -> str:

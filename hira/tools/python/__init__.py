@@ -67,7 +67,9 @@ async def try_sandbox(mode: Mode = "auto", image: str = IMAGE) -> SandboxTrial:
         ):
             names = {"outside": outside.name, "port": server.getsockname()[1]}
             async with PythonSandbox(Path(folder, "work"), sandbox=mode, image=image) as sandbox:
-                return await try_programs(sandbox, {one: TRIES[one].format(**names) for one in _TRIED[mode]})
+                return await try_programs(
+                    sandbox, {attempt: TRIES[attempt].format(**names) for attempt in _TRIED[mode]}
+                )
     except ToolDown as error:
         return SandboxTrial(trouble=error.what)
     except OSError as error:

@@ -40,19 +40,23 @@ class FolderContent:
 
 def look(folder: Path, most: int) -> FolderContent:
     """Examine the folder; stop once there are more than `most` entries."""
-    found = FolderContent()
+    content = FolderContent()
     for place, entry, depth in _walk(folder):
         with contextlib.suppress(OSError):
             info = entry.stat(follow_symlinks=False)
-            found.bytes += info.st_blocks * 512
+            content.bytes += info.st_blocks * 512
             if stat.S_ISDIR(info.st_mode):
-                found.folders.add(place)
-                found.deep = found.deep or depth >= DEEPEST
+                content.folders.add(place)
+                content.deep = content.deep or depth >= DEEPEST
             else:
-                found.files[place] = (info.st_ino, info.st_mtime_ns, info.st_size if stat.S_ISREG(info.st_mode) else -1)
-        if found.entries > most or found.deep:
+                content.files[place] = (
+                    info.st_ino,
+                    info.st_mtime_ns,
+                    info.st_size if stat.S_ISREG(info.st_mode) else -1,
+                )
+        if content.entries > most or content.deep:
             break
-    return found
+    return content
 
 
 def find_written(before: Mapping[str, Mark], after: Mapping[str, Mark]) -> tuple[list[str], int]:
@@ -190,8 +194,8 @@ def _remove_tree(parent: int, name: str) -> None:
     """Remove a tree of any depth: each folder in it is first moved up next to it."""
     pending = [name]
     while pending:
-        one = pending.pop()
-        folder = _enter(parent, one)
+        child = pending.pop()
+        folder = _enter(parent, child)
         try:
             if os.fstat(folder).st_mode & 0o700 != 0o700:
                 os.fchmod(folder, 0o700)
@@ -205,7 +209,7 @@ def _remove_tree(parent: int, name: str) -> None:
                     os.unlink(entry.name, dir_fd=folder)
         finally:
             os.close(folder)
-        os.rmdir(one, dir_fd=parent)
+        os.rmdir(child, dir_fd=parent)
 
 
 def _parents(place: str) -> Iterator[str]:

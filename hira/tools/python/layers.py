@@ -59,14 +59,14 @@ def engine() -> str:
 
 
 @cache
-def explain_missing_image(found: str, image: str) -> str:
+def explain_missing_image(program: str, image: str) -> str:
     """Explain why this engine cannot start a container of this image; empty if it can. Asked once per process."""
-    name = Path(found).name
-    if not found:
+    name = Path(program).name
+    if not program:
         return f"needs {' or '.join(ENGINES)}"
     try:
         done = subprocess.run(  # noqa: S603 - no shell
-            [found, "image", "inspect", image],
+            [program, "image", "inspect", image],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=_SECONDS,
@@ -76,9 +76,9 @@ def explain_missing_image(found: str, image: str) -> str:
         return f"{name} does not answer ({type(error).__name__})"
     if not done.returncode:
         return ""
-    said = " ".join(done.stderr.decode("utf-8", "replace").split())[:200]
-    missing = "no such" in said.lower() or "not known" in said.lower()
-    return f"run: {name} pull {image}" if missing else f"{name} does not answer: {said or 'it failed'}"
+    message = " ".join(done.stderr.decode("utf-8", "replace").split())[:200]
+    missing = "no such" in message.lower() or "not known" in message.lower()
+    return f"run: {name} pull {image}" if missing else f"{name} does not answer: {message or 'it failed'}"
 
 
 def command(
@@ -154,9 +154,9 @@ def sandbox_layers(mode: Mode = "auto", image: str = IMAGE) -> tuple[SandboxLaye
 
 
 def _container_layers(image: str) -> tuple[SandboxLayer, ...]:
-    found = engine()
-    missing = "needs Linux or macOS" if os.name != "posix" else explain_missing_image(found, image)
-    held = f"{found}, image {image}: no network, no other files, no capabilities; memory, processors, processes"
+    program = engine()
+    missing = "needs Linux or macOS" if os.name != "posix" else explain_missing_image(program, image)
+    held = f"{program}, image {image}: no network, no other files, no capabilities; memory, processors, processes"
     return (
         _layer("container", missing, held),
         _layer("limits", missing, "memory, threads, open files, disk, output, time"),
@@ -208,7 +208,7 @@ def _find_divided(path: Path, home: Path, closed: frozenset[Path], inside: _List
     for folder in folders:  # grows during the loop: parents precede their children
         entries = inside(folder)
         if home.is_relative_to(folder) or any(_private(entry, closed, inside) for entry in entries):
-            divided.update(one for one in (folder, *folder.parents) if one.is_relative_to(path))
+            divided.update(parent for parent in (folder, *folder.parents) if parent.is_relative_to(path))
         folders += [
             folder / entry.name for entry in entries if _is_folder(entry) and not _private(entry, closed, inside)
         ]
@@ -229,7 +229,7 @@ def _private(entry: os.DirEntry[str], closed: frozenset[Path], inside: _Listing)
     if entry.name.startswith(".") or entry.is_symlink() or path in closed:
         return True
     if _is_folder(entry):
-        return entry.name in FOLDERS or is_evaluation([one.name for one in inside(path)])
+        return entry.name in FOLDERS or is_evaluation([entry.name for entry in inside(path)])
     return holds_keys(entry.name)
 
 

@@ -261,13 +261,13 @@ def kill_marked(mark: str) -> None:
     """Kill the programs that carry this mark in their environment: they left the interpreter's session. Linux only."""
     wanted = f"{_MARK}={mark}".encode()
     for _ in range(_SWEEPS):  # a program may have started another one before it was killed
-        found = False
+        has_marked = False
         for entry in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):  # it has ended, or is another user's
                 if wanted in (entry / "environ").read_bytes().split(b"\0"):
                     os.kill(int(entry.name), signal.SIGKILL)
-                    found = True
-        if not found:
+                    has_marked = True
+        if not has_marked:
             return
         time.sleep(_SLOW)
 
@@ -307,8 +307,8 @@ def may_start_later(error: OSError | InterpreterEnded) -> bool:
     return isinstance(error, Late) or (isinstance(error, OSError) and error.errno in SCARCE)
 
 
-def explain_failed_start(error: OSError | InterpreterEnded, said: str) -> tuple[str, str]:
-    """Explain why an interpreter did not start, and what to do; `said` is its last line, if any."""
+def explain_failed_start(error: OSError | InterpreterEnded, output: str) -> tuple[str, str]:
+    """Explain why an interpreter did not start, and what to do; `output` is its last line, if any."""
     if isinstance(error, OSError):
         return str(error), SCARCE.get(error.errno or 0, "")
-    return str(error) or said or "it ended at once", "The machine may be too busy, or out of memory."
+    return str(error) or output or "it ended at once", "The machine may be too busy, or out of memory."

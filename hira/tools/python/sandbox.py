@@ -179,8 +179,8 @@ class PythonSandbox:
                 if pause is not None and may_start_later(error):
                     await asyncio.sleep(pause)
                     continue
-                said = printable(interpreter.output.text.strip().rpartition("\n")[2]) if interpreter else ""
-                why, fix = explain_failed_start(error, said)
+                last_line = printable(interpreter.output.text.strip().rpartition("\n")[2]) if interpreter else ""
+                why, fix = explain_failed_start(error, last_line)
                 raise ToolDown(f"Python could not be started: {why}", fix=fix) from None
             break
         return lost
@@ -225,24 +225,24 @@ class PythonSandbox:
 
     async def _call(self, mark: str, seconds: float) -> Outcome:
         interpreter = self._running()
-        asked = asyncio.ensure_future(interpreter.answer(mark))
+        reply = asyncio.ensure_future(interpreter.answer(mark))
         watched = asyncio.ensure_future(self._watch(interpreter))
         fell: InterpreterEnded | None = None
         try:
-            await asyncio.wait((asked, watched), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-            late = not (asked.done() or watched.done())
+            await asyncio.wait((reply, watched), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+            late = not (reply.done() or watched.done())
             if late:
                 interpreter.interrupt()
-                await asyncio.wait((asked, watched), timeout=_GRACE, return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait((reply, watched), timeout=_GRACE, return_when=asyncio.FIRST_COMPLETED)
             limit = watched.result() if watched.done() else ""
             try:
-                answer = asked.result() if asked.done() else None
+                answer = reply.result() if reply.done() else None
             except InterpreterEnded as error:
                 answer, fell = None, error
         finally:
-            asked.cancel()
+            reply.cancel()
             watched.cancel()
-            await asyncio.gather(asked, watched, return_exceptions=True)
+            await asyncio.gather(reply, watched, return_exceptions=True)
         if limit:
             return await self._describe_end(interpreter, "limit", f"Stopped: {limit}.")
         if fell and not late:

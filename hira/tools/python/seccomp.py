@@ -163,7 +163,9 @@ def missing() -> str:
 
 def install(*, also: Iterable[str] = ()) -> None:
     """Apply the filter to this process for good; `also` are further calls to refuse. It needs no_new_privs first."""
-    code = b"".join(struct.pack("=HBBI", *one) for one in program(platform.machine(), os.getpid(), also))
+    code = b"".join(
+        struct.pack("=HBBI", *instruction) for instruction in program(platform.machine(), os.getpid(), also)
+    )
     instructions = ctypes.create_string_buffer(code, len(code))
     fprog = struct.pack("=H6xQ", len(code) // 8, ctypes.addressof(instructions))
     libc = ctypes.CDLL(None, use_errno=True)
@@ -189,7 +191,7 @@ def program(machine: str, pid: int, also: Iterable[str] = ()) -> _Block:
 
 def _rules(pid: int) -> dict[str, _Block]:
     """Return the calls that are allowed with some arguments only, such as signals and limits for the process itself."""
-    me, own = (pid,), (0, pid)
+    me, self_pids = (pid,), (0, pid)
     queued = [*_only(0, me), *_none_of(1, (_CONTINUE,))]
     aimed = [*_only(0, me), *_none_of(2, (_CONTINUE,))]
     unlisted: _Block = [(_RETURN, 0, 0, _ERRNO | _EOPNOTSUPP)]
@@ -203,11 +205,13 @@ def _rules(pid: int) -> dict[str, _Block]:
         # the process is stopped between two calls, and nothing in it may undo that
         **dict.fromkeys(("kill", "rt_sigqueueinfo"), queued),
         **dict.fromkeys(("tgkill", "rt_tgsigqueueinfo"), aimed),
-        **dict.fromkeys(("sched_setaffinity", "sched_setparam", "sched_setscheduler", "sched_setattr"), _only(0, own)),
-        "prlimit64": [*_only(0, own), *_zero(2)],  # lower limits would last for all later calls
-        "setpgid": _only(0, own),
-        "setpriority": [*_only(0, (_PROCESS,)), *_only(1, own)],
-        "ioprio_set": [*_only(0, (_IO_PROCESS,)), *_only(1, own)],
+        **dict.fromkeys(
+            ("sched_setaffinity", "sched_setparam", "sched_setscheduler", "sched_setattr"), _only(0, self_pids)
+        ),
+        "prlimit64": [*_only(0, self_pids), *_zero(2)],  # lower limits would last for all later calls
+        "setpgid": _only(0, self_pids),
+        "setpriority": [*_only(0, (_PROCESS,)), *_only(1, self_pids)],
+        "ioprio_set": [*_only(0, (_IO_PROCESS,)), *_only(1, self_pids)],
         "prctl": _only(0, _PRCTLS),
         "ioctl": _only(1, _IOCTLS, _ENOTTY),
         # it allocates gigabytes of the disk in milliseconds; posix_fallocate then writes the blocks, which is watched
@@ -223,13 +227,13 @@ def _rules(pid: int) -> dict[str, _Block]:
         **{f"{kind}{verb}xattr": unlisted for kind in "lf" for verb in ("get", "list", "set", "remove")},
         # asked about every number in turn, these tell which processes there are; without a list of processors the
         # C library still finds the stack of a thread
-        "sched_getaffinity": _only(0, own, _ENOSYS),
+        "sched_getaffinity": _only(0, self_pids, _ENOSYS),
         **dict.fromkeys(
-            ("sched_getattr", "sched_getparam", "sched_getscheduler", "sched_rr_get_interval"), _only(0, own)
+            ("sched_getattr", "sched_getparam", "sched_getscheduler", "sched_rr_get_interval"), _only(0, self_pids)
         ),
-        **dict.fromkeys(("getpgid", "getsid", "get_robust_list"), _only(0, own)),
-        "getpriority": [*_only(0, (_PROCESS,)), *_only(1, own)],
-        "ioprio_get": [*_only(0, (_IO_PROCESS,)), *_only(1, own)],
+        **dict.fromkeys(("getpgid", "getsid", "get_robust_list"), _only(0, self_pids)),
+        "getpriority": [*_only(0, (_PROCESS,)), *_only(1, self_pids)],
+        "ioprio_get": [*_only(0, (_IO_PROCESS,)), *_only(1, self_pids)],
         **dict.fromkeys(
             ("clock_getres", "clock_gettime", "clock_nanosleep"), _refuse_bits(0, _CLOCK_OF_A_PROCESS, _EINVAL)
         ),
@@ -247,13 +251,13 @@ def _refuse(code: int = _EPERM) -> _Instruction:
 
 def _only(index: int, values: Iterable[int], code: int = _EPERM) -> _Block:
     listed = list(values)
-    tests = [(_EQUAL, len(listed) - at, 0, value) for at, value in enumerate(listed)]
+    tests = [(_EQUAL, len(listed) - index, 0, value) for index, value in enumerate(listed)]
     return [_argument(index), *tests, _refuse(code)]
 
 
 def _none_of(index: int, values: Iterable[int], code: int = _EPERM) -> _Block:
     listed = list(values)
-    tests = [(_EQUAL, len(listed) - at, 0, value) for at, value in enumerate(listed)]
+    tests = [(_EQUAL, len(listed) - index, 0, value) for index, value in enumerate(listed)]
     return [_argument(index), *tests, (_JUMP, 0, 0, 1), _refuse(code)]
 
 

@@ -192,14 +192,14 @@ class Workplace:
         if not self.bounded:
             return ""
         try:
-            found = look(self.folder, limits.files + before.entries)
+            content = look(self.folder, limits.files + before.entries)
         except OSError:
             return ""
-        if found.deep:
+        if content.deep:
             return "it nested folders too deep"
-        if found.entries - before.entries > limits.files:
+        if content.entries - before.entries > limits.files:
             return f"it made more than {limits.files:,} files"
-        if found.bytes + _count_held(pid, self.folder, limits.file) - before.bytes > limits.disk:
+        if content.bytes + _count_held(pid, self.folder, limits.file) - before.bytes > limits.disk:
             return f"its files took more than {size(limits.disk)}"
         return ""
 

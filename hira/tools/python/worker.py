@@ -210,7 +210,7 @@ class CodeSession:
         self.modules.update({**self.loaded, **self.modules, "__main__": self.module})
         sys.path, sys.meta_path, sys.path_hooks = (every for every, _ in self.found_by)
         for every, at_first in self.found_by:
-            every += [one for one in at_first if one not in every]
+            every += [name for name in at_first if name not in every]
         for stream in (sys.stdout, self.stream):
             with contextlib.suppress(Exception):
                 stream.flush()
@@ -248,7 +248,7 @@ def _nothing() -> io.TextIOWrapper:
 
 def _format_error(error: BaseException) -> str:
     """Format the error as well as possible: the code decides how it looks, and files or memory may be lacking."""
-    for told in (explain_error, lambda one: f"{type(one).__name__}: {one}"):
+    for told in (explain_error, lambda error: f"{type(error).__name__}: {error}"):
         try:
             return told(error)
         except BaseException:  # noqa: BLE001, S112 - the next way asks for less
@@ -261,13 +261,13 @@ def explain_error(error: BaseException) -> str:
     told = traceback.TracebackException.from_exception(error, lookup_lines=False)
     pending, seen = [told], set()
     while pending:
-        one = pending.pop()
-        if id(one) in seen:
+        traced = pending.pop()
+        if id(traced) in seen:
             continue
-        seen.add(id(one))
-        own = [frame for frame in one.stack if frame.filename.startswith(_OWN)]
-        one.stack = traceback.StackSummary.from_list(own)
-        pending += [other for other in (one.__cause__, one.__context__, *(one.exceptions or ())) if other]
+        seen.add(id(traced))
+        frames = [frame for frame in traced.stack if frame.filename.startswith(_OWN)]
+        traced.stack = traceback.StackSummary.from_list(frames)
+        pending += [other for other in (traced.__cause__, traced.__context__, *(traced.exceptions or ())) if other]
     text = "".join(told.format()).rstrip()
     refused = any(sign in text for sign in _SIGNS)
     return f"{text}\n{_HINT}" if refused else text

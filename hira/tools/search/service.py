@@ -80,11 +80,11 @@ class Service:
     async def search(self, query: str, n: int) -> list[Hit]:
         unreadable = ToolDown(f"{self.name} answered in a format that hira cannot read")
         try:
-            found = await self.ask(query, n)
+            results = await self.ask(query, n)
         except (KeyError, TypeError, AttributeError, IndexError, ValueError, RecursionError):
             raise unreadable from None
-        hits = [hit for hit in found if len(hit.url) <= LONGEST and hit.url.startswith(("http://", "https://"))]
-        if found and not any(hit.title or hit.url for hit in found):
+        hits = [hit for hit in results if len(hit.url) <= LONGEST and hit.url.startswith(("http://", "https://"))]
+        if results and not any(hit.title or hit.url for hit in results):
             raise unreadable
         return hits[:n]
 
@@ -188,13 +188,14 @@ class Line:
             where = f"its address ({urlsplit(self.url).hostname})" + (" and its key" if form.key else "")
             raise ToolDown(f"{self.name} answered with {came} instead of search results; check {where}") from None
         return [
-            self._read(one) for one in (told[form.results] if isinstance(form.results, str) else form.results(told))
+            self._read(record)
+            for record in (told[form.results] if isinstance(form.results, str) else form.results(told))
         ]
 
-    def _read(self, one: Any) -> Hit:
+    def _read(self, record: Any) -> Hit:
         """Read a result; an incomplete one has no URL."""
         try:
-            title, target, *more = (one.get(of) if isinstance(of, str) else of(one) for of in self.form.fields)
+            title, target, *more = (record.get(of) if isinstance(of, str) else of(record) for of in self.form.fields)
             if not isinstance(target, str | None):
                 raise TypeError(target)
             if target and target.startswith(".."):  # the form's own, next to the service

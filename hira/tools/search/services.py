@@ -27,7 +27,7 @@ _ATOM = "{http://www.w3.org/2005/Atom}"
 
 def _read_searxng(told: Any) -> list[Any]:
     results: list[Any] = told["results"]
-    if not results and (silent := [str(one[0]) for one in told.get("unresponsive_engines") or ()]):
+    if not results and (silent := [str(engine[0]) for engine in told.get("unresponsive_engines") or ()]):
         raise ToolDown(f"searxng found nothing because its engines do not answer: {clean(', '.join(silent)[:200])}")
     return results
 
@@ -35,8 +35,8 @@ def _read_searxng(told: Any) -> list[Any]:
 def _read_mediawiki(told: Any) -> list[Any]:
     if "error" in told:
         raise ToolError(f"mediawiki refused the query: {clean(str(told['error'].get('info', ''))[:200])}")
-    found: list[Any] = told["query"]["search"]
-    return found
+    results: list[Any] = told["query"]["search"]
+    return results
 
 
 def _locate_article(title: str) -> str:
@@ -55,7 +55,7 @@ def _ask_serper(query: str, n: int) -> dict[str, Any]:
 
 def _order_words(index: Mapping[str, list[int]] | None) -> str:
     """Restore the abstract, which OpenAlex returns as word → places."""
-    places = sorted((at, word) for word, at_places in (index or {}).items() for at in at_places)
+    places = sorted((position, word) for word, at_places in (index or {}).items() for position in at_places)
     return " ".join(word for _, word in places)
 
 
@@ -72,7 +72,9 @@ def _parse_atom(text: str) -> list[dict[str, str | None]]:
         entries = ET.fromstring(text).iter(f"{_ATOM}entry")  # noqa: S314 - entities were ruled out above
     except ET.ParseError as error:
         raise ValueError("not XML") from error
-    return [{part: one.findtext(_ATOM + part) for part in ("title", "id", "summary", "published")} for one in entries]
+    return [
+        {part: entry.findtext(_ATOM + part) for part in ("title", "id", "summary", "published")} for entry in entries
+    ]
 
 
 def _join_date(issued: Mapping[str, Any]) -> str:
@@ -113,7 +115,7 @@ _WEB = {
         "https://api.exa.ai/search",
         lambda query, n: {"query": query, "numResults": n, "contents": {"highlights": True}},
         "results",
-        ("title", "url", lambda one: " … ".join(one.get("highlights") or ()), "publishedDate"),
+        ("title", "url", lambda record: " … ".join(record.get("highlights") or ()), "publishedDate"),
         post=True,
         key="x-api-key",
     ),
@@ -143,7 +145,7 @@ _WEB = {
             "formatversion": 2,
         },
         _read_mediawiki,
-        ("title", lambda one: _locate_article(one["title"]), "snippet", "timestamp"),
+        ("title", lambda record: _locate_article(record["title"]), "snippet", "timestamp"),
         pace=(0.0, 3),
         refused="it needs a contact; set one",
     ),
@@ -164,7 +166,9 @@ _WORKS = {
         (
             "title",
             "link",
-            lambda one: f"{one.get('snippet') or ''} ({(one.get('publication_info') or {}).get('summary', '')})",
+            lambda record: (
+                f"{record.get('snippet') or ''} ({(record.get('publication_info') or {}).get('summary', '')})"
+            ),
         ),
         key="?api_key",
     ),
@@ -174,8 +178,10 @@ _WORKS = {
         "results",
         (
             "display_name",
-            lambda one: (one.get("primary_location") or {}).get("landing_page_url") or one.get("doi") or one["id"],
-            lambda one: _order_words(one.get("abstract_inverted_index")),
+            lambda record: (
+                (record.get("primary_location") or {}).get("landing_page_url") or record.get("doi") or record["id"]
+            ),
+            lambda record: _order_words(record.get("abstract_inverted_index")),
             "publication_date",
         ),
         refused="its key was not accepted; a free one is given at openalex.org",
@@ -188,9 +194,9 @@ _WORKS = {
         lambda told: told.get("data") or (),
         (
             "title",
-            lambda one: (one.get("openAccessPdf") or {}).get("url") or one["url"],
+            lambda record: (record.get("openAccessPdf") or {}).get("url") or record["url"],
             "abstract",
-            lambda one: one.get("publicationDate") or one.get("year"),
+            lambda record: record.get("publicationDate") or record.get("year"),
         ),
         pace=(1.0, 1),
         refused="its key was not accepted; check it",
@@ -211,10 +217,10 @@ _WORKS = {
         lambda query, n: {"query": query, "rows": n},
         lambda told: told["message"]["items"],
         (
-            lambda one: (one.get("title") or [""])[0],
+            lambda record: (record.get("title") or [""])[0],
             "URL",
             "abstract",
-            lambda one: _join_date(one.get("issued") or {}),
+            lambda record: _join_date(record.get("issued") or {}),
         ),
         pace=(0.0, 3),
         refused=_FREE,
@@ -269,7 +275,7 @@ def _open_litellm(name: str, key: str, base_url: str) -> Backend:
             why = " ".join(str(error).split())
             why = clean(why.replace(key, "…") if key else why)[:200]
             raise kind(f"{name} failed: {why}") from None
-        return [make_hit(one.title, one.url, one.snippet, one.date) for one in told.results[:n]]
+        return [make_hit(result.title, result.url, result.snippet, result.date) for result in told.results[:n]]
 
     return Service(name, ask)
 
@@ -288,11 +294,11 @@ def _open_ddgs() -> Backend:
     async def ask(query: str, n: int) -> list[Hit]:
         search = library.DDGS(timeout=int(SECONDS)).text
         try:
-            found = await asyncio.to_thread(search, query, max_results=n, backend=_ENGINES)
+            records = await asyncio.to_thread(search, query, max_results=n, backend=_ENGINES)
         except failure as error:
             if "no results" in str(error).lower():
                 return []
             raise ToolDown(f"ddgs failed: {clean(' '.join(str(error).split()))[:200]}") from None
-        return [make_hit(one["title"], one["href"], one.get("body")) for one in found[:n]]
+        return [make_hit(record["title"], record["href"], record.get("body")) for record in records[:n]]
 
     return Service("ddgs", ask)

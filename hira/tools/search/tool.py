@@ -64,17 +64,17 @@ class Cache:
             return self._open(path)
         return db
 
-    def get(self, asked: str) -> list[Hit]:
+    def get(self, query: str) -> list[Hit]:
         """Return the hits of a valid answer, [] without one."""
         rows: list[tuple[str]] = []
         with self._lock, suppress(sqlite3.Error):
             since = self.clock() - self.seconds
-            rows = self._db.execute("SELECT hits FROM answers WHERE asked = ? AND at >= ?", (asked, since)).fetchall()
+            rows = self._db.execute("SELECT hits FROM answers WHERE asked = ? AND at >= ?", (query, since)).fetchall()
         kept = [hit for (hits,) in rows for hit in json.loads(hits)]  # of an earlier version with more about each
         return [Hit(hit["title"], hit["url"], hit["snippet"], hit["date"]) for hit in kept]
 
-    def put(self, asked: str, hits: list[Hit]) -> None:
-        row = (asked, self.clock(), json.dumps([asdict(hit) for hit in hits], ensure_ascii=False))
+    def put(self, query: str, hits: list[Hit]) -> None:
+        row = (query, self.clock(), json.dumps([asdict(hit) for hit in hits], ensure_ascii=False))
         with self._lock, suppress(sqlite3.Error):
             self._db.execute("REPLACE INTO answers VALUES (?, ?, ?)", row)
 
@@ -88,11 +88,11 @@ def cache_search(backend: Backend, cache: Cache, place: str = "") -> Backend:
     one name."""
 
     async def ask(query: str, n: int) -> list[Hit]:
-        asked = spell_query(f"{backend.name} {place}", query, n)
-        if kept := await asyncio.to_thread(cache.get, asked):
+        key = spell_query(f"{backend.name} {place}", query, n)
+        if kept := await asyncio.to_thread(cache.get, key):
             return kept
         if hits := await backend.search(query, n):
-            await asyncio.to_thread(cache.put, asked, hits)
+            await asyncio.to_thread(cache.put, key, hits)
         return hits
 
     return Service(backend.name, ask)
@@ -126,9 +126,9 @@ class FallbackSearch:
         """Return the hits of the first service that answers."""
         failures: list[str] = []
         down = True
-        for at, backend in enumerate(self.backends):  # two may have the same name
-            if at in self._unusable:
-                failures.append(self._unusable[at])
+        for index, backend in enumerate(self.backends):  # two may have the same name
+            if index in self._unusable:
+                failures.append(self._unusable[index])
                 continue
             try:
                 hits = await backend.search(query, n)
@@ -136,15 +136,15 @@ class FallbackSearch:
                 failures.append(error.what)
                 down = down and isinstance(error, ToolDown)
                 if isinstance(error, Unusable):
-                    self._unusable[at] = error.what
-                self._tell(at, error.what)
+                    self._unusable[index] = error.what
+                self._tell(index, error.what)
                 continue
             return hits
         raise (ToolDown if down else ToolError)("no search service answers: " + "; ".join(failures))
 
     def _tell(self, failed: int, why: str) -> None:
         rest = range(failed + 1, len(self.backends))
-        following = next((self.backends[at].name for at in rest if at not in self._unusable), "")
+        following = next((self.backends[index].name for index in rest if index not in self._unusable), "")
         self.on_notice(Notice(f"search: {why}" + (f"; {following} is used instead" if following else "")))
 
 

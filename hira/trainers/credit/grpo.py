@@ -91,7 +91,7 @@ def grpo(
         for (reward, rows), advantage in zip(compared, gained, strict=True):
             weight = 1 / sum(row.tokens for row in rows) if norm == "grpo" else 1.0
             credited += [Weighted(row, key, reward, advantage, weight) for row in rows]
-    z = {"grpo": left, "dapo": sum(one.row.tokens for one in credited), "dr_grpo": left * longest}[norm]
+    z = {"grpo": left, "dapo": sum(weighted.row.tokens for weighted in credited), "dr_grpo": left * longest}[norm]
     excluded = sum(len(group.attempts) - len(group.counting) for group in groups)
     sizes = tuple(len(compared) for compared in members.values())
     return Credited(tuple(credited), float(z), sizes, dead, alone, excluded)

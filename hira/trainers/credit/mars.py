@@ -63,7 +63,10 @@ def mars(
             rows = [row for row in attempt.rows if row.conversation == name]
             ones += _weigh_rows(rows, Key(group.problem, system1), reward, advantage, often)
     scale = many_twos / many_ones if many_ones else 1.0
-    scaled = [Weighted(one.row, one.group, one.reward, one.advantage, one.weight * scale) for one in ones]
+    scaled = [
+        Weighted(weighted.row, weighted.group, weighted.reward, weighted.advantage, weighted.weight * scale)
+        for weighted in ones
+    ]
     excluded = sum(len(group.attempts) - len(group.counting) for group in groups)
     return Credited((*twos, *scaled), float(many_twos), tuple(sizes), dead, alone, excluded)
 
@@ -73,9 +76,9 @@ def count_draws(there: int, wanted: int, seed: str) -> list[int]:
     chance = random.Random(seed)  # noqa: S311 - a repeatable draw, not a secret
     if there >= wanted:
         drawn = set(chance.sample(range(there), wanted))
-        return [int(at in drawn) for at in range(there)]
+        return [int(index in drawn) for index in range(there)]
     again = chance.choices(range(there), k=wanted - there)
-    return [1 + again.count(at) for at in range(there)]
+    return [1 + again.count(index) for index in range(there)]
 
 
 def _of(attempt: Attempt, role: str) -> list[str]:

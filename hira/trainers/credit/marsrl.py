@@ -43,8 +43,10 @@ def _check_alike(group: Group) -> None:
 
 
 def _of(group: Group, roles: Collection[str]) -> Group:
-    def own(attempt: Attempt) -> Attempt:
+    def keep_rows_of_roles(attempt: Attempt) -> Attempt:
         return replace(attempt, rows=tuple(row for row in attempt.rows if row.role in roles))
 
-    kept = tuple(own(attempt) for attempt in group.attempts if any(row.role in roles for row in attempt.rows))
+    kept = tuple(
+        keep_rows_of_roles(attempt) for attempt in group.attempts if any(row.role in roles for row in attempt.rows)
+    )
     return Group(group.problem, kept)

@@ -17,15 +17,20 @@ ENTROPY = 0.2
 def mark_mastered(row: Row, tau: float = MASTERED) -> tuple[int, ...]:
     """Return 1 for each sampled token of the row whose probability was τ or more, else 0. Shape (T,)."""
     least = log(tau)
-    return tuple(own if own and logprob >= least else 0 for own, logprob in zip(row.mask, row.logprobs, strict=True))
+    return tuple(
+        is_sampled if is_sampled and logprob >= least else 0
+        for is_sampled, logprob in zip(row.mask, row.logprobs, strict=True)
+    )
 
 
 def entropy(rows: Sequence[Row]) -> float:
     """Return the mean of -log π(o_t) over sampled tokens, in nats: an unbiased estimate of the policy's entropy. 0
     without tokens."""
     tokens = sum(row.tokens for row in rows)
-    said = sum(logprob for row in rows for own, logprob in zip(row.mask, row.logprobs, strict=True) if own)
-    return -said / tokens if tokens else 0.0
+    total = sum(
+        logprob for row in rows for is_sampled, logprob in zip(row.mask, row.logprobs, strict=True) if is_sampled
+    )
+    return -total / tokens if tokens else 0.0
 
 
 def drop_mastered(credited: Credited, *, tau: float = MASTERED, target: float = ENTROPY) -> Credited:
@@ -36,19 +41,19 @@ def drop_mastered(credited: Credited, *, tau: float = MASTERED, target: float = 
     others. UloRL's text names the model's entropy and its formula a sample's: here it is that of all rows of the
     update.
     """
-    rows = [one.row for one in credited.rows]
+    rows = [weighted.row for weighted in credited.rows]
     sampled = entropy(rows)
     kept: list[Weighted] = []
     masked = 0
-    for one in credited.rows:
-        if sampled >= target or one.reward < 1:
-            kept.append(one)
+    for weighted in credited.rows:
+        if sampled >= target or weighted.reward < 1:
+            kept.append(weighted)
             continue
-        known = mark_mastered(one.row, tau)
+        known = mark_mastered(weighted.row, tau)
         masked += sum(known)
-        mask = tuple(own - gone for own, gone in zip(one.row.mask, known, strict=True))
+        mask = tuple(is_sampled - gone for is_sampled, gone in zip(weighted.row.mask, known, strict=True))
         if any(mask):
-            kept.append(replace(one, row=replace(one.row, mask=mask)))
+            kept.append(replace(weighted, row=replace(weighted.row, mask=mask)))
     tokens = sum(row.tokens for row in rows)
     record = {"masked": masked / tokens if tokens else 0.0, "sampled_entropy": sampled}
     return replace(credited, rows=tuple(kept), figures={**credited.figures, **record})
@@ -61,7 +66,7 @@ def drop_overlong(credited: Credited) -> Credited:
     Z shrinks by their share of the weight, so that a mean over tokens or members becomes one over the trained ones, as
     in TRL's `mask_truncated_completions`.
     """
-    kept = tuple(one for one in credited.rows if not one.row.overlong)
+    kept = tuple(weighted for weighted in credited.rows if not weighted.row.overlong)
     left, whole = _weight(kept), _weight(credited.rows)
     normaliser = credited.normaliser * left / whole if whole else credited.normaliser
     record = {"overlong": 1 - left / whole if whole else 0.0}
@@ -69,4 +74,4 @@ def drop_overlong(credited: Credited) -> Credited:
 
 
 def _weight(rows: Sequence[Weighted]) -> float:
-    return sum(one.weight * one.row.tokens for one in rows)
+    return sum(weighted.weight * weighted.row.tokens for weighted in rows)

@@ -51,11 +51,11 @@ def matpo(
             for row in attempt.rows:
                 tokens[row.role] = tokens.get(row.role, 0) + row.tokens
             weights = {"rollout_mean": {role: 1 / sum(tokens.values()) for role in tokens},
-                       "role_mean": {role: 1 / (len(tokens) * own) for role, own in tokens.items()},
+                       "role_mean": {role: 1 / (len(tokens) * count) for role, count in tokens.items()},
                        "token_mean": dict.fromkeys(tokens, 1.0)}[norm]  # fmt: skip
             key = Key(group.problem, planner, began)
             credited += [Weighted(row, key, reward, advantage, weights[row.role]) for row in attempt.rows]
-    z = sum(one.row.tokens for one in credited) if norm == "token_mean" else left
+    z = sum(weighted.row.tokens for weighted in credited) if norm == "token_mean" else left
     excluded = sum(len(group.attempts) - len(group.counting) for group in groups)
     sizes = tuple(sum(bool(attempt.rows) for attempt in group.counting) for group in groups)
     return Credited(tuple(credited), float(z), sizes, dead, alone, excluded)

@@ -66,12 +66,12 @@ def shingles(question: str) -> frozenset[str]:
     word."""
     text = plain(question)
     size = SHINGLE // 2 if _CJK.search(text) else SHINGLE
-    return frozenset(text[at : at + size] for at in range(max(1, len(text) - size + 1)))
+    return frozenset(text[index : index + size] for index in range(max(1, len(text) - size + 1)))
 
 
-def jaccard(one: frozenset[str], other: frozenset[str]) -> float:
+def jaccard(first: frozenset[str], other: frozenset[str]) -> float:
     """Return |A ∩ B| / |A ∪ B|; 1 for two empty sets."""
-    return len(one & other) / len(one | other) if one or other else 1.0
+    return len(first & other) / len(first | other) if first or other else 1.0
 
 
 def find_duplicates(items: Sequence[Item], similarity: float = SIMILARITY) -> list[StageDecision]:
@@ -89,26 +89,28 @@ def find_duplicates(items: Sequence[Item], similarity: float = SIMILARITY) -> li
     index = MinHashLSH(threshold=max(0.1, 0.75 * similarity), num_perm=PERMUTATIONS)
     kept: dict[str, frozenset[str]] = {}
     numbers: dict[str, list[str]] = {}
-    found = []
+    decisions = []
     for item in items:
-        own = shingles(item.question)
+        item_shingles = shingles(item.question)
         figures = sorted(re.findall(r"\d+", item.question))
         hashed = MinHash(num_perm=PERMUTATIONS, seed=1)
-        hashed.update_batch([one.encode() for one in sorted(own)])
+        hashed.update_batch([shingle.encode() for shingle in sorted(item_shingles)])
         near = [
-            (jaccard(own, kept[other]), other) for other in sorted(index.query(hashed)) if numbers[other] == figures
+            (jaccard(item_shingles, kept[other]), other)
+            for other in sorted(index.query(hashed))
+            if numbers[other] == figures
         ]
-        close = max(near, default=(0.0, ""), key=lambda one: one[0])
+        close = max(near, default=(0.0, ""), key=lambda match: match[0])
         if close[0] >= similarity:
             values = {"of": close[1], "similarity": round(close[0], 4)}
-            found.append(
+            decisions.append(
                 StageDecision("duplicates", item.id, kept=False, why=f"nearly the same as {close[1]}", told=values)
             )
             continue
         index.insert(item.id, hashed)
-        kept[item.id], numbers[item.id] = own, figures
-        found.append(StageDecision("duplicates", item.id, kept=True))
-    return found
+        kept[item.id], numbers[item.id] = item_shingles, figures
+        decisions.append(StageDecision("duplicates", item.id, kept=True))
+    return decisions
 
 
 LEVEL = Prompt(__file__, "curation_level")
@@ -221,17 +223,17 @@ def plan_of(challenge: Challenge, data: str, items: Sequence[Item], settings: Se
 def decide(challenge: Challenge, records: Sequence[Record], wanted: Collection[str]) -> list[StageDecision]:
     """Return the decisions on all questions with enough known outcomes: those of attempts that no outside failure broke
     and that were scored."""
-    outcomes: dict[str, list[bool]] = {one: [] for one in wanted}
-    for one in records:
-        broken = one.error and not one.error.startswith(OWN)
-        if one.id in outcomes and not broken and one.score.correct is not None:
-            outcomes[one.id].append(one.score.correct)
-    found = []
+    outcomes: dict[str, list[bool]] = {name: [] for name in wanted}
+    for record in records:
+        broken = record.error and not record.error.startswith(OWN)
+        if record.id in outcomes and not broken and record.score.correct is not None:
+            outcomes[record.id].append(record.score.correct)
+    decisions = []
     for question, known in outcomes.items():
         right = sum(known)
         kept = challenge.keeps(right, challenge.attempts - len(known))
         if kept is not None:
             values = {"right": right, "known": len(known), "of": challenge.attempts}
             why = "" if kept else "never answered" if right < challenge.fewest else "answered too often"
-            found.append(StageDecision("challenge", question, kept=kept, why=why, told=values))
-    return found
+            decisions.append(StageDecision("challenge", question, kept=kept, why=why, told=values))
+    return decisions

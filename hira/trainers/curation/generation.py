@@ -58,16 +58,16 @@ class FactChain:
 def facts_of(path: Path) -> list[Triple]:
     """Return the facts of a file, each once, in a fixed order. Raises `UsageError` for an incomplete fact or an empty
     file."""
-    found = []
-    for at, row in enumerate(rows_of(path), 1):
+    facts = []
+    for number, row in enumerate(rows_of(path), 1):
         parts = [str(row.get(name, "")).strip() for name in ("subject", "relation", "object")]
         if not all(parts):
             fix = 'each line is {"subject": "…", "relation": "…", "object": "…"}'
-            raise UsageError("a fact lacks a part", where=f"line {at} of {path}", fix=fix)
-        found.append(Triple(parts[0], parts[1], parts[2], value=bool(row.get("value", False))))
-    if not found:
+            raise UsageError("a fact lacks a part", where=f"line {number} of {path}", fix=fix)
+        facts.append(Triple(parts[0], parts[1], parts[2], value=bool(row.get("value", False))))
+    if not facts:
         raise UsageError("there are no facts", where=f"in {path}", fix="give relations between entities")
-    return sorted(set(found))
+    return sorted(set(facts))
 
 
 TRIES = 50
@@ -92,14 +92,14 @@ def paths(facts: Sequence[Triple], many: int, least: int = 2, most: int = 4, *, 
         onward[fact.subject].append(fact)
         only[fact.subject, fact.relation] += 1
     starts, chance = sorted(onward), random.Random(seed)  # noqa: S311 - repeatable walks
-    found: dict[tuple[str, str], FactChain] = {}
+    chains: dict[tuple[str, str], FactChain] = {}
     for _ in range(many * TRIES if starts else 0):
         walked = _walk(chance, chance.choice(starts), chance.randint(least, most), onward, only)
         if len(walked.facts) >= least:
-            found.setdefault((walked.start, walked.end), walked)
-        if len(found) == many:
+            chains.setdefault((walked.start, walked.end), walked)
+        if len(chains) == many:
             break
-    return list(found.values())
+    return list(chains.values())
 
 
 def _walk(
@@ -136,31 +136,35 @@ class WrittenQuestion(BaseModel):
 
 def leaks(question: str, chain: FactChain) -> list[str]:
     """Return the faults of a question for a chain: it does not name the first entity, or it names another one."""
-    hidden = [one for one in (*chain.between, chain.end) if contains(question, one) and not contains(chain.start, one)]
+    hidden = [
+        name for name in (*chain.between, chain.end) if contains(question, name) and not contains(chain.start, name)
+    ]
     lost = [] if contains(question, chain.start) else [f"it does not name {chain.start}"]
-    return [*lost, *(f"it gives {one} away" for one in hidden)]
+    return [*lost, *(f"it gives {name} away" for name in hidden)]
 
 
 async def write_question(conversation: Conversation, name: str, chain: FactChain) -> Item | None:
     """Return a question whose answer is the end of the chain; None, with a notice, if the second try also names a
     hidden entity, or the writer fails."""
-    facts = "\n".join(f"{at}. {one.subject} – {one.relation} – {one.object}" for at, one in enumerate(chain.facts, 1))
-    hidden = "\n".join(f"- {one}" for one in (*chain.between, chain.end))
+    facts = "\n".join(
+        f"{number}. {fact.subject} – {fact.relation} – {fact.object}" for number, fact in enumerate(chain.facts, 1)
+    )
+    hidden = "\n".join(f"- {name}" for name in (*chain.between, chain.end))
     prompt = SYNTHESIZE.fill(
         facts=sanitize(facts), start=sanitize(chain.start), answer=sanitize(chain.end), hidden=sanitize(hidden)
     )
 
-    def wrong(one: WrittenQuestion) -> str:
-        found = leaks(one.question, chain)
-        return f"The question is not usable: {'; '.join(found)}." if found else ""
+    def wrong(written: WrittenQuestion) -> str:
+        leaked = leaks(written.question, chain)
+        return f"The question is not usable: {'; '.join(leaked)}." if leaked else ""
 
     try:
-        asked = await ask_for_record(conversation, user(prompt), WrittenQuestion, wrong=wrong)
+        written = await ask_for_record(conversation, user(prompt), WrittenQuestion, wrong=wrong)
     except (DialectError, EndpointError) as error:
         conversation.context.events(Notice(f"{conversation.name}: no question {name}, because {error.what}"))
         return None
-    meta = {"path": [[one.subject, one.relation, one.object] for one in chain.facts]}
-    return Item(name, asked.question.strip(), (chain.end,), category=f"{len(chain.facts)} hops", meta=meta)
+    meta = {"path": [[fact.subject, fact.relation, fact.object] for fact in chain.facts]}
+    return Item(name, written.question.strip(), (chain.end,), category=f"{len(chain.facts)} hops", meta=meta)
 
 
 REWRITE = Prompt(__file__, "curation_rewrite")
@@ -178,11 +182,13 @@ async def rewrite_query(conversation: Conversation, query: str) -> str:
     `DialectError` if the second try fails, too.
     """
 
-    def wrong(one: Rewritten) -> str:
-        text = one.query.strip()
+    def wrong(rewritten: Rewritten) -> str:
+        text = rewritten.query.strip()
         if text.casefold() == query.strip().casefold():
             return "This is the question as it was. Write it as a request for a report."
-        lost = [name for name in one.kept if name.strip() and not (contains(text, name) and contains(query, name))]
+        lost = [
+            name for name in rewritten.kept if name.strip() and not (contains(text, name) and contains(query, name))
+        ]
         return f"These are not in both, question and request: {', '.join(lost)}." if lost else ""
 
     prompt = REWRITE.fill(query=sanitize(query), language=language(query))
@@ -201,14 +207,14 @@ async def generate(
     begin_folder(folder, plan)
     path = folder / MADE
     records.cut(path, 0)
-    done = {str(one["id"]) for one in records.read(path)}
+    done = {str(record["id"]) for record in records.read(path)}
 
-    async def one(name: str) -> tuple[str, Item | None]:
+    async def write_one(name: str) -> tuple[str, Item | None]:
         return name, await make(name)
 
     missing = [name for name in names if name not in done]
-    async with aclosing(map_concurrently(missing, concurrency, one)) as found:
-        async for name, item in found:
+    async with aclosing(map_concurrently(missing, concurrency, write_one)) as items:
+        async for name, item in items:
             if item is not None:
                 records.append(path, [row_of(item)])
             yield name, item

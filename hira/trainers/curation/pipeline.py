@@ -53,7 +53,7 @@ class Curating:
     concurrency: int = 16
 
     def __post_init__(self) -> None:
-        if strange := [one for one in self.stages if one not in STAGES]:
+        if strange := [stage for stage in self.stages if stage not in STAGES]:
             raise UsageError(f"unknown stage {strange[0]!r}", fix=f"there are {', '.join(STAGES)}")
         if sorted(self.stages, key=STAGES.index) != list(self.stages) or len(set(self.stages)) < len(self.stages):
             raise UsageError("the stages are in the wrong order", fix=f"use the order {', '.join(STAGES)}")
@@ -109,19 +109,23 @@ class Curation:
         self.path = folder / DECISIONS
         records.cut(self.path, 0)  # an incomplete last line
         read = (StageDecision(**values) for values in records.read(self.path))
-        self.decisions = {(one.stage, one.id): one for one in read}
+        self.decisions = {(decision.stage, decision.id): decision for decision in read}
         self.passed: list[Passed] = []
 
     def decisions_of(self, stage: Stage) -> dict[str, StageDecision]:
         """Return the decisions of a stage, by question."""
-        return {question: one for (own, question), one in self.decisions.items() if own == stage}
+        return {
+            question: decision
+            for (decided_stage, question), decision in self.decisions.items()
+            if decided_stage == stage
+        }
 
-    def _enter(self, found: Iterable[StageDecision]) -> None:
+    def _enter(self, decisions: Iterable[StageDecision]) -> None:
         """Add decisions, and write those that are new or changed."""
-        new = [one for one in found if self.decisions.get((one.stage, one.id)) != one]
+        new = [decision for decision in decisions if self.decisions.get((decision.stage, decision.id)) != decision]
         if new:
             records.append(self.path, map(asdict, new))
-            self.decisions.update({(one.stage, one.id): one for one in new})
+            self.decisions.update({(decision.stage, decision.id): decision for decision in new})
 
     async def run(self) -> list[Item]:
         """Return the questions that all stages keep, and write them to `curated.jsonl`. Decided questions are not asked
@@ -132,7 +136,7 @@ class Curation:
             await self._decide(stage, left)
             known, came = self.decisions_of(stage), tuple(item.id for item in left)
             left = [item for item in left if item.id in known and known[item.id].kept]
-            undecided = tuple(one for one in came if one not in known)
+            undecided = tuple(name for name in came if name not in known)
             passed = Passed(stage, came, tuple(item.id for item in left), undecided)
             self.passed.append(passed)
             more = f", {len(passed.undecided)} undecided" if passed.undecided else ""
@@ -158,10 +162,10 @@ class Curation:
             context = RunContext(roles, Rollout("", item.question, "curation"), budget=budget, events=events)
             return await judge(context.conversation("judge"), stage, item)
 
-        asked = (item for item in items if item.id not in known)
-        async with aclosing(map_concurrently(asked, self.curating.concurrency, ask)) as found:
-            async for one in found:
-                self._enter([one] if one else [])
+        unjudged = (item for item in items if item.id not in known)
+        async with aclosing(map_concurrently(unjudged, self.curating.concurrency, ask)) as judged:
+            async for decision in judged:
+                self._enter([decision] if decision else [])
 
     async def _challenge(self, items: Sequence[Item]) -> None:
         if self.settings is None or self.score is None:
@@ -169,8 +173,8 @@ class Curation:
         curating, wanted = self.curating, [item.id for item in items]
         plan = plan_of(curating.challenge, curating.data, curating.items, self.settings)
         attempts = Attempts(plan, self.folder / ATTEMPTS, self.score, wanted)
-        async with aclosing(attempts.each()) as found:
-            async for _ in found:
+        async with aclosing(attempts.each()) as results:
+            async for _ in results:
                 pass
         if attempts.failure:
             raise attempts.failure
@@ -178,10 +182,12 @@ class Curation:
 
     def _collect_findings(self) -> Mapping[str, Mapping[str, Any]]:
         """Return the findings of the stages on each question, by its id."""
-        found: dict[str, dict[str, Any]] = {}
-        for (_, question), one in self.decisions.items():
-            found.setdefault(question, {}).update({name: value for name, value in one.told.items() if name != "of"})
-        return found
+        findings: dict[str, dict[str, Any]] = {}
+        for (_, question), decision in self.decisions.items():
+            findings.setdefault(question, {}).update(
+                {name: value for name, value in decision.told.items() if name != "of"}
+            )
+        return findings
 
 
 def write_items(path: Path, items: Collection[Item], told: Mapping[str, Mapping[str, Any]]) -> None:
@@ -195,7 +201,7 @@ def row_of(item: Item) -> dict[str, Any]:
     row: dict[str, Any] = {"id": item.id, "question": item.question}
     row |= {"every": list(item.every)} if item.every else {"answers": list(item.answers)}
     row |= {"category": item.category} if item.category else {}
-    row |= {"files": [str(one) for one in item.files]} if item.files else {}
+    row |= {"files": [str(file) for file in item.files]} if item.files else {}
     known: dict[str, Any] = json.loads(json.dumps({**item.meta, **row}, default=str))
     return known
 
@@ -242,9 +248,9 @@ def format_funnel(came: int, passed: Sequence[Passed]) -> str:
     """Return the funnel in Markdown, a row per stage; shares are of the questions that entered the stage."""
     lines = ["| stage | came | removed | undecided | kept | share |", "|---|---|---|---|---|---|"]
     lines.append(f"| all questions | {came:,} | | | {came:,} | |")
-    for one in passed:
-        share = f"{100 * len(one.kept) / len(one.came):.0f} %" if one.came else "–"
-        cells = (NAMES[one.stage], len(one.came), one.removed, len(one.undecided), len(one.kept))
+    for stage in passed:
+        share = f"{100 * len(stage.kept) / len(stage.came):.0f} %" if stage.came else "–"
+        cells = (NAMES[stage.stage], len(stage.came), stage.removed, len(stage.undecided), len(stage.kept))
         lines.append(
             "| " + " | ".join(f"{cell:,}" if isinstance(cell, int) else cell for cell in cells) + f" | {share} |"
         )
@@ -253,7 +259,9 @@ def format_funnel(came: int, passed: Sequence[Passed]) -> str:
 
 def format_outcomes(decisions: Iterable[StageDecision], challenge: Challenge) -> str:
     """Return a table of the questions by their number of right answers."""
-    counts = Counter(int(one.told["right"]) for one in decisions if one.told["known"] == challenge.attempts)
+    counts = Counter(
+        int(decision.told["right"]) for decision in decisions if decision.told["known"] == challenge.attempts
+    )
     lines = [f"| right of {challenge.attempts} | questions | |", "|---|---|---|"]
     for right in range(challenge.attempts + 1):
         fate = "kept" if challenge.fewest <= right <= challenge.most else "removed"

@@ -66,16 +66,18 @@ class TownFact:
 def world(seed: int) -> dict[str, list[TownFact]]:
     """Return the facts of all towns."""
     chance = random.Random(seed)  # noqa: S311 - a repeatable world
-    return {town: [TownFact(town, kind, chance.choice(one[2])) for kind, one in FACTS.items()] for town in TOWNS}
+    return {
+        town: [TownFact(town, kind, chance.choice(choices[2])) for kind, choices in FACTS.items()] for town in TOWNS
+    }
 
 
 def questions(seed: int, *, held_out: bool) -> dict[str, TownFact]:
     """Return the questions about the towns of training, or about the held-out towns, with the facts that they ask
     for."""
     towns = TOWNS[TRAINED:] if held_out else TOWNS[:TRAINED]
-    asked = [fact for town in towns for fact in world(seed)[town]]
-    random.Random(f"{seed} {held_out}").shuffle(asked)  # noqa: S311 - a repeatable order
-    return {fact.question: fact for fact in asked}
+    facts = [fact for town in towns for fact in world(seed)[town]]
+    random.Random(f"{seed} {held_out}").shuffle(facts)  # noqa: S311 - a repeatable order
+    return {fact.question: fact for fact in facts}
 
 
 def problems(seed: int, *, held_out: bool = False) -> list[Problem]:
@@ -103,19 +105,19 @@ class CitedTeacher:
     ) -> None:
         self.chance = chance
         self.fact = fact
-        self.others = [one for one in facts if one != fact]
+        self.others = [other for other in facts if other != fact]
         self.faults = faults
 
     def reply(self, request: Request) -> Completion:
         shown = read_request(request).value("documents")
         ids = {title: id_ for id_, title in re.findall(r"\[(s\d+)\] (\w+) \(", shown)}
         fact = self.chance.choice(self.others) if self._fails(self.faults.misread) else self.fact
-        said = fact.sentence
+        sentence = fact.sentence
         if fact.town in ids and not self._fails(self.faults.uncited):
-            said = f"{said.removesuffix('.')} [{ids[fact.town]}]."
+            sentence = f"{sentence.removesuffix('.')} [{ids[fact.town]}]."
         if self._fails(self.faults.wordy):
-            said += f" {self.chance.choice(self.others).sentence}"
-        return Completion(said)
+            sentence += f" {self.chance.choice(self.others).sentence}"
+        return Completion(sentence)
 
     def _fails(self, often: float) -> bool:
         return self.chance.random() < often
@@ -125,11 +127,11 @@ async def score_cited(rollout: Rollout, references: tuple[str, ...]) -> RolloutS
     """Score half for the right fact, half for its source and no other, less a quarter for more than one sentence;
     `accuracy` is 1 for all of it."""
     value, town = references
-    titles = {one.id: one.title for one in rollout.sources.read.values()}
-    sentences = [one for one in _SENTENCE.split(rollout.answer.strip()) if one]
-    own = next((one for one in sentences if contains(one, value) and contains(one, town)), "")
-    told = float(bool(own))
-    sourced = float(bool(own) and [titles.get(id_) for id_ in _MARK.findall(own)] == [town])
+    titles = {source.id: source.title for source in rollout.sources.read.values()}
+    sentences = [sentence for sentence in _SENTENCE.split(rollout.answer.strip()) if sentence]
+    statement = next((sentence for sentence in sentences if contains(sentence, value) and contains(sentence, town)), "")
+    told = float(bool(statement))
+    sourced = float(bool(statement) and [titles.get(id_) for id_ in _MARK.findall(statement)] == [town])
     brief = float(len(sentences) <= 1)
     parts = {"accuracy": sourced * brief, "told": told, "sourced": sourced, "brief": brief}
     return RolloutScore(max(0.0, (told + sourced) / 2 - (1 - brief) / 4), parts)
@@ -144,14 +146,14 @@ def settings_of(folder: Path) -> Settings:
 def teach(folder: Path, seed: int, times: int, faults: CitedTeacherFaults = CitedTeacherFaults()) -> Demonstrations:
     """Write the documents of that seed's towns, and return the teacher's answers: `times` to each of some dozen
     questions."""
-    here, asked = world(seed), questions(seed, held_out=False)
+    here, known = world(seed), questions(seed, held_out=False)
     (folder / "documents").mkdir(parents=True, exist_ok=True)
     for town, facts in here.items():
         text = " ".join(fact.sentence for fact in facts)
         (folder / "documents" / f"{town}.md").write_text(f"# {town}\n\n{text}\n", encoding="utf-8")
 
     def teacher(chance: random.Random, problem: Problem) -> Reply:
-        fact = asked[problem.question]
+        fact = known[problem.question]
         return CitedTeacher(chance, fact, here[fact.town], faults).reply
 
     rollouts = asyncio.run(
@@ -211,8 +213,8 @@ CITED = DemoRecipe(
     examined="held-out questions answered rightly in one sentence with its source",
     curves={"right and cited in training": "reward/accuracy", "right source": "reward/sourced"},
     figures={
-        f"{part}, {told}": (f"{name}/{one}",)
+        f"{part}, {told}": (f"{name}/{metric}",)
         for name, told in (("sampled", "temperature 1"), ("greedy", "greedy"))
-        for part, one in (("fact told", "told"), ("with its source", "sourced"), ("one sentence", "brief"))
+        for part, metric in (("fact told", "told"), ("with its source", "sourced"), ("one sentence", "brief"))
     },
 )

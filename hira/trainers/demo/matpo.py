@@ -61,13 +61,13 @@ class World:
     def documents(self) -> dict[str, str]:
         """Return a page for each person and each town, by file name."""
         people = {
-            one: f"{one} was born in {self.town[one, 'born']}. {one} works in {self.town[one, 'works']}."
-            for one in PEOPLE
+            person: f"{person} was born in {self.town[person, 'born']}. {person} works in {self.town[person, 'works']}."
+            for person in PEOPLE
         }
         towns = {
-            one: f"{one} lies on the river {self.thing[one, 'river']}. "
-            f"{one} lies below the hill {self.thing[one, 'hill']}."
-            for one in TOWNS
+            town: f"{town} lies on the river {self.thing[town, 'river']}. "
+            f"{town} lies below the hill {self.thing[town, 'hill']}."
+            for town in TOWNS
         }
         return {f"{name}.md": f"# {name}\n\n{text}\n" for name, text in (people | towns).items()}
 
@@ -98,10 +98,10 @@ def make_world(seed: int) -> World:
     """Make the world of that seed. Nobody works where they were born."""
     chance = random.Random(seed)  # noqa: S311 - a repeatable world
     town: dict[tuple[str, str], str] = {}
-    for one in PEOPLE:
-        town[one, "born"], town[one, "works"] = chance.sample(TOWNS, 2)
+    for person in PEOPLE:
+        town[person, "born"], town[person, "works"] = chance.sample(TOWNS, 2)
     things = {"river": RIVERS, "hill": HILLS}
-    thing = {(one, kind): chance.choice(names) for one in TOWNS for kind, names in things.items()}
+    thing = {(place, kind): chance.choice(names) for place in TOWNS for kind, names in things.items()}
     return World(town, thing)
 
 
@@ -170,14 +170,14 @@ class MatpoTeacher:
             return "unknown"
         id_, text = pages[about]
         sentences = _SENTENCE.findall(text)
-        right = next((one for one in sentences if sought in one), "unknown")
-        said = self._or_other(right, sentences, self.faults.misread)
-        return f"{said.rstrip('.')} [{id_}]"
+        right = next((sentence for sentence in sentences if sought in sentence), "unknown")
+        statement = self._or_other(right, sentences, self.faults.misread)
+        return f"{statement.rstrip('.')} [{id_}]"
 
     def _or_other(self, right: str, known: Sequence[str], often: float | None = None) -> str:
         if not self._fails(self.faults.mistaken if often is None else often):
             return right
-        return self.chance.choice([one for one in known if one != right] or [right])
+        return self.chance.choice([name for name in known if name != right] or [right])
 
     def _fails(self, often: float) -> bool:
         return self.chance.random() < often
@@ -188,8 +188,8 @@ def _subtask(text: str, subtask: str) -> Act:
 
 
 def _parts(pattern: "re.Pattern[str]", text: str) -> tuple[str, str, str]:
-    found = pattern.match(text)
-    return (found[1], found[2], found[3]) if found else ("", "", "")
+    match = pattern.match(text)
+    return (match[1], match[2], match[3]) if match else ("", "", "")
 
 
 WORKFLOW = MATPO(max_subtasks=4, worker_calls=3)
@@ -227,7 +227,7 @@ def by_teacher(
 def learn_tokenizer(rollouts: Sequence[Rollout]) -> Any:
     """Return the tokenizer of these rollouts: names are tokens, and so are the phrases between them."""
     names = [name for names in KINDS for name in names]
-    conversations = [list_messages(one) for record in rollouts for one in record.trajectories.values()]
+    conversations = [list_messages(trajectory) for record in rollouts for trajectory in record.trajectories.values()]
     inserted = {record.question for record in rollouts}
     inserted |= {finding.subtask.text for record in rollouts for finding in record.findings}
     return make_tokenizer(find_phrases(conversations, names, sorted(inserted)), [*names, *READ], SHAPE.window)
@@ -241,7 +241,7 @@ def rename_demonstration(tokenizer: Any) -> Callable[[Row, random.Random], Row]:
     names and cannot learn them by heart.
     """
     kinds = [[_id(tokenizer, name) for name in names] for names in (*KINDS, YEARS, DAYS)]
-    sources = [[_id(tokenizer, f"{slash}s{at}") for at in range(1, IDS + 1)] for slash in ("", "/")]
+    sources = [[_id(tokenizer, f"{slash}s{index}") for index in range(1, IDS + 1)] for slash in ("", "/")]
 
     def vary(row: Row, chance: random.Random) -> Row:
         other = dict[int, int]()
@@ -249,10 +249,10 @@ def rename_demonstration(tokenizer: Any) -> Callable[[Row, random.Random], Row]:
             other.update(zip(ids, chance.sample(ids, len(ids)), strict=True))
         order = chance.sample(range(IDS), IDS)
         for ids in sources:
-            other.update((one, ids[at]) for one, at in zip(ids, order, strict=True))
+            other.update((token, ids[index]) for token, index in zip(ids, order, strict=True))
 
         def exchange(ids: Sequence[int]) -> tuple[int, ...]:
-            return tuple(other.get(one, one) for one in ids)
+            return tuple(other.get(token, token) for token in ids)
 
         return replace(row, prompt=exchange(row.prompt), completion=exchange(row.completion))
 
@@ -260,8 +260,8 @@ def rename_demonstration(tokenizer: Any) -> Callable[[Row, random.Random], Row]:
 
 
 def _id(tokenizer: Any, text: str) -> int:
-    (one,) = tokenizer(text, add_special_tokens=False)["input_ids"]
-    return int(one)
+    (token,) = tokenizer(text, add_special_tokens=False)["input_ids"]
+    return int(token)
 
 
 ASKED = 3
@@ -283,8 +283,8 @@ def commands(seed: int) -> list[Command]:
     """Return questions about held-out people."""
     held = make_held_out(seed)
     return [
-        Command(("ask", one.question), f"known answer: {one.references[0]}")
-        for one in held[:: max(1, len(held) // ASKED)][:ASKED]
+        Command(("ask", problem.question), f"known answer: {problem.references[0]}")
+        for problem in held[:: max(1, len(held) // ASKED)][:ASKED]
     ]
 
 

@@ -159,7 +159,7 @@ async def record_demonstrations(
     context = await open_session(settings, policies={"*": OfflinePolicy()}, workflow=workflow)
     gate = asyncio.Semaphore(AT_ONCE)
 
-    async def one(problem: Problem, number: int) -> Rollout:
+    async def play(problem: Problem, number: int) -> Rollout:
         chance = random.Random(seed_of(seed, "teacher", problem.id, number))  # noqa: S311 - demonstrations of that seed
         policy = Teacher(teacher(chance, problem))
         async with gate, context.open_context(f"{problem.id}-{number}", problem.question, (), ()) as opened:
@@ -168,7 +168,7 @@ async def record_demonstrations(
             return await rollout(workflow, problem.question, opened)
 
     try:
-        return await together([one(problem, number) for problem in problems for number in range(times)])
+        return await together([play(problem, number) for problem in problems for number in range(times)])
     finally:
         await context.aclose()
 
@@ -236,8 +236,10 @@ class Demo:
         if rows:
             training.examine(-1)
             self._teach(adapted, tokenizer, rows)
-        own = self.sizes
-        self.tell(f"{self.recipe.about} with LoRA, {own.updates} updates of {own.questions} x {own.attempts} rollouts")
+        sizes = self.sizes
+        self.tell(
+            f"{self.recipe.about} with LoRA, {sizes.updates} updates of {sizes.questions} x {sizes.attempts} rollouts"
+        )
         training.run(resume=True)
         save_adapters(self.plan, adapted.float(), tokenizer)
         write_profiles(self.plan, {"temperature": 0.0, "verify": "lexical"})  # such a model cannot check claims
@@ -245,10 +247,10 @@ class Demo:
     @property
     def place(self) -> Path:
         """The folder of the base."""
-        own = Path(self.base).expanduser()
+        path = Path(self.base).expanduser()
         if self.base == TINY:
             return self.folder / "model"
-        return own.resolve() if own.is_dir() else self.folder / f"model-{own.stem}"
+        return path.resolve() if path.is_dir() else self.folder / f"model-{path.stem}"
 
     def _write_base(self) -> None:
         from hira.trainers.models import write_base
@@ -300,35 +302,35 @@ class Demo:
         )
 
     def _configure(self) -> Configuration:
-        own = self.sizes
+        sizes = self.sizes
         return Configuration(
             recipe=self.recipe.recipe.name,
             out=self.folder,
             seed=self.seed,
-            model=ModelConfig(name=str(self.place), rank=own.rank, alpha=2 * own.rank, bits=32),
+            model=ModelConfig(name=str(self.place), rank=sizes.rank, alpha=2 * sizes.rank, bits=32),
             rollouts=RolloutConfig(
-                questions=own.questions,
-                attempts=own.attempts,
-                refill=own.refill,
+                questions=sizes.questions,
+                attempts=sizes.attempts,
+                refill=sizes.refill,
                 concurrency=ROLLOUTS_AT_ONCE,
                 window=PRETRAINED_WINDOW if self.recipe.pretrained else self.recipe.shape.window,
             ),
             marsrl=self.recipe.stages,
             train=TrainConfig(
-                steps=own.updates,
-                lr=own.rate,
+                steps=sizes.updates,
+                lr=sizes.rate,
                 budget=8192,
                 checkpointing=False,
-                save_every=min(SAVE_EVERY, own.updates),
+                save_every=min(SAVE_EVERY, sizes.updates),
             ),
             sft=SftConfig(
-                steps=own.learning,
-                batch=own.batch,
-                lr=own.learning_rate,
-                warmup=own.learning // 4 if self.recipe.pretrained else 10,
+                steps=sizes.learning,
+                batch=sizes.batch,
+                lr=sizes.learning_rate,
+                warmup=sizes.learning // 4 if self.recipe.pretrained else 10,
                 save_every=0,
             ),
-            exam=ExamConfig(attempts=own.exam),
+            exam=ExamConfig(attempts=sizes.exam),
             workflow=self.recipe.options,
         )
 
@@ -336,16 +338,16 @@ class Demo:
         from hira.trainers.sft import DemonstrationOrder, SftTrainer
         from hira.trainers.weights import Muon
 
-        own, varied, on_step = self.sizes, self.recipe.varied, self.on_step
+        sizes, varied, on_step = self.sizes, self.recipe.varied, self.on_step
         records.cut(self.folder / "sft" / records.METRICS, -1)
-        trained = sum(one.numel() for one in learner.parameters() if one.requires_grad)
-        self.tell(f"supervised training of {trained:,} parameters, {own.learning} steps")
+        trained = sum(parameter.numel() for parameter in learner.parameters() if parameter.requires_grad)
+        self.tell(f"supervised training of {trained:,} parameters, {sizes.learning} steps")
         SftTrainer(
             learner,
             tokenizer,
             DemonstrationOrder(rows, self.plan.configuration, varied(tokenizer) if varied else None),
             self.plan.configuration,
             self.folder / "sft",
-            optimizer=None if self.recipe.pretrained else Muon(learner, rate=own.learning_rate),
-            on_step=lambda one: on_step({"stage": "sft", "of": own.learning, **one}),
+            optimizer=None if self.recipe.pretrained else Muon(learner, rate=sizes.learning_rate),
+            on_step=lambda figures: on_step({"stage": "sft", "of": sizes.learning, **figures}),
         ).train()

@@ -82,14 +82,14 @@ def find_phrases(
     whole = re.compile("(" + "|".join(sorted(map(re.escape, inserted), key=len, reverse=True)) + ")")
     prompted = re.compile(rf"{_DATE}|\b(?:{names_})\b")
     free = re.compile(rf"{_DATE}|{_ID}|\b(?:{names_})\b")
-    found: dict[str, None] = {}
+    phrases: dict[str, None] = {}
     for message in (message for messages in conversations for message in messages):
-        own = message.role == "assistant"
-        cut = free if own or message.prompt == "result" else prompted
-        for part in [message.text] if own else whole.split(message.text):
+        is_reply = message.role == "assistant"
+        cut = free if is_reply or message.prompt == "result" else prompted
+        for part in [message.text] if is_reply else whole.split(message.text):
             for piece in cut.split(part):
-                found.update(dict.fromkeys(re.findall(r"[^\n]*\n|[^\n]+", piece) if own else [piece]))
-    return [piece for piece in found if len(piece) > 1]
+                phrases.update(dict.fromkeys(re.findall(r"[^\n]*\n|[^\n]+", piece) if is_reply else [piece]))
+    return [piece for piece in phrases if len(piece) > 1]
 
 
 def make_tokenizer(pieces: Sequence[str], names: Sequence[str], window: int) -> Any:
@@ -98,14 +98,14 @@ def make_tokenizer(pieces: Sequence[str], names: Sequence[str], window: int) -> 
     from transformers import PreTrainedTokenizerFast
 
     letters = dict.fromkeys([*string.printable, *sorted({sign for piece in pieces for sign in piece})])
-    vocabulary = {one: at for at, one in enumerate([PAD, BEGIN, END, UNKNOWN, *letters])}
+    vocabulary = {token: index for index, token in enumerate([PAD, BEGIN, END, UNKNOWN, *letters])}
     inner = Tokenizer(models.WordLevel(vocabulary, unk_token=UNKNOWN))
     inner.pre_tokenizer = pre_tokenizers.Split(Regex(r"[\s\S]"), "isolated")
     inner.decoder = decoders.Fuse()
     inner.add_special_tokens([PAD, BEGIN, END])
     roles = ["system\n", "user\n", "assistant\n"]
     known = dict.fromkeys([*roles, *names, *pieces])
-    inner.add_tokens([AddedToken(one, normalized=False) for one in known])
+    inner.add_tokens([AddedToken(token, normalized=False) for token in known])
     made = PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
         tokenizer_object=inner,
         eos_token=END,

@@ -46,9 +46,9 @@ class ReActReport:
         limit = self.max_turns * self.several
         loop = Loop(conversation, tools, limit, self.several, final=True, conclude=lambda why: CLOSE.fill(reason=why))
         instructions = conversation.explain(tools)
-        asked = {"question": sanitize(question), "files": format_files(context.files), "language": language(question)}
+        values = {"question": sanitize(question), "files": format_files(context.files), "language": language(question)}
         limits = {"today": context.rollout.today, "several": self.several, "limit": self.max_turns}
-        conversation.say(user(REACT_REPORT.fill(call=instructions, **asked, **limits)))
+        conversation.say(user(REACT_REPORT.fill(call=instructions, **values, **limits)))
 
         async def perform(call: Call) -> str:
             if self.condense and call.name in SEARCHES:

@@ -236,9 +236,9 @@ async def search_and_condense(loop: Loop, call: Call, question: str) -> str:
     conversation = loop.conversation
     query = str(call.arguments["query"])
     seen = await look_up(conversation, query, PAGES)
-    documents = Filled("\n\n".join(dict.fromkeys(one.text for one in seen)))
-    if not any(one.observation.passages for one in seen):
-        if not any(one.ok for one in seen):
+    documents = Filled("\n\n".join(dict.fromkeys(tool_use.text for tool_use in seen)))
+    if not any(tool_use.observation.passages for tool_use in seen):
+        if not any(tool_use.ok for tool_use in seen):
             loop.forget(call)
         return documents
     *earlier, _ = loop.transcript  # the last entry is this call
@@ -251,8 +251,8 @@ async def search_and_condense(loop: Loop, call: Call, question: str) -> str:
         if not isinstance(error, Stop):
             conversation.context.note(f"the reader failed, so the search results are passed on unchanged: {error.what}")
         return documents
-    said = [message.text for message in conversation.messages if message.role == "assistant"]
-    return documents if is_copied(condensed, " ".join([*said, query])) else sanitize(condensed)
+    replies = [message.text for message in conversation.messages if message.role == "assistant"]
+    return documents if is_copied(condensed, " ".join([*replies, query])) else sanitize(condensed)
 
 
 def bound_reader(searches: int, sizes: Sizes) -> Usage:

@@ -117,7 +117,7 @@ class Article:
             return UNWRITTEN.fill(outline=self.outline)
         before = find_cited(self.text)
         self._take(edited)
-        gone = [one for one in before if one not in find_cited(self.text)]
+        gone = [source for source in before if source not in find_cited(self.text)]
         return EDITED.fill(outline=self.outline, gone=", ".join(gone) or "none")
 
     async def _reply(self, conversation: Conversation, prompt: Filled, *, whole: bool = False) -> str:
@@ -136,7 +136,10 @@ class Article:
         """Return the sources that are most relevant to the section, as passages with their ids."""
         sources = list(self.context.rollout.sources.read.values())
         best = BM25([f"{source.title} {source.evidence}" for source in sources]).best(about, DOCUMENTS)
-        shown = [frame_source(one, clip(one.evidence, LONGEST, middle=True)) for one in (sources[at] for at in best)]
+        shown = [
+            frame_source(source, clip(source.evidence, LONGEST, middle=True))
+            for source in (sources[index] for index in best)
+        ]
         return Filled("\n\n".join(shown))
 
 

@@ -67,10 +67,10 @@ class MaMs:
                 left = self.max_turns + 1 - turn
                 decision = await decide(context, question, state, tools, turn=turn, left=left, several=self.several)
                 if not decision.calls:  # what it says once it has looked, or when the run ends, is no report
-                    said = "" if state.plan.done or context.stopped else decision.text
-                    return _report(context) or said or _nothing(question, context)
+                    words = "" if state.plan.done or context.stopped else decision.text
+                    return _report(context) or words or _nothing(question, context)
                 observed = await act(context, decision, tools, window=self.window)
-                new = {key: one for key, one in observed.read.items() if key not in seen}
+                new = {key: source for key, source in observed.read.items() if key not in seen}
                 fresh, unread = within(new, self.window)
                 seen |= set(fresh)
                 plan = replace(decision.plan, done=(*decision.plan.done, *observed.done, *unread))
@@ -93,18 +93,18 @@ class MaMs:
 
         async def states() -> State:
             now = state
-            for at, chunk in enumerate(chunks, 1):
-                now = await remember(context.conversation("state", f"{turn}.{at}"), question, chunk, now)
+            for number, chunk in enumerate(chunks, 1):
+                now = await remember(context.conversation("state", f"{turn}.{number}"), question, chunk, now)
                 _note(context, now.memory, turn)
-                if at < len(chunks):
-                    memories[at].set_result(now.memory)
+                if number < len(chunks):
+                    memories[number].set_result(now.memory)
             return now
 
         async def reports() -> State:
             report = state.report
-            for at, (chunk, memory) in enumerate(zip(chunks, memories, strict=True), 1):
+            for number, (chunk, memory) in enumerate(zip(chunks, memories, strict=True), 1):
                 known = await memory
-                report = await write(context.conversation("report", f"{turn}.{at}"), question, chunk, known, report)
+                report = await write(context.conversation("report", f"{turn}.{number}"), question, chunk, known, report)
                 context.rollout.answer = report  # what a run that ends early leaves
             return replace(state, report=report)
 
@@ -116,7 +116,7 @@ class MaMs:
         with may be asked for twice."""
         chunks = self.max_turns * (2 * self.window // self.chunk + 1)
         calls = chunks * ASKED_TWICE
-        grown = sum(at * sizes.reply for at in range(chunks)) * ASKED_TWICE
+        grown = sum(index * sizes.reply for index in range(chunks)) * ASKED_TWICE
         each = Usage(calls, calls * (sizes.prompt + self.chunk + 2 * sizes.reply) + grown, calls * sizes.reply)
         search = multiply(bound_loop(1, sizes.result, sizes), self.max_turns + 1)
         known = search.calls * (chunks + 1) * sizes.reply  # all notes and the report, in every prompt
@@ -130,9 +130,9 @@ class MaMs:
 def collect_tools(context: RunContext, role: str) -> list[Tool]:
     """The tools that the role may call. Raises `UsageError` where there is nothing to be read."""
     box = context.tools
-    own = box.extra_for(role)
-    tools = [tool for tool in (box.search, box.browse, box.files, *own) if tool]
-    if not (box.search or context.files or own):
+    extra = box.extra_for(role)
+    tools = [tool for tool in (box.search, box.browse, box.files, *extra) if tool]
+    if not (box.search or context.files or extra):
         raise UsageError(
             "a report needs something to be read", fix="give documents (--docs) or a search backend (--search)"
         )
@@ -143,7 +143,7 @@ def _report(context: RunContext) -> str:
     """Return the report so far, or, before there is one, the contents of memory with their sources."""
     facts = context.rollout.memory.facts
     return context.rollout.answer or "\n".join(
-        f"- {one.text} [{', '.join(one.sources)}]" for one in facts if one.sources
+        f"- {fact.text} [{', '.join(fact.sources)}]" for fact in facts if fact.sources
     )
 
 

@@ -52,7 +52,7 @@ def split_into_chunks(read: Iterable[Read], limit: int) -> list[Chunk]:
                 chunks.append(Chunk(Filled(f"{last.text}\n\n{shown}"), ids, last.size + _SEAM + tokens))
             else:
                 chunks.append(Chunk(shown, (source.id,), tokens))
-    return [Chunk(one.text, tuple(filter(None, one.sources)), one.size) for one in chunks]
+    return [Chunk(chunk.text, tuple(filter(None, chunk.sources)), chunk.size) for chunk in chunks]
 
 
 def _frame(source: Source, text: str) -> Filled:

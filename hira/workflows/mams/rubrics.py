@@ -75,11 +75,14 @@ class Rubric:
             raise ValueError("; ".join(wrong))
         assert isinstance(value, list)  # noqa: S101 - faults() has looked
         return cls(
-            tuple(RubricItem(one["title"].strip(), one["description"].strip(), int(one["weight"])) for one in value)
+            tuple(
+                RubricItem(entry["title"].strip(), entry["description"].strip(), int(entry["weight"]))
+                for entry in value
+            )
         )
 
     def json(self) -> list[dict[str, Any]]:
-        return [{"title": one.title, "description": one.description, "weight": one.weight} for one in self.items]
+        return [{"title": item.title, "description": item.description, "weight": item.weight} for item in self.items]
 
 
 def faults(value: object) -> list[str]:
@@ -90,28 +93,30 @@ def faults(value: object) -> list[str]:
     """
     if not isinstance(value, list):
         return ["a rubric is a list of items"]
-    found = [] if FEWEST <= len(value) <= MOST else [f"there are {len(value)} items; write {FEWEST} to {MOST}"]
-    for number, one in enumerate(value, 1):
-        found += [f"item {number}: {wrong}" for wrong in _faults_of(one)]
-    titles = [one["title"].strip().casefold() for one in value if isinstance(one, Mapping) and _text(one.get("title"))]
-    found += [f"the title {title!r} is used twice" for title in dict.fromkeys(titles) if titles.count(title) > 1]
-    weights = [one["weight"] for one in value if isinstance(one, Mapping) and _number(one.get("weight"))]
-    if not found and sum(weight for weight in weights if weight > 0) <= 0:
-        found.append("no item has a positive weight; a report must be able to earn something")
-    return found
+    faults_seen = [] if FEWEST <= len(value) <= MOST else [f"there are {len(value)} items; write {FEWEST} to {MOST}"]
+    for number, entry in enumerate(value, 1):
+        faults_seen += [f"item {number}: {wrong}" for wrong in _faults_of(entry)]
+    titles = [
+        entry["title"].strip().casefold() for entry in value if isinstance(entry, Mapping) and _text(entry.get("title"))
+    ]
+    faults_seen += [f"the title {title!r} is used twice" for title in dict.fromkeys(titles) if titles.count(title) > 1]
+    weights = [entry["weight"] for entry in value if isinstance(entry, Mapping) and _number(entry.get("weight"))]
+    if not faults_seen and sum(weight for weight in weights if weight > 0) <= 0:
+        faults_seen.append("no item has a positive weight; a report must be able to earn something")
+    return faults_seen
 
 
-def _faults_of(one: object) -> list[str]:
+def _faults_of(entry: object) -> list[str]:
     """Describe the faults in the shape of an item, or else those of its content."""
-    if not isinstance(one, Mapping):
+    if not isinstance(entry, Mapping):
         return ["it is not an object"]
-    if set(one) != KEYS:
-        return [f"its keys are {', '.join(sorted(map(str, one))) or 'none'}; they must be title, description, weight"]
-    if not _text(one["title"]) or not _text(one["description"]):
+    if set(entry) != KEYS:
+        return [f"its keys are {', '.join(sorted(map(str, entry))) or 'none'}; they must be title, description, weight"]
+    if not _text(entry["title"]) or not _text(entry["description"]):
         return ["title and description must be non-empty strings"]
-    if not _number(one["weight"]):
-        return [f"its weight is {one['weight']!r}; it must be an integer"]
-    return _unfitting(RubricItem(one["title"], one["description"], int(one["weight"])))
+    if not _number(entry["weight"]):
+        return [f"its weight is {entry['weight']!r}; it must be an integer"]
+    return _unfitting(RubricItem(entry["title"], entry["description"], int(entry["weight"])))
 
 
 def _unfitting(item: RubricItem) -> list[str]:
@@ -218,6 +223,6 @@ async def generate(conversation: Conversation, query: str) -> Rubric:
     """
     prompt = GENERATE.fill(query=sanitize(query), fewest=FEWEST, most=MOST, language=language(query))
     written = await ask_for_record(
-        conversation, user(prompt), WrittenRubric, wrong=lambda one: "; ".join(faults(one.items))
+        conversation, user(prompt), WrittenRubric, wrong=lambda rubric: "; ".join(faults(rubric.items))
     )
     return Rubric.of(written.items)

@@ -60,7 +60,7 @@ class State:
 
 def _several(value: object) -> object:
     """A list of texts where a model wrote one text, or bare numbers."""
-    return [f"m{one}" if isinstance(one, int) else one for one in (value if isinstance(value, list) else [value])]
+    return [f"m{mark}" if isinstance(mark, int) else mark for mark in (value if isinstance(value, list) else [value])]
 
 
 Ids = Annotated[list[str], BeforeValidator(_several)]
@@ -102,9 +102,9 @@ def missing(old: str, new: str) -> list[str]:
 
 def _substance(text: str) -> list[str]:
     """Return the content words that a merged entry must contain, each once; the whole text if it has none."""
-    found = [*_FIGURE.findall(text), *_CAPITALS.findall(text)]
-    found += [word for word in words(text) if not _FIGURE.fullmatch(word)]
-    return list(dict.fromkeys([*found, *_turning(text)])) or tokens(text)
+    substance = [*_FIGURE.findall(text), *_CAPITALS.findall(text)]
+    substance += [word for word in words(text) if not _FIGURE.fullmatch(word)]
+    return list(dict.fromkeys([*substance, *_turning(text)])) or tokens(text)
 
 
 def merge(memory: Memory, update: Update, readable: Collection[str]) -> Merged:
@@ -116,52 +116,54 @@ def merge(memory: Memory, update: Update, readable: Collection[str]) -> Merged:
     carried = {entry.id: _carrier(entry, update, kept) for entry in memory}
     lost = {entry.id: _closest(entry, update) for entry in memory if entry.id not in kept and carried[entry.id] is None}
     old = {entry.id: entry for entry in memory}
-    at: dict[int, MemoryEntry] = {}
+    entries: dict[int, MemoryEntry] = {}
     for name, number in carried.items():
         if number is not None:
-            first = at.get(number) or replace(old[name], text=remove_marks(update.memory[number].text).strip())
-            at[number] = replace(first, sources=_union(first.sources, old[name].sources))
-    found: list[MemoryEntry] = []
+            first = entries.get(number) or replace(old[name], text=remove_marks(update.memory[number].text).strip())
+            entries[number] = replace(first, sources=_union(first.sources, old[name].sources))
+    merged: list[MemoryEntry] = []
     for entry in memory:
         number = carried[entry.id]
         if number is None:
-            found.append(entry)
-        elif at[number].id == entry.id:
-            held = " ".join(one.text for one in memory if carried[one.id] == number)
-            named = _find_sources(update.memory[number], {*readable, *at[number].sources})
-            named = named or _only(readable if missing(at[number].text, held) else ())
-            found.append(replace(at[number], sources=_union(at[number].sources, named)))
+            merged.append(entry)
+        elif entries[number].id == entry.id:
+            held = " ".join(entry.text for entry in memory if carried[entry.id] == number)
+            named = _find_sources(update.memory[number], {*readable, *entries[number].sources})
+            named = named or _only(readable if missing(entries[number].text, held) else ())
+            merged.append(replace(entries[number], sources=_union(entries[number].sources, named)))
     for number, written in enumerate(update.memory):
-        if number not in at:
-            claimed = [source for one in memory if one.id in ids(written.merges) for source in one.sources]
-            found = _add_entry(found, written, readable, claimed)
-    return Merged(tuple(found), lost)
+        if number not in entries:
+            claimed = [source for entry in memory if entry.id in ids(written.merges) for source in entry.sources]
+            merged = _add_entry(merged, written, readable, claimed)
+    return Merged(tuple(merged), lost)
 
 
 def find_unsourced(memory: Memory, update: Update, readable: Collection[str]) -> list[str]:
     """Return the new statements without a source, where the chunk has several."""
-    found: list[str] = []
+    unsourced: list[str] = []
     for written in update.memory if len(readable) > 1 else ():
         held = " ".join(entry.text for entry in memory if entry.id in ids(written.merges))
         if missing(remove_marks(written.text), held) and not _find_sources(written, readable):
-            found.append(written.text)
-    return found
+            unsourced.append(written.text)
+    return unsourced
 
 
 def ids(named: Sequence[str]) -> set[str]:
     """The ids that a list names, ranges such as "m4-m9" included."""
-    found: set[str] = set()
-    for one in named:
-        for first, last in _RANGE.findall(one):
-            found |= {f"m{number}" for number in range(int(first), min(int(last), int(first) + 10_000) + 1)}
-        found |= set(_ONE.findall(one))
-    return found
+    names: set[str] = set()
+    for name in named:
+        for first, last in _RANGE.findall(name):
+            names |= {f"m{number}" for number in range(int(first), min(int(last), int(first) + 10_000) + 1)}
+        names |= set(_ONE.findall(name))
+    return names
 
 
 def _carrier(entry: MemoryEntry, update: Update, kept: Collection[str]) -> int | None:
     """The place of the written entry that holds this one: one that says so, or any if this one is not kept."""
-    holding = [at for at, written in enumerate(update.memory) if not missing(entry.text, remove_marks(written.text))]
-    claiming = [at for at in holding if entry.id in ids(update.memory[at].merges)]
+    holding = [
+        index for index, written in enumerate(update.memory) if not missing(entry.text, remove_marks(written.text))
+    ]
+    claiming = [index for index in holding if entry.id in ids(update.memory[index].merges)]
     return next(iter(claiming or ([] if entry.id in kept else holding)), None)
 
 
@@ -182,9 +184,9 @@ def _add_entry(
         return memory
     named = _find_sources(written, {*readable, *claimed})
     sources = _union(claimed, named or _only(readable))
-    for at, known in enumerate(memory):
+    for index, known in enumerate(memory):
         if tokens(known.text) == tokens(text):
-            return [*memory[:at], replace(known, sources=_union(known.sources, sources)), *memory[at + 1 :]]
+            return [*memory[:index], replace(known, sources=_union(known.sources, sources)), *memory[index + 1 :]]
         if _within(tokens(text), tokens(known.text)) and set(sources) <= set(known.sources):
             return memory
     number = 1 + max((int(known.id[1:]) for known in memory), default=0)
@@ -192,13 +194,13 @@ def _add_entry(
 
 
 def _within(part: Sequence[str], whole: Sequence[str]) -> bool:
-    return any(whole[at : at + len(part)] == part for at in range(len(whole) - len(part) + 1))
+    return any(whole[index : index + len(part)] == part for index in range(len(whole) - len(part) + 1))
 
 
 def _find_sources(written: WrittenEntry, among: Collection[str]) -> tuple[str, ...]:
     """The sources that a written entry names, of those that it may."""
-    named = [one.strip().strip("[]") for one in written.sources] + find_cited(written.text)
-    return tuple(dict.fromkeys(one for one in named if one in among))
+    named = [source.strip().strip("[]") for source in written.sources] + find_cited(written.text)
+    return tuple(dict.fromkeys(name for name in named if name in among))
 
 
 def _only(readable: Collection[str]) -> tuple[str, ...]:
@@ -206,11 +208,11 @@ def _only(readable: Collection[str]) -> tuple[str, ...]:
     return tuple(readable) if len(readable) == 1 else ()
 
 
-def _union(one: Sequence[str], other: Sequence[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys((*one, *other)))
+def _union(first: Sequence[str], other: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*first, *other)))
 
 
 def _turning(text: str) -> list[str]:
     """The words that turn a statement round, "n't" as "not"."""
-    found = (word.casefold() for word in _WORD.findall(text.replace("’", "'")))
-    return ["not" if word.endswith("n't") else word for word in found if word in _TURNING or word.endswith("n't")]
+    turning = (word.casefold() for word in _WORD.findall(text.replace("’", "'")))
+    return ["not" if word.endswith("n't") else word for word in turning if word in _TURNING or word.endswith("n't")]

@@ -101,13 +101,13 @@ async def act(context: RunContext, decision: Decision, tools: Sequence[Tool], *,
     seen = await together([use(decision.conversation, named[call.name], call.arguments) for call in calls])
     read: dict[Key, Read] = {}
     lines: list[str] = []
-    for call, one in zip(calls, seen, strict=True):
-        shown = [(context.read(passage.source), passage.text) for passage in one.observation.passages]
-        own = one.ok and not shown and call.name in {tool.name for tool in context.tools.extra_for("search")}
-        if own and one.observation.text:
-            shown = [(Source("", call.name, one.observation.text), one.observation.text)]
+    for call, tool_use in zip(calls, seen, strict=True):
+        shown = [(context.read(passage.source), passage.text) for passage in tool_use.observation.passages]
+        is_extra = tool_use.ok and not shown and call.name in {tool.name for tool in context.tools.extra_for("search")}
+        if is_extra and tool_use.observation.text:
+            shown = [(Source("", call.name, tool_use.observation.text), tool_use.observation.text)]
         read |= {(source.id, text): (source, clip(text, window)) for source, text in shown}
-        summary = _summarise_result(one, [source for source, _ in shown])
+        summary = _summarise_result(tool_use, [source for source, _ in shown])
         lines.append(f"- {call.name}: {_join_arguments(call.arguments)} — {summary}")
     return Observed(read, tuple(lines))
 
@@ -142,10 +142,11 @@ def _join_arguments(arguments: Mapping[str, object]) -> str:
 def _sources(context: RunContext, state: State) -> str:
     """The sources of the notes, a line each, so that a page of which an extract was seen can be opened."""
     cited = dict.fromkeys(source for entry in state.memory for source in entry.sources)
-    read = [context.rollout.sources.read[one] for one in cited if one in context.rollout.sources]
+    read = [context.rollout.sources.read[source] for source in cited if source in context.rollout.sources]
     lines = [
-        f"- {one.id}: {' '.join(one.title.split())} ({one.location})" + (", an extract" if one.kind == "hit" else "")
-        for one in read
+        f"- {source.id}: {' '.join(source.title.split())} ({source.location})"
+        + (", an extract" if source.kind == "hit" else "")
+        for source in read
     ]
     return "\n".join(lines) or NOTHING.fill()
 
@@ -191,7 +192,7 @@ async def remember(conversation: Conversation, question: str, chunk: Chunk, stat
 def _best(old: Memory, updates: list[Update], chunk: Chunk) -> Merged:
     """Apply the update that loses least, the later one among equals."""
     merged = [merge(old, update, chunk.sources) for update in reversed(updates)]
-    return min(merged, key=lambda one: len(one.lost))
+    return min(merged, key=lambda state: len(state.lost))
 
 
 def _complaint(old: Memory, update: Update, chunk: Chunk) -> str:

@@ -87,11 +87,11 @@ class MARS:
             loop.forget(call)
             return error.what
         context.events(SubtaskIssued(str(loop.used), request.purpose))
-        found = await retrieve(loop.conversation, search, request.queries, intent=request.purpose, most=most)
-        if not found.ok:
+        retrieved = await retrieve(loop.conversation, search, request.queries, intent=request.purpose, most=most)
+        if not retrieved.ok:
             loop.forget(call)
         return await distil(
-            question, request, found, context, turn=loop.used, window=self.window, reply=self.system1_reply
+            question, request, retrieved, context, turn=loop.used, window=self.window, reply=self.system1_reply
         )
 
     def bound(self, sizes: Sizes) -> dict[str, Usage]:
@@ -100,9 +100,9 @@ class MARS:
         room = max(self.window // 2, self.window - sizes.prompt)
         bins = min(documents, 2 * documents * sizes.result // room + 1)
         notes = bins * sizes.reply
-        asked = bins * sizes.prompt + documents * min(sizes.result, self.window)
+        prompt_tokens = bins * sizes.prompt + documents * min(sizes.result, self.window)
         calls = self.max_turns
         return {
             "system2": bound_loop(calls, notes, sizes),
-            "system1": Usage(calls * bins, calls * asked, calls * bins * sizes.reply),
+            "system1": Usage(calls * bins, calls * prompt_tokens, calls * bins * sizes.reply),
         }

@@ -39,11 +39,11 @@ async def pack_bins(documents: Sequence[Filled], frame: str, window: int, contex
     Raises `Stop` if the run is stopped before or during the count.
     """
     config = context.config_of("system1")
-    own, name = counting(config.policy), f"{under}/{PACKING}"
+    encoder, name = counting(config.policy), f"{under}/{PACKING}"
 
     async def make() -> Bins:
-        counted = own.count if own else counter(config.policy.model)
-        async with context.until_stopped() if own else nullcontext():  # its tokenizer may have to be read first
+        counted = encoder.count if encoder else counter(config.policy.model)
+        async with context.until_stopped() if encoder else nullcontext():  # its tokenizer may have to be read first
             return await asyncio.to_thread(_pack, documents, frame, window, counted)
 
     inputs = {"tokens": config.policy.model, "window": window, "of": [_digest(frame), *map(_digest, documents)]}
@@ -72,10 +72,15 @@ def _digest(text: str) -> str:
 
 def _record(bins: Bins, documents: Sequence[Filled]) -> dict[str, Any]:
     """For each bin the numbers of its documents; one that was cut is alone in its bin and named with what is left."""
-    places = {id(document): at for at, document in enumerate(documents)}
-    ids = {document.values["id"]: at for at, document in enumerate(documents)}
+    places = {id(document): index for index, document in enumerate(documents)}
+    ids = {document.values["id"]: index for index, document in enumerate(documents)}
     kept = [
-        [places[id(one)] if id(one) in places else [ids[one.values["id"]], str(one.values["text"])] for one in each]
+        [
+            places[id(document)]
+            if id(document) in places
+            else [ids[document.values["id"]], str(document.values["text"])]
+            for document in each
+        ]
         for each in bins
     ]
     return {"bins": kept}
@@ -83,7 +88,7 @@ def _record(bins: Bins, documents: Sequence[Filled]) -> dict[str, Any]:
 
 def _bins(kept: dict[str, Any], documents: Sequence[Filled]) -> Bins:
     return [
-        [documents[one] if isinstance(one, int) else _frame(documents[one[0]], one[1]) for one in each]
+        [documents[entry] if isinstance(entry, int) else _frame(documents[entry[0]], entry[1]) for entry in each]
         for each in validate(list[list[int | tuple[int, str]]], kept["bins"])
     ]
 
@@ -98,7 +103,7 @@ BEGINNINGS = 1_000
 async def distil(
     question: str,
     request: ReadingRequest,
-    found: Retrieved,
+    retrieved: Retrieved,
     context: RunContext,
     *,
     turn: int,
@@ -112,14 +117,16 @@ async def distil(
     frame = _prompt(question, request, (), window)
     notes: Sequence[str]
     try:
-        bins = await pack_bins(found.documents, frame, window, context, under=str(turn))
+        bins = await pack_bins(retrieved.documents, frame, window, context, under=str(turn))
     except Stop as stop:  # before they were counted
-        notes = [_beginnings(found.documents, stop.what)] if found.documents else []
+        notes = [_beginnings(retrieved.documents, stop.what)] if retrieved.documents else []
     else:
         prompts = [_prompt(question, request, documents, window) for documents in bins]
-        names = [f"{turn}/{at}" for at in range(1, len(bins) + 1)]
-        notes = await together([_read(*one, context, reply) for one in zip(names, prompts, bins, strict=True)])
-    text = "\n\n".join([*notes, *found.notes])
+        names = [f"{turn}/{index}" for index in range(1, len(bins) + 1)]
+        notes = await together(
+            [_read(*bin_work, context, reply) for bin_work in zip(names, prompts, bins, strict=True)]
+        )
+    text = "\n\n".join([*notes, *retrieved.notes])
     finding = Finding(Subtask(str(turn), request.purpose), "system1", "", text, ok=bool(find_cited(text)))
     context.rollout.findings.append(finding)
     context.announce(finding)
@@ -148,19 +155,22 @@ async def _read(under: str, prompt: Filled, documents: Sequence[Filled], context
         context.events(Notice(f"{conversation.name}: {error.what}; only the beginnings of its documents are used"))
         return _beginnings(documents, error.what)
     read = context.rollout.sources.read
-    own = Sources({source: read[source] for source in (str(one.values["id"]) for one in documents)})
-    text, _ = drop_unknown(strip_thought(completion), own)
+    bin_sources = Sources({source: read[source] for source in (str(document.values["id"]) for document in documents)})
+    text, _ = drop_unknown(strip_thought(completion), bin_sources)
     return text or _beginnings(documents, "")
 
 
 def _beginnings(documents: Sequence[Filled], why: str) -> Filled:
     share = BEGINNINGS // len(documents)
-    quotes = [f"“{beginning(str(one.values['text']), share).strip()}” [{one.values['id']}]" for one in documents]
+    quotes = [
+        f"“{beginning(str(document.values['text']), share).strip()}” [{document.values['id']}]"
+        for document in documents
+    ]
     return UNREAD.fill(why=why, beginnings="\n".join(quotes))
 
 
 def _sources(text: str, sources: Sources) -> Filled:
     """The sources of the notes, a line each."""
-    named = [sources.read[one] for one in find_cited(text) if one in sources]
-    lines = [f"- [{one.id}] {' '.join(inert(f'{one.title}: {one.location}').split())}" for one in named]
+    named = [sources.read[source] for source in find_cited(text) if source in sources]
+    lines = [f"- [{source.id}] {' '.join(inert(f'{source.title}: {source.location}').split())}" for source in named]
     return Filled("\n".join(lines))

@@ -136,8 +136,8 @@ def answer(step: Step) -> str:
 
 def parse_request(call: Call, loop: Loop) -> ReadingRequest:
     """Parse the call of a search. Raises `ToolError`, for the model, if that is impossible."""
-    asked = next(one for one in loop.conversation.tools if one.name == call.name).check(call.arguments)
-    return ReadingRequest(tuple(dict.fromkeys(asked["queries"])), asked["purpose"])
+    arguments = next(tool for tool in loop.conversation.tools if tool.name == call.name).check(call.arguments)
+    return ReadingRequest(tuple(dict.fromkeys(arguments["queries"])), arguments["purpose"])
 
 
 async def perform_call(call: Call, loop: Loop) -> str:

@@ -69,8 +69,8 @@ async def pose(question: str, context: RunContext, *, search: bool = True, reply
         seen += await together([use(conversation, files, {"path": str(path)}) for path in context.files])
     if search and context.tools.search:
         seen += await look_up_question(conversation, question)
-    found = dict.fromkeys(one.text for one in seen if one.observation.passages)
-    documents = DOCUMENTS.fill(documents=Filled("\n\n".join(found))) if found else NOTHING
+    findings = dict.fromkeys(tool_use.text for tool_use in seen if tool_use.observation.passages)
+    documents = DOCUMENTS.fill(documents=Filled("\n\n".join(findings))) if findings else NOTHING
     return MarsProblem(question, documents, reply)
 
 

@@ -91,7 +91,7 @@ class MATPO:
         context, main = planner.conversation.context, question if self.recap else ""
 
         async def work_on(subtasks: Sequence[Subtask]) -> Sequence[Finding]:
-            works = [work(one, main, context, manner, tools=tools, calls=self.worker_calls) for one in subtasks]
+            works = [work(subtask, main, context, manner, tools=tools, calls=self.worker_calls) for subtask in subtasks]
             findings = await together(works)
             context.rollout.findings += findings
             return findings

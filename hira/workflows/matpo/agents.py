@@ -100,15 +100,15 @@ def begin(question: str, context: RunContext, manner: LoopConfig, *, limit: int,
         several=parallel if parallel > 1 else 0,
         limit=limit,
     )
-    asked = QUESTION.fill(question=sanitize(question), files=format_files(context.files))
-    conversation.say(system(prompt), user(asked))
+    question_prompt = QUESTION.fill(question=sanitize(question), files=format_files(context.files))
+    conversation.say(system(prompt), user(question_prompt))
     return loop
 
 
 def issue_subtasks(loop: Loop, step: Step) -> list[Subtask]:
     """The subtasks of a turn, numbered in the order of issue."""
     first = loop.used - len(step.calls) + 1
-    subtasks = [Subtask(str(first + at), str(call.arguments["subtask"])) for at, call in enumerate(step.calls)]
+    subtasks = [Subtask(str(first + index), str(call.arguments["subtask"])) for index, call in enumerate(step.calls)]
     for subtask in subtasks:
         loop.conversation.context.events(SubtaskIssued(subtask.id, subtask.text))
     return subtasks
