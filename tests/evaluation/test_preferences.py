@@ -102,3 +102,11 @@ async def test_a_pair_is_shown_both_ways_and_what_the_order_decided_is_a_tie() -
             lambda asked, said=said: json.dumps({"better": said[asked.messages[0].values["first"]]})
         )
         assert await margin("pairwise", replies) == worth
+
+
+def test_a_way_without_scores_or_pairs_has_dashes_in_table_1() -> None:
+    rows = [agreement("pairwise", [1.0, 1.0, -1.0, 0.0], scored=False), agreement("rubric", [None, None])]
+    signs, nothing = format_agreements(rows).splitlines()[2:]
+    assert [cell.strip() for cell in signs.strip("|").split("|")][:2] == ["pairwise", "50.00"]
+    assert [cell.strip() for cell in signs.strip("|").split("|")][3:] == ["–", "–", "1 of 4", "0"]
+    assert [cell.strip() for cell in nothing.strip("|").split("|")] == ["rubric", "–", "–", "–", "–", "0 of 0", "2"]
