@@ -205,6 +205,11 @@ def run_random(many: int, seed: int, words: str, at_once: int) -> int:
     }
     mutants = draw_mutants(ROOT, sorted(chosen & tests.keys()), many, seed)
     with copy_trees(at_once) as trees, ThreadPoolExecutor(at_once) as pool:
+        tree = trees.get()
+        failing = find_failing(tree, sorted({test for one in mutants for test in tests[one.file]}), heavy=False)
+        trees.put(tree)
+        if failing:
+            sys.exit(f"these fail without any change: {' '.join(failing)}")
         outcomes = []
         trying = pool.map(lambda one: try_mutant(one, tests[one.file], trees), mutants)
         for mutant, outcome in zip(mutants, trying, strict=True):

@@ -37,8 +37,8 @@ from hira import Hira, cli, tool
 from hira.agents.coordinator import RECALLED
 from hira.agents.distiller import LONGEST
 from hira.agents.expert import reason
-from hira.agents.experts import QUERIES
 from hira.agents.model_verifier import BATCH
+from hira.agents.queries import QUERIES
 from hira.agents.recovery import REPEATS
 from hira.agents.retrieval import PAGES as PAGES_OPENED
 from hira.cli.flags import build_parser

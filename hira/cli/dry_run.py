@@ -52,6 +52,8 @@ def print_bound(options: AskOptions, settings: Settings, shell: Shell) -> int:
     sizes = Sizes()
     experts = "; the most expensive expert does every subtask" if hasattr(workflow, "experts") else ""
     shell.say(f"Assumed: all turns used, replies of {sizes.reply:,} and results of {sizes.result:,} tokens{experts}.")
+    if settings.evidence or settings.rewrite:
+        shell.say("Not included: the calls that `evidence` and `rewrite` add to each search.")
     if all(getattr(settings, name) is None for name in LIMITS):
         shell.say("No budget is set: --max-tokens, --max-cost, --max-time and --max-calls set one.")
     shell.say("No calls were made.")

@@ -16,8 +16,8 @@ KINDS = (".jsonl", ".json", ".csv", ".tsv")
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """A selection of questions: some categories, a sample drawn with a seed, or the first ones (of each set, if a table
-    of a paper has several)."""
+    """A selection of questions: some categories, a sample drawn with a seed, or the first ones (of each column of
+    a table)."""
 
     categories: tuple[str, ...] = ()
     sample: int | None = None

@@ -3,7 +3,8 @@
 `hira eval NAME` runs a table. Rows of models that the paper trained need a model that was trained so.
 """
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -88,7 +89,7 @@ TABLES: Mapping[str, Table] = {
 
 def load_table(name: str, folder: Path | None, *, seed: int = 0, limit: int | None = None) -> tuple[Item, ...]:
     """Load the questions of a table with its columns as labels, from the hub or from files `SET.jsonl` in a folder,
-    where DeepResearch Bench is a folder of its repository; with a `limit`, the first ones of each set.
+    where DeepResearch Bench is a folder of its repository; with a `limit`, the first ones of each column.
 
     Raises `UsageError` for a missing file.
     """
@@ -102,7 +103,17 @@ def load_table(name: str, folder: Path | None, *, seed: int = 0, limit: int | No
         loaded = load_public(known, file=path)
         if wanted := table.only.get(known):
             loaded = tuple(item for item in loaded if wanted in item.labels)
-        for item in draw(loaded, most, seed)[:limit]:
+        for item in _take_first(draw(loaded, most, seed), limit):
             labels = " | ".join([known, *(f"{known} {label}" for label in item.labels)])
             items.append(replace(item, id=f"{known}/{item.id}", category=labels, judge=table.judges.get(known, "")))
     return tuple(items)
+
+
+def _take_first(items: Sequence[Item], limit: int | None) -> Iterator[Item]:
+    """The first items of each label, and of those without one, so that no column of a small table is empty."""
+    taken: Counter[str] = Counter()
+    for item in items:
+        labels = item.labels or [""]
+        if limit is None or any(taken[label] < limit for label in labels):
+            taken.update(labels)
+            yield item

@@ -32,11 +32,12 @@ from hira.runtime.registry import (
     make_workflow,
 )
 from hira.runtime.session import HOOK, Session
-from hira.runtime.settings import OFF, RoleSettings, Settings
+from hira.runtime.settings import OFF, RoleSettings, Settings, list_retrievers
 from hira.runtime.settings.keys import find_place
 from hira.runtime.toolset import open_toolset
 from hira.runtime.validation import check_deps, check_tools
 from hira.tools import Tool
+from hira.tools.retriever import Retriever, make_search_tool
 from hira.workflows import Workflow
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 async def open_session(  # noqa: PLR0913 - one for each thing that a program may hand over
     settings: Settings,
     *,
+    search: Retriever | None = None,
     tools: Sequence[Tool] = (),
     experts: Sequence[Expert] = (),
     policies: Mapping[str, Policy] | None = None,
@@ -65,7 +67,9 @@ async def open_session(  # noqa: PLR0913 - one for each thing that a program may
     named_tools, notices = load_tools(settings.tools)
     all_tools = [*tools, *named_tools]
     check_tools(all_tools)
-    check_deps(all_tools, deps)
+    retrieve = [*([search] if search else []), *map(load_object, list_retrievers(settings.search))]
+    retrievers = list(map(make_search_tool, retrieve))
+    check_deps([*all_tools, *retrievers], deps)
     flow = workflow or make_workflow(settings, experts)
     check_roles(settings, flow, given)
     notices += [*find_hidden_workflow(settings), *find_unused_tools(settings, flow, all_tools)]
@@ -78,7 +82,7 @@ async def open_session(  # noqa: PLR0913 - one for each thing that a program may
     verifier = verifier or (open_verifier(settings.verifier) if settings.verifier else None)
     settings = settings.with_values({"verify": choose_verify(settings, given, roles)}, settings.origin("verify"))
     sees = "look" in getattr(flow, "roles", ()) and roles.get("look", roles["*"]).policy.model != OFFLINE
-    toolset = await open_toolset(settings, all_tools, sees=sees)
+    toolset = await open_toolset(settings, all_tools, retrievers, sees=sees)
     toolset.notices += map(Notice, notices)
     journal = await asyncio.to_thread(open_journal, settings, toolset.notices)
     facts = await asyncio.to_thread(EndpointFacts, settings.cache)
@@ -88,6 +92,7 @@ async def open_session(  # noqa: PLR0913 - one for each thing that a program may
         *(f"expert {expert.name!r}" for expert in experts),
         *(f"policy of {role!r}" for role in given),
         *([] if client is None else ["client"]),
+        *([] if search is None else ["search"]),
         *([] if named else [f"workflow {flow.name!r}"]),
         *([f"verifier {verifier.name!r}"] if verifier and not settings.verifier else []),
         *(f"{HOOK}{name}" for name in hooks.names),

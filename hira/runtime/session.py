@@ -26,7 +26,7 @@ from hira.policies.dialects import DIALECTS, FALLBACKS, NATIVE
 from hira.policies.facts import DIALECT, EndpointFacts
 from hira.runtime.registry import dialect_of
 from hira.runtime.settings import Settings
-from hira.runtime.toolset import Toolset, web_searches
+from hira.runtime.toolset import QUESTION, Toolset, web_searches
 from hira.tools.toolbox import dump_toolbox
 from hira.workflows import WORKFLOWS, Workflow
 
@@ -39,6 +39,8 @@ DIALECTS_OF = "dialects"
 """Stands in a run's recorded settings for the dialects in which its roles began, where they were learned."""
 APPROVAL = "approval"
 """Stands among what is handed over for a person who is asked about subtasks."""
+OF_QUESTION = "docs_of_question"
+"""Stands in a run's recorded settings if its question named the documents."""
 HOOK = "hook "
 """Begins the name of a hook among what is handed over."""
 TOOL_APPROVAL = "approval of tools"
@@ -105,10 +107,9 @@ class Session:
                 events.readers.append(stack.enter_context(self.telemetry.watching()))
             stack.callback(events.readers.clear)  # who reads may hold the run, and neither would be freed at once
             budget = replace(budget_of(self.settings), shared=self.shared)
-            opened = await stack.enter_async_context(self.toolset.toolbox(run, question, files, events, budget))
-            budget.began = time.monotonic()  # the time for reading documents is not the run's
             context = Context(self.deps, run, question)
-            tools = replace(opened, extra=tuple(tool.bind(context) for tool in opened.extra))
+            tools = await stack.enter_async_context(self.toolset.toolbox(context, files, events, budget))
+            budget.began = time.monotonic()  # the time for reading documents is not the run's
             record = Rollout(run, question, self.workflow.name)
             if log:
                 record.began = log.began
@@ -144,6 +145,8 @@ class Session:
                 approve_tool=self.approve_tool,
                 deps=self.deps,
                 exam=self.settings.verifier_exam,
+                evidence=self.settings.evidence,
+                rewrite=self.settings.rewrite,
             )
 
     def begin_log(
@@ -153,7 +156,8 @@ class Session:
         if self.journal is None:
             return None
         verifier = {"verifier": self.settings.verifier or self.verifier.name} if self.verifier else {}
-        record = {HANDED: self.handed, **verifier, DIALECTS_OF: self.dialects()}
+        of_question = {OF_QUESTION: True} if self.settings.origin("docs") == QUESTION else {}
+        record = {HANDED: self.handed, **verifier, DIALECTS_OF: self.dialects(), **of_question}
         if not self._shown:
             self._shown.update(self.settings.to_json())
         continues = {CONTINUES: earlier.run} if earlier and earlier.run else {}
@@ -186,6 +190,13 @@ class Session:
     async def open_session(self) -> "Session":
         """Itself, so that a run may be given a session in the place of the `Hira` that would open one."""
         return self
+
+    async def with_docs(self, docs: tuple[Path, ...]) -> "Session":
+        """The same over other documents. Raises `UsageError` for documents that are missing or empty."""
+        toolset = await self.toolset.with_docs(docs)
+        if toolset is self.toolset:
+            return self
+        return replace(self, settings=self.settings.with_values({"docs": docs}, QUESTION), toolset=toolset, _shown={})
 
     def beside(self, workflow: Workflow) -> "Session":
         """The same models, tools and record for another workflow, in its own dialect where none is set."""

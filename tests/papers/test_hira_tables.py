@@ -109,7 +109,7 @@ def write_reports(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_a_limit_takes_the_first_questions_of_each_set_so_that_every_column_has_some(name: str, tmp_path: Path) -> None:
+def test_a_limit_takes_the_first_questions_of_each_set(name: str, tmp_path: Path) -> None:
     if name == "rubrics-table2":
         write_reports(tmp_path / REPORTS)
     for known in set(TABLES[name].sets) - {REPORTS}:
@@ -118,6 +118,12 @@ def test_a_limit_takes_the_first_questions_of_each_set_so_that_every_column_has_
         (tmp_path / f"{known}.jsonl").write_text("".join(json.dumps({**row, "id": at}) + "\n" for at in range(5)))
     items = load(f"{name}={tmp_path}", Selection(limit=2), tmp_path).items
     assert Counter(item.labels[0] for item in items) == dict.fromkeys(TABLES[name].sets, 2)
+
+
+def test_a_limited_table_has_every_column_of_the_paper(folder: Path) -> None:
+    whole, limited = (load("hira-table1=sets", Selection(limit=limit), folder).items for limit in (None, 1))
+    assert len(limited) < len(whole)
+    assert {label for item in limited for label in item.labels} == {label for item in whole for label in item.labels}
 
 
 def test_every_table_and_figure_of_hira_runs_the_papers_system() -> None:

@@ -171,7 +171,7 @@ CONTENTS: dict[str, tuple[str, ...]] = {
     ),
     "agents/experts/sight": ("Ask one question about a picture", "‹things›", "‹name› (a page at a time"),
     "agents/experts/simple_search_answer": ("Keep the ids of the documents", "‹documents›", "Question: ‹task›‹known›"),
-    "agents/experts/simple_search_plan": ("at most ‹most› search queries", "Task: ‹task›‹files›‹known›", '"queries"'),
+    "agents/simple_search_plan": ("at most ‹most› search queries", "Task: ‹task›‹files›‹known›", '"queries"'),
     "evaluation/rewards/judge_equivalent": (
         "gives the known answer", "Go by the final answer", "Question:", "‹question›", "Known answer:", "‹gold›", "Response:", "‹response›",
         '"verdict": "correct" or "incorrect"',

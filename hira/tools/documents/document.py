@@ -313,8 +313,8 @@ def _pieces(word: str) -> Iterator[str]:
         yield word[position:]
 
 
-def query_of(question: str) -> str:
-    """Return the question as an FTS5 query: any of its content words. "" if it has no word.
+def list_terms(question: str) -> list[str]:
+    """Return the content words of a question as terms of an FTS5 query, nothing if it has no word.
 
     Every word is in quotes, so that nothing in a question acts as an operator.
     """
@@ -322,7 +322,7 @@ def query_of(question: str) -> str:
     tokens = [match[0] for match in _TOKEN.finditer(text)]
     content = [token for token in tokens if words(token)] or tokens
     terms = list(dict.fromkeys(term for token in content for term in _terms(token)))
-    return " OR ".join(terms[:_TERMS])
+    return terms[:_TERMS]
 
 
 def _terms(token: str) -> Iterator[str]:
