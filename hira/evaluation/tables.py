@@ -21,7 +21,7 @@ class Table:
     """A table of a paper. `sets` has the number of questions drawn from each set, None for all; `only` the label that
     questions of a set must have; `judges` the sets that have their own judge under the metric `hira`; `settings`
     those of the paper for all rows, `row_settings` those of one workflow alone, and `variants` the rows of a workflow
-    that stands in several, by their names."""
+    that has several, by their names."""
 
     sets: Mapping[str, int | None]
     workflows: tuple[str, ...]

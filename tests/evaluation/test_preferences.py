@@ -64,6 +64,17 @@ def test_each_topic_is_shared_out_eight_to_one_to_one() -> None:
     parts = split(pairs)
     assert [len(part) for part in parts] == [48, 6, 6]
     assert all(sum(one.topic == topic for one in parts[2]) == 2 for topic in "xyz")
+    sizes = {"x": 10, "y": 20, "z": 40}
+    pairs = [
+        Preference(f"{topic}{at}", f"{topic}{at}", "a", "b", topic) for topic in sizes for at in range(sizes[topic])
+    ]
+    for seed in range(5):
+        for part, share in zip(split(pairs, seed=seed), (8, 1, 1), strict=True):
+            assert {topic: sum(one.topic == topic for one in part) for topic in sizes} == {
+                "x": share,
+                "y": 2 * share,
+                "z": 4 * share,
+            }
 
 
 async def margin(way: str, replies: object) -> float | None:

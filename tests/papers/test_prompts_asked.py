@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hira.agents import distiller, experts, planner
+from hira.agents import distiller, planner, queries
 from hira.agents.coordinator import ASSIGN, Coordinator
 from hira.agents.distiller import distil
 from hira.agents.expert import Account, Expert, Task
@@ -174,7 +174,7 @@ def test_system_2_searches_persistently_verifies_and_answers_between_tags() -> N
 
 
 def test_a_query_plan_has_few_different_precise_queries() -> None:
-    prompt = fill(experts.PLAN, most=3)
+    prompt = fill(queries.PLAN, most=3)
     for part in ("at most 3", "as few as possible", "something different", "names, terms and years"):
         assert part in prompt
 
