@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hira.agents import distiller, planner, queries
+from hira.agents import distiller, experts, planner, queries
 from hira.agents.coordinator import ASSIGN, Coordinator
 from hira.agents.distiller import distil
 from hira.agents.expert import Account, Expert, Task
