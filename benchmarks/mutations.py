@@ -3,12 +3,16 @@
     python benchmarks/mutations.py                # all rows whose tests are fast
     python benchmarks/mutations.py --heavy        # the others as well
     python benchmarks/mutations.py --row "eq. 5"  # rows that hold these words
+    python benchmarks/mutations.py --random 100 --seed 7  # random changes to the files that the rows name
 
 benchmarks/data/mutations.jsonl has a line for each change: the beginning of the row's first cell, the text to replace,
 which stands once in the package, and what to put in its place (`file` says where it stands if not in the package;
 `heavy` says that only a heavy test of the row can tell). The changes are made to a temporary copy of the tree, never to
 the tree itself. A change is killed if every test passes without it and one of the row's fails with it. Exits with 1 if
 a row has no change, or one of them survives.
+
+A random change (benchmarks/mutants.py) runs against the tests of the rows that name its file, and what survives them
+against the fast tests of every file that names its module. The names of survivors and their share are printed.
 """
 
 import argparse
@@ -20,17 +24,27 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from queue import SimpleQueue
 
 ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+
+from benchmarks import papers  # noqa: E402
+from benchmarks.mutants import Mutant, draw_mutants, find_prompts  # noqa: E402
+
 ROWS, TABLE = ROOT / "docs" / "papers.md", ROOT / "benchmarks" / "data" / "mutations.jsonl"
 COPIED = ("hira", "tests", "docs", "benchmarks", "examples", "pyproject.toml", "README.md", "CHANGELOG.md")
 TEST = re.compile(r"`(tests/[^`]+)`")
 SECONDS = 300
+PROMPTS = "tests/papers/test_prompt_contents.py"
+GOAL = 0.1
+"""The largest share of random changes that may survive."""
 NONE_COLLECTED = 5
 TIMED_OUT = -1
 OUTCOMES = {0: "SURVIVED", 1: "killed", NONE_COLLECTED: "heavy", TIMED_OUT: "timed out"}
@@ -129,25 +143,105 @@ def find_failing(tree: Path, tests: list[str], *, heavy: bool) -> list[str]:
     return [test for test in tests if run_tests(tree, [test], heavy=heavy) not in (0, NONE_COLLECTED)]
 
 
+@contextmanager
+def copy_trees(many: int) -> "Iterator[SimpleQueue[Path]]":
+    copies = [copy_tree() for _ in range(many)]
+    trees: SimpleQueue[Path] = SimpleQueue()
+    for tree in copies:
+        trees.put(tree)
+    try:
+        yield trees
+    finally:
+        for tree in copies:
+            shutil.rmtree(tree)
+
+
+def find_tests() -> dict[str, list[str]]:
+    """The tests of the rows that name a file of the package, and those of a prompt's module for the prompt."""
+    tests: dict[str, list[str]] = {}
+    for row in papers.read_rows(ROWS.read_text(encoding="utf-8")):
+        for file in row.files:
+            if file.startswith("hira/") and (ROOT / file).is_file():
+                tests[file] = list(dict.fromkeys([*tests.get(file, []), *row.tests]))
+    for prompt, file in find_prompts(ROOT, list(tests)).items():
+        tests[prompt] = list(dict.fromkeys([PROMPTS, *tests.get(prompt, []), *tests[file]]))
+    return tests
+
+
+def find_wider(file: str) -> list[str]:
+    """The test files that name a file's module; those of a paper's workflow and of a prompt, that name the package."""
+    module = str(Path(file).with_suffix("")).removesuffix("/__init__").replace("/", ".")
+    names = {module, module.rpartition(".")[0]} if file.endswith(".md") or "/workflows/" in file else {module}
+    texts = {path: path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py")}
+    pattern = re.compile("|".join(rf"\b{re.escape(name)}\b" for name in names))
+    wider = [path for path, text in texts.items() if pattern.search(text)]
+    return [str(path.relative_to(ROOT)) for path in wider]
+
+
+def try_mutant(mutant: Mutant, tests: list[str], trees: "SimpleQueue[Path]") -> str:
+    tree = trees.get()
+    path = tree / mutant.file
+    before = path.read_bytes()
+    path.write_bytes(mutant.apply(before))
+    try:
+        for outcome, run in (("killed", tests), ("killed elsewhere", find_wider(mutant.file))):
+            if run and run_tests(tree, run, heavy=False) not in (0, NONE_COLLECTED):
+                return outcome
+    finally:
+        path.write_bytes(before)
+        trees.put(tree)
+    return "SURVIVED"
+
+
+def run_random(many: int, seed: int, words: str, at_once: int) -> int:
+    """Try random changes, in the files of the rows that hold these words; a change that breaks off is one that tests
+    notice."""
+    tests = find_tests()
+    chosen = {
+        file
+        for row in papers.read_rows(ROWS.read_text(encoding="utf-8"))
+        for file in row.files
+        if words in f"{row.paper}: {row.what}"
+    }
+    mutants = draw_mutants(ROOT, sorted(chosen & tests.keys()), many, seed)
+    with copy_trees(at_once) as trees, ThreadPoolExecutor(at_once) as pool:
+        tree = trees.get()
+        failing = find_failing(tree, sorted({test for one in mutants for test in tests[one.file]}), heavy=False)
+        trees.put(tree)
+        if failing:
+            sys.exit(f"these fail without any change: {' '.join(failing)}")
+        outcomes = []
+        trying = pool.map(lambda one: try_mutant(one, tests[one.file], trees), mutants)
+        for mutant, outcome in zip(mutants, trying, strict=True):
+            outcomes.append(outcome)
+            print(f"{outcome:<16} {mutant.name}", flush=True)
+    counts = {name: outcomes.count(name) for name in ("killed", "killed elsewhere", "SURVIVED")}
+    share = counts["SURVIVED"] / len(outcomes)
+    print(f"seed {seed}: {', '.join(f'{name} {count}' for name, count in counts.items())}; {share:.0%} survive")
+    return int(share > GOAL)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--row", default="", help="only rows that hold these words")
     parser.add_argument("--heavy", action="store_true", help="run heavy tests, too")
     parser.add_argument("--at-once", type=int, default=2, help="changes that are tried side by side (2)")
+    parser.add_argument("--random", type=int, default=0, help="so many random changes, in place of those of the list")
+    parser.add_argument("--seed", type=int, default=0, help="the seed of random changes (0)")
     args = parser.parse_args()
+    if args.random:
+        return run_random(args.random, args.seed, args.row, args.at_once)
     rows = {row: tests for row, tests in read_rows().items() if args.row in row}
     table = [Mutation(**json.loads(line)) for line in TABLE.read_text(encoding="utf-8").splitlines() if line]
     every = read_rows()
     chosen = [(row_of(one, every), one) for one in table]
     chosen = [(row, one) for row, one in chosen if row in rows]
     began = time.monotonic()
-    trees: SimpleQueue[Path] = SimpleQueue()
-    copies = [copy_tree() for _ in range(args.at_once)]
-    for tree in copies:
-        trees.put(tree)
-    try:
+    with copy_trees(args.at_once) as trees:
         tests = sorted({test for row, _ in chosen for test in rows[row]})
-        failing = find_failing(copies[0], tests, heavy=args.heavy)
+        tree = trees.get()
+        failing = find_failing(tree, tests, heavy=args.heavy)
+        trees.put(tree)
         if failing:
             sys.exit(f"these fail without any change: {' '.join(failing)}")
         with ThreadPoolExecutor(args.at_once) as pool:
@@ -156,9 +250,6 @@ def main() -> int:
             for (row, mutation), outcome in zip(chosen, trying, strict=True):
                 outcomes.append(outcome)
                 print(f"{outcome:<9} {row}: {mutation.old!r} -> {mutation.new!r}", flush=True)
-    finally:
-        for tree in copies:
-            shutil.rmtree(tree)
     without = [row for row in rows if row not in {one for one, _ in chosen}]
     for row in without:
         print(f"no change {row}")

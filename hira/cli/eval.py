@@ -188,9 +188,15 @@ def _preferences(args: argparse.Namespace, shell: Shell) -> int:
 
 
 def _candidates(args: argparse.Namespace, shell: Shell) -> int:
-    from hira.evaluation.preferences import candidates_of
+    from hira.evaluation.preferences import choose_candidates, find_sound, read_reports
 
-    rows = candidates_of(shell.folder / args.folder)
+    reports = read_reports([shell.folder / folder for folder in args.folders])
+    if args.model:
+        settings = load_settings(collect_flags(args), shell.environ, shell.folder, shell.home)
+        sound = asyncio.run(find_sound(reports, settings))
+        shell.remark(f"{len(reports) - len(sound)} of {len(reports)} reports have evident faults and are left out")
+        reports = sound
+    rows = choose_candidates(reports)
     shell.say("\n".join(json.dumps(row, ensure_ascii=False) for row in rows))
     shell.remark(f"{len(rows)} pairs; write first or second into preferred, then: hira eval preferences FILE")
     return OK

@@ -307,9 +307,12 @@ def _add_evaluation(commands: Any) -> None:
         *(flag("file", "FILE", rows), MODEL, JSON, flag("--way", "NAME", ways, action="append")),
         more="Rubrics paper, Table 1; --model judges.",
     )
-    folder = flag("folder", "FOLDER", "the folder of an evaluation of reports")
-    text = "A person writes first or second into `preferred` of each line."
-    _add(what, "candidates", "print the two best reports of each query, for people to choose from", folder, more=text)
+    reports = flag("folders", "FOLDER", "folders of evaluations of reports, such as of several temperatures", nargs="+")
+    text = (
+        "A person writes first or second into `preferred` of each line. --model leaves out reports with evident faults."
+    )
+    about = "print the two best reports of each query, for people to choose from"
+    _add(what, "candidates", about, reports, MODEL, more=text)
 
 
 def _add_serving(commands: Any) -> None:

@@ -60,8 +60,8 @@ def grid(workflows: Sequence[str], models: Sequence[str], seeds: int, table: Tab
     for them. Raises `UsageError` for fewer than 1."""
     if seeds < 1:
         raise UsageError(f"--repeats must be at least 1, got {seeds}")
-    changes = table.changes if table else lambda _workflow: {}
-    return [cell for workflow in workflows for cell in _repeat(workflow, {"": changes(workflow)}, models, seeds)]
+    variants = table.rows if table else lambda _workflow: {"": {}}
+    return [cell for workflow in workflows for cell in _repeat(workflow, variants(workflow), models, seeds)]
 
 
 def _repeat(workflow: str, variants: Mapping[str, Mapping[str, Any]], models: Sequence[str], seeds: int) -> list[Cell]:

@@ -16,7 +16,7 @@ from hira.core.errors import DialectError, UsageError, did_you_mean
 from hira.evaluation.files import require_columns, rows_of
 from hira.evaluation.record import Record, read
 from hira.evaluation.report import format_table
-from hira.evaluation.rewards.report_judge import pairwise, pointwise, score_pair
+from hira.evaluation.rewards.report_judge import find_faults, pairwise, pointwise, score_pair
 from hira.evaluation.rewards.rubrics import write_general
 from hira.evaluation.run import RECORDS
 from hira.evaluation.scorers import begin_judgement, open_judge
@@ -173,14 +173,16 @@ async def write_rubric(context: RunContext, query: str) -> Rubric | None:
 
 
 def by_rubric(generator: Generator) -> Way:
+    """Score both reports by one rubric: S of eq. 2, on which eq. 7 is defined; None if the weights add up to 0."""
+
     async def margin(context: RunContext, pair: Preference) -> float | None:
         rubric = await generator(context, pair.query)
         if rubric is None:
             return None
         accepted, rejected = await score_pair(context, rubric, pair.query, (pair.accepted, pair.rejected))
-        if accepted.normalised is None or rejected.normalised is None:
+        if accepted.weighted_mean is None or rejected.weighted_mean is None:
             return None
-        return accepted.normalised - rejected.normalised
+        return accepted.weighted_mean - rejected.weighted_mean
 
     return margin
 
@@ -249,25 +251,45 @@ async def evaluate_preferences(
     return agreements
 
 
-def candidates_of(folder: Path) -> list[dict[str, str]]:
-    """Return the two best-scored reports for each query of an evaluation, for annotation: a person writes `first` or
-    `second` into `preferred` (section 3.2, stages 2 and 3). Queries with fewer than two different scored reports are
-    left out. Raises `UsageError` if none is left."""
+async def find_sound(records: Sequence[Record], settings: Settings) -> list[Record]:
+    """Return the reports without an evident error of fact, an inconsistent citation or superficial aggregation, by the
+    role `judge` (section 3.2). A report that the judge fails on stays: people still look at it."""
+    async with open_judge(settings, None) as context:
+
+        async def judge(record: Record) -> tuple[Record, bool]:
+            conversation = begin_judgement(context, record.question).conversation("judge")
+            faults = await find_faults(conversation, record.question, record.answer)
+            return record, not faults
+
+        async with aclosing(map_concurrently(records, 8, judge)) as judged:
+            kept = {id(record) async for record, sound in judged if sound}
+    return [record for record in records if id(record) in kept]
+
+
+def read_reports(folders: Sequence[Path]) -> list[Record]:
+    """Return the scored reports of evaluations; several vary hyper-parameters, each with its own settings."""
+    records = [record for folder in folders for record in read(folder / RECORDS)]
+    return [record for record in records if record.score.value is not None and record.answer.strip()]
+
+
+def choose_candidates(reports: Sequence[Record]) -> list[dict[str, str]]:
+    """Return the two best-scored reports for each query, for annotation: a person writes `first` or `second` into
+    `preferred` (section 3.2, stages 2 and 3). Queries with fewer than two different reports are left out. Raises
+    `UsageError` if none is left."""
     by_query: dict[str, list[Record]] = defaultdict(list)
-    for record in read(folder / RECORDS):
-        if record.score.value is not None and record.answer.strip():
-            by_query[record.question].append(record)
+    for record in reports:
+        by_query[record.question].append(record)
     rows = []
     for query, records in by_query.items():
         ranked = sorted(records, key=lambda scored: -(scored.score.value or 0.0))
-        reports = list(dict.fromkeys(scored.answer for scored in ranked))[:2]
-        random.Random(query).shuffle(reports)
-        if len(reports) == 2:
-            first, second = reports
+        best = list(dict.fromkeys(scored.answer for scored in ranked))[:2]
+        random.Random(query).shuffle(best)
+        if len(best) == 2:
+            first, second = best
             rows.append({"id": records[0].id, "query": query, "first": first, "second": second, "preferred": ""})
     if not rows:
         raise UsageError(
-            f"{folder} holds no query with two scored reports",
+            "there is no query with two scored reports",
             fix="ask with several models or --repeats 2, and --metric rubric, race or fact",
         )
     return rows

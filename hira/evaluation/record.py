@@ -16,13 +16,14 @@ from hira.runtime.answer import Answer
 @dataclass(frozen=True, slots=True)
 class Score:
     """`correct` and `value` (0 to 1) are None if the answer is unscored, never 0. `note` has the reason, or the judge's
-    explanation."""
+    explanation; `parts` the components of the value, such as RACE's dimensions."""
 
     correct: bool | None
     value: float | None
     metric: str
     note: str = ""
     extracted: str = ""
+    parts: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

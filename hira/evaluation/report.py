@@ -85,6 +85,9 @@ def markdown(summary: Sequence[SummaryRow], data: str, metric: str) -> str:
         lines += ["", "## By category", "", *format_table(["", *names], shown)]
         spent = [[row.name, *(_format_spent(row, name) for name in names)] for row in summary]
         lines += ["", "## Completion tokens and tool calls of a question", "", *format_table(["", *names], spent)]
+    if parts := list(dict.fromkeys(name for row in summary for name in row.parts)):
+        shown = [[row.name, *(percent(row.parts.get(name)) for name in parts), percent(row.value)] for row in summary]
+        lines += ["", "## Parts of the score", "", *format_table(["", *parts, "overall"], shown)]
     if any(len(row.calls_by_role) > 1 for row in summary):
         shown = [
             [row.name, ", ".join(f"{role} {calls:.2f}" for role, calls in row.calls_by_role.items())] for row in summary

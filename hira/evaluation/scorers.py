@@ -160,8 +160,7 @@ def score_by_race(context: RunContext) -> Scorer:
         )
         if judgement is None:
             return Score(None, None, "race", "the judge failed")
-        text = ", ".join(f"{name} {share:.4f}" for name, share in judgement.dimensions.items())
-        return Score(None, judgement.overall, "race", text)
+        return Score(None, judgement.overall, "race", parts=judgement.dimensions)
 
     return score_answer
 

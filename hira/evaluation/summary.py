@@ -48,6 +48,7 @@ class SummaryRow:
     citations: Mapping[str, int]
     tools: Mapping[str, tuple[int, int]]
     categories: Mapping[str, "Category"]
+    parts: Mapping[str, float]
 
     @property
     def name(self) -> str:
@@ -120,7 +121,17 @@ def _row(group: tuple[str, str, str], seeds: int, records: Sequence[Record]) -> 
         citations=_sum(record.verdicts for record in records),
         tools=_tools(records),
         categories=_categories(records),
+        parts=_average_parts(records),
     )
+
+
+def _average_parts(records: Sequence[Record]) -> dict[str, float]:
+    """Return the mean of each component of the scores (rubrics paper, Table 2)."""
+    values: dict[str, list[float]] = defaultdict(list)
+    for record in records:
+        for name, value in record.score.parts.items():
+            values[name].append(value)
+    return {name: fmean(known) for name, known in values.items()}
 
 
 def _by_question(records: Iterable[Record]) -> dict[str, list[Record]]:
@@ -206,6 +217,7 @@ def as_json(row: SummaryRow) -> dict[str, Any]:
     values: dict[str, Any] = _round(asdict(row))
     return values | {
         "calls_by_role": _round(row.calls_by_role),
+        "parts": _round(row.parts),
         "accuracy": interval and round(interval.value, 6),
         "accuracy_95": interval and [round(interval.low, 6), round(interval.high, 6)],
         "tools": {tool: {"made": made, "ok": well} for tool, (made, well) in row.tools.items()},

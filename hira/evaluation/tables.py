@@ -11,7 +11,7 @@ from typing import Any
 
 from hira.core.errors import UsageError
 from hira.evaluation.files import Item
-from hira.evaluation.public import SETS, TEXT, draw, load_public
+from hira.evaluation.public import REPORTS, SETS, TEXT, draw, load_public
 
 Settings = Mapping[str, Any]
 
@@ -20,7 +20,8 @@ Settings = Mapping[str, Any]
 class Table:
     """A table of a paper. `sets` has the number of questions drawn from each set, None for all; `only` the label that
     questions of a set must have; `judges` the sets that have their own judge under the metric `hira`; `settings`
-    those of the paper for all rows, and `row_settings` those of one workflow alone."""
+    those of the paper for all rows, `row_settings` those of one workflow alone, and `variants` the rows of a workflow
+    that has several, by their names."""
 
     sets: Mapping[str, int | None]
     workflows: tuple[str, ...]
@@ -29,14 +30,27 @@ class Table:
     judges: Mapping[str, str] = field(default_factory=dict)
     settings: Settings = field(default_factory=dict)
     row_settings: Mapping[str, Settings] = field(default_factory=dict)
+    variants: Mapping[str, Mapping[str, Settings]] = field(default_factory=dict)
 
-    def changes(self, workflow: str) -> Settings:
-        """The settings of a row."""
-        return {**self.settings, **self.row_settings.get(workflow, {})}
+    def rows(self, workflow: str) -> Mapping[str, Settings]:
+        """The settings of a workflow's rows, by the name of the variant."""
+        general = {**self.settings, **self.row_settings.get(workflow, {})}
+        return {name: {**general, **more} for name, more in self.variants.get(workflow, {"": {}}).items()}
 
 
 FAITHFUL: Settings = {"workflows": {"hira": {"faithful": True}}}
 """Every call of HiRA's paper, where the default skips those that decide nothing."""
+
+
+def _marsrl(**options: int) -> Settings:
+    """The paper reasons without documents, in replies of at most 64k tokens."""
+    return {"workflows": {"marsrl": {"search": False, "reply": 65_536, **options}}}
+
+
+def _matpo(*, planner: bool = True, planner_summary: bool = True) -> Settings:
+    return {"workflows": {"matpo": {"planner": planner, "planner_summary": planner_summary}}}
+
+
 _BASELINES = ("direct", "rag", "search-o1", "webthinker", "codeact", "multimodal", "plan-and-solve", "react")
 _KNOWLEDGE = ("nq", "triviaqa", "popqa", "hotpotqa", "2wikimultihop", "musique", "bamboogle")
 TABLES: Mapping[str, Table] = {
@@ -51,30 +65,39 @@ TABLES: Mapping[str, Table] = {
     "mars-table2": Table(sets=dict.fromkeys(_KNOWLEDGE), workflows=("direct", "rag", "search-o1", "mars")),
     "marsrl-table1": Table(
         sets={"aime2025": None, "beyondaime": None},
-        workflows=("direct", "marsrl"),
+        workflows=("marsrl",),
         metric="numeric",
         settings={"temperature": 0.6, "top_p": 0.95},
+        variants={"marsrl": {"Solver": _marsrl(rounds=1), "Reasoning System": _marsrl()}},
     ),
     "matpo-fig5": Table(
         sets={"gaia": None, "webwalkerqa": None, "frames": None},
         workflows=("matpo",),
         metric="simpleqa",
         only={"gaia": TEXT},
+        variants={"matpo": {"": _matpo(planner_summary=False), "single agent": _matpo(planner=False)}},
+    ),
+    "rubrics-table2": Table(
+        sets={REPORTS: None},
+        workflows=("react-report", "mams"),
+        metric="race",
+        settings={"temperature": 1.0, "top_p": 1.0},
+        row_settings={"react-report": {"workflows": {"react-report": {"condense": True}}}},
     ),
 }
 
 
 def load_table(name: str, folder: Path | None, *, seed: int = 0, limit: int | None = None) -> tuple[Item, ...]:
-    """Load the questions of a table with its columns as labels, from the hub or from files `SET.jsonl` in a folder;
-    with a `limit`, the first ones of each column.
+    """Load the questions of a table with its columns as labels, from the hub or from files `SET.jsonl` in a folder,
+    where DeepResearch Bench is a folder of its repository; with a `limit`, the first ones of each column.
 
     Raises `UsageError` for a missing file.
     """
     table = TABLES[name]
     items: list[Item] = []
     for known, most in table.sets.items():
-        path = folder / f"{known}.jsonl" if folder else None
-        if path and not path.is_file():
+        path = folder / (known if known == REPORTS else f"{known}.jsonl") if folder else None
+        if path and not path.exists():
             fix = f"save the sets there as {', '.join(f'{name}.jsonl' for name in table.sets)}"
             raise UsageError(f"there is no {path.name}", where=f"in {folder}", fix=fix)
         loaded = load_public(known, file=path)

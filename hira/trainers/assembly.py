@@ -230,14 +230,15 @@ def _reward_of(plan: TrainingPlan) -> Reward:
 
 
 def _open_judge(plan: TrainingPlan, model: str, url: str, name: str) -> RoleConfig | None:
-    """Return a model of the reward, at temperature 0 and `at_once` calls at a time; None if `model` is empty."""
+    """Return a model of the reward, sampled as configured and `at_once` calls at a time; None if `model` is empty."""
     if not model:
         return None
     from hira.runtime.factory import configure_roles
 
-    values = {"model": model, "base_url": url, "temperature": 0.0}
+    part = plan.configuration.reward
+    values = {"model": model, "base_url": url, "temperature": part.temperature, "top_p": part.top_p}
     roles, _ = configure_roles(plan.settings.with_values(values, f"reward.{name}"), {})
-    return limit_calls(roles["*"], plan.configuration.reward.at_once)
+    return limit_calls(roles["*"], part.at_once)
 
 
 def credit_of(plan: TrainingPlan) -> Credit:

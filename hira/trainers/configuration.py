@@ -139,7 +139,8 @@ class RewardConfig(_StrictConfig):
     """The judging of answers: by words (`contains`, `exact`, `f1`, `number`) or by a `judge` model, which applies the
     `criteria` of a paper, by default the recipe's. `format` is the share of the reward for calls that succeed, by
     default MATPO's 0.1 in its recipe and 0 elsewhere. `generator` writes the rubrics of reports: a model, by default
-    the judge, or `general` for the same rubric everywhere; either gets `at_once` calls at a time. `preference`,
+    the judge, or `general` for the same rubric everywhere; either gets `at_once` calls at a time and is sampled at
+    `temperature` and `top_p`. `preference`,
     `quality` and `judge_scale` weigh the hybrid reward of rubrics. The reward of the untrained model in the workflow
     `over` is subtracted."""
 
@@ -150,6 +151,8 @@ class RewardConfig(_StrictConfig):
     generator: str = ""
     generator_url: str = ""
     at_once: int = Field(default=64, ge=1)
+    temperature: float = Field(default=0.0, ge=0, le=2)
+    top_p: float = Field(default=0.95, gt=0, le=1)
     preference: float = Field(default=1.0, ge=0)
     quality: float = Field(default=1.0, ge=0)
     judge_scale: float = Field(default=1.0, ge=0)

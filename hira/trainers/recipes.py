@@ -136,7 +136,7 @@ MATPO's broadcast over all rows of a rollout.
 Paper, Table 4: 8 queries, 8 reports each, lr 1e-6 for all weights, no KL, clip 0.2; 10 turns of 5 calls.
 """
 
-REPORT = Recipe("react-report", name="report", judged=rubric_reward, data="queries")
+REPORT = Recipe("react-report", name="report", roles=frozenset({"report"}), judged=rubric_reward, data="queries")
 """The ReAct workflow trained by rubrics, with which the paper compares MaMs (rubrics paper, Table 2)."""
 
 RANKED = Recipe("react", name="ranked", judged=lambda judges: Ranked(judges.require("ranked")), data="queries")

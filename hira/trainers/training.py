@@ -139,9 +139,8 @@ class Training:
 
     def _train(self, runner: asyncio.Runner, context: Session, engine: AnyEngine, gate: Gate, since: int) -> None:
         process, every, configuration = PartialState(), self.configuration.exam.every, self.configuration
-        if self.limits:  # rows may be older than the weights
-            sampler = configuration.train.model_copy(update={"old": "sampler"})
-            configuration = configuration.model_copy(update={"train": sampler})
+        if self.limits:
+            configuration = compare_with_sampler(configuration)
         rollouts = self.rollouts(context, (process.process_index, process.num_processes))
         collector = self._collector(runner, rollouts, engine, gate)
 
@@ -210,6 +209,12 @@ class Training:
 
 
 Tell = Callable[[str], None]
+
+
+def compare_with_sampler(configuration: Configuration) -> Configuration:
+    """Take the sampler's log-probabilities for the old policy's: rows of a pipeline may be older than the weights, and
+    with the trainer's own their ratio would always be 1."""
+    return configuration.model_copy(update={"train": configuration.train.model_copy(update={"old": "sampler"})})
 
 
 def open_weights(plan: TrainingPlan) -> tuple[Any, Any]:

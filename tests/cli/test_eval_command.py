@@ -188,6 +188,8 @@ def reporting(request: Request) -> str:
     if '"better"' in asked:
         first, second = (text.partition(f"[Report {one}]")[2].partition(f"[End of report {one}]")[0] for one in "AB")
         return json.dumps({"better": "A" if len(first) > len(second) else "B"})
+    if '"superficial"' in asked:
+        return json.dumps({"superficial": "It only repeats itself." if text.count("tower again") > 1 else ""})
     if '"items"' in asked:
         items = [{"title": f"Item {at}", "description": f"Key Criterion: c{at}", "weight": 5} for at in range(7)]
         return json.dumps({"items": items})
@@ -209,6 +211,17 @@ def test_the_two_best_reports_of_a_query_are_annotated_and_ways_of_scoring_are_m
         (row,) = map(json.loads, said.out.splitlines())
         best = {f"A report on the tower.{' The tower again.' * seed}" for seed in (1, 2)}
         assert {row["first"], row["second"]} == best, "the worst of three is left out"
+        again = hira(
+            folder, "eval", "r.jsonl", *asked[:-3], "--temperature", "0", "--output", "cold", "-q", HIRA_API_KEY="k"
+        )
+        assert again.code == 0, again.err
+        said = hira(folder, "eval", "candidates", "out", "cold", *model, HIRA_API_KEY="k")
+        assert "2 of 6 reports have evident faults and are left out" in said.err
+        (sound,) = map(json.loads, said.out.splitlines())
+        assert {sound["first"], sound["second"]} == {
+            "A report on the tower.",
+            "A report on the tower. The tower again.",
+        }
         row["preferred"] = "first" if len(row["first"]) > len(row["second"]) else "second"
         (folder / "pairs.jsonl").write_text(json.dumps(row))
         said = hira(folder, "eval", "preferences", "pairs.jsonl", *model, "--json", HIRA_API_KEY="k")

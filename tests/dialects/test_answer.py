@@ -10,9 +10,11 @@ from hira.core.policy import Completion
 from hira.policies.dialects.answer import (
     find_final_answer,
     find_under_heading,
+    only_thought,
     read_record,
     read_verdict,
     strip_thought,
+    verbatim,
 )
 
 
@@ -166,3 +168,35 @@ def test_only_the_word_itself_accepts(word: str) -> None:
     letters = "".join(character for character in word.lower() if character.isalpha())
     if read_verdict(Completion(f"Verdict: {word}")) is True:
         assert letters == "correct"
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("It is 7.\n", "It is 7.\n"),
+        (" It is 7.", " It is 7."),
+        ("<think>hm</think> It is 7.\n", "It is 7."),
+        (" \n ", ""),
+    ],
+)
+def test_a_turn_without_thought_is_kept_with_its_white_space_and_one_with_thought_without_both(
+    text: str, kept: str
+) -> None:
+    assert verbatim(Completion(text)) == kept
+
+
+@pytest.mark.parametrize(
+    ("completion", "only"),
+    [
+        (Completion("It is 7."), False),
+        (Completion(""), False),
+        (Completion("", reasoning="hm"), True),
+        (Completion("<think>hm</think>"), True),
+        (Completion("<think>hm, it is 7."), True),
+        (Completion(r"<think>hm, it is \boxed{7}"), False),
+        (Completion("<think>hm</think>It is 7."), False),
+        (Completion("It is 7.", reasoning="hm"), False),
+    ],
+)
+def test_a_model_that_only_thought_said_nothing(completion: Completion, only: bool) -> None:
+    assert only_thought(completion) is only

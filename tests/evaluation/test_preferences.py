@@ -64,6 +64,17 @@ def test_each_topic_is_shared_out_eight_to_one_to_one() -> None:
     parts = split(pairs)
     assert [len(part) for part in parts] == [48, 6, 6]
     assert all(sum(one.topic == topic for one in parts[2]) == 2 for topic in "xyz")
+    sizes = {"x": 10, "y": 20, "z": 40}
+    pairs = [
+        Preference(f"{topic}{at}", f"{topic}{at}", "a", "b", topic) for topic in sizes for at in range(sizes[topic])
+    ]
+    for seed in range(5):
+        for part, share in zip(split(pairs, seed=seed), (8, 1, 1), strict=True):
+            assert {topic: sum(one.topic == topic for one in part) for topic in sizes} == {
+                "x": share,
+                "y": 2 * share,
+                "z": 4 * share,
+            }
 
 
 async def margin(way: str, replies: object) -> float | None:
@@ -77,9 +88,22 @@ def rating(request: Request) -> str:
 
 async def test_margins_of_each_way() -> None:
     assert await margin("pointwise", ScriptedPolicy(rating)) == pytest.approx(3 / 9)
-    wanted = sum(GENERAL.weights) * (7 - 4) / 9 / sum(map(abs, GENERAL.weights))
-    assert await margin("general", ScriptedPolicy(rating)) == pytest.approx(wanted)
+    assert await margin("general", ScriptedPolicy(rating)) == pytest.approx(3 / 9)
     assert await margin("pointwise", ["no", "no", "no", "no"]) is None
+
+
+async def test_the_margin_by_a_rubric_is_that_of_eq_2_with_its_weights() -> None:
+    """Weights 5, 5, 4, 4, 3, 3, 2, -2 add up to 24. Only the first item tells the reports apart, by 10 - 1, so that the
+    margin is 5 · 9/9 / 24; the share of |w|, 28, would be another number."""
+
+    def judge(request: Request) -> str:
+        values = request.messages[0].values
+        return json.dumps(
+            {"rating": 10 if values["report"] == "good" and values["title"] == "Comprehensiveness" else 1}
+        )
+
+    assert GENERAL.weights == (5, 5, 4, 4, 3, 3, 2, -2)
+    assert await margin("general", ScriptedPolicy(judge)) == pytest.approx(5 / 24)
 
 
 async def test_a_pair_is_shown_both_ways_and_what_the_order_decided_is_a_tie() -> None:
@@ -89,3 +113,11 @@ async def test_a_pair_is_shown_both_ways_and_what_the_order_decided_is_a_tie() -
             lambda asked, said=said: json.dumps({"better": said[asked.messages[0].values["first"]]})
         )
         assert await margin("pairwise", replies) == worth
+
+
+def test_a_way_without_scores_or_pairs_has_dashes_in_table_1() -> None:
+    rows = [agreement("pairwise", [1.0, 1.0, -1.0, 0.0], scored=False), agreement("rubric", [None, None])]
+    signs, nothing = format_agreements(rows).splitlines()[2:]
+    assert [cell.strip() for cell in signs.strip("|").split("|")][:2] == ["pairwise", "50.00"]
+    assert [cell.strip() for cell in signs.strip("|").split("|")][3:] == ["–", "–", "1 of 4", "0"]
+    assert [cell.strip() for cell in nothing.strip("|").split("|")] == ["rubric", "–", "–", "–", "–", "0 of 0", "2"]

@@ -15,6 +15,7 @@ from hira.core.errors import UsageError
 from hira.core.policy import Request
 from hira.evaluation.cells import ablation, grid, sweep
 from hira.evaluation.data import Selection, load
+from hira.evaluation.public import REPORTS
 from hira.evaluation.public import SETS as SETS_OF_THE_HUB
 from hira.evaluation.tables import TABLES, load_table
 from hira.runtime.factory import configure_roles
@@ -94,9 +95,24 @@ def test_table_1_draws_200_500_and_200_questions_and_takes_all_of_gaia(tmp_path:
     assert items != load_table("hira-table1", tmp_path, seed=1)
 
 
+def write_reports(folder: Path) -> None:
+    """Five queries of DeepResearch Bench, with criteria of two dimensions and a reference report."""
+    criterion = {"criterion": "it says why", "explanation": "", "weight": 1.0}
+    criteria = {"criterions": {name: [criterion] for name in ("depth", "readability")}}
+    criteria["dimension_weight"] = {"depth": 0.75, "readability": 0.25}
+    rows = [
+        {"id": at, "language": "en", "prompt": f"Compare funds {at}.", "article": "Funds differ."} for at in range(5)
+    ]
+    for name in ("prompt_data/query.jsonl", "criteria_data/criteria.jsonl", "test_data/cleaned_data/reference.jsonl"):
+        (folder / name).parent.mkdir(parents=True)
+        (folder / name).write_text("".join(json.dumps({**row, **criteria}) + "\n" for row in rows))
+
+
 @pytest.mark.parametrize("name", TABLES)
 def test_a_limit_takes_the_first_questions_of_each_set(name: str, tmp_path: Path) -> None:
-    for known in TABLES[name].sets:
+    if name == "rubrics-table2":
+        write_reports(tmp_path / REPORTS)
+    for known in set(TABLES[name].sets) - {REPORTS}:
         columns = SETS_OF_THE_HUB[known].columns
         row = {columns["question"]: "How high?", columns["answer"]: "17", "Level": 1}
         (tmp_path / f"{known}.jsonl").write_text("".join(json.dumps({**row, "id": at}) + "\n" for at in range(5)))
@@ -245,3 +261,42 @@ def test_direct_reasoning_runs_with_and_without_thinking_and_sends_top_k(folder:
     assert not any("chat_template_kwargs" in body for body in judged), "a setting of one role"
     with pytest.raises(UsageError, match="extra_body"):
         configure_roles(Settings(model="offline", roles={"*": RoleSettings(extra_body=thinking)}), {})
+
+
+def test_table_1_of_marsrl_has_the_solver_alone_and_the_whole_system_as_its_rows() -> None:
+    solver, system = grid(["marsrl"], [], 1, TABLES["marsrl-table1"])
+    assert (solver.variant, system.variant) == ("Solver", "Reasoning System")
+    alone, whole = (cell.settings(Settings(model="offline")).workflows["marsrl"] for cell in (solver, system))
+    assert alone == {**whole, "rounds": 1}
+    assert whole == {"search": False, "reply": 65_536}
+    settings = system.settings(Settings(model="offline", top_k=20, temperature=1.0))
+    assert (settings.temperature, settings.top_p) == (0.6, 0.95)
+
+
+def test_fig_5_of_matpo_compares_it_with_its_single_agent() -> None:
+    several, alone = grid(["matpo"], [], 1, TABLES["matpo-fig5"])
+    options = [cell.settings(Settings(model="offline")).workflows["matpo"] for cell in (several, alone)]
+    assert [one["planner"] for one in options] == [True, False]
+    assert options[0]["planner_summary"] is False
+    assert alone.variant == "single agent"
+
+
+def test_table_2_of_the_rubrics_paper_has_a_column_for_each_dimension_and_one_for_all(folder: Path) -> None:
+    """The target earns 3 in depth against 1, and 1 in readability against 3: shares of 75 and 25; overall
+    (0.75 · 3 + 0.25 · 1) / 4 = 62.5."""
+
+    def rates(request: Request) -> str:
+        deep = "dimension of quality: depth" in request.messages[-1].text
+        if "Rate two reports" not in request.messages[-1].text:
+            return "# Funds\n\nThey differ."
+        return json.dumps({"ratings": [{"number": 1, "first": 3 if deep else 1, "second": 1 if deep else 3}]})
+
+    write_reports(folder / "sets" / REPORTS)
+    with Endpoint({"*": rates}) as endpoint:
+        tables = evaluated(folder, "rubrics-table2=sets", endpoint, "direct")
+    row = tables["Parts of the score"]
+    assert {name: row[name] for name in ("depth", "readability", "overall")} == {
+        "depth": "75.0",
+        "readability": "25.0",
+        "overall": "62.5",
+    }

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hira.agents import distiller, experts, planner
+from hira.agents import distiller, experts, planner, queries
 from hira.agents.coordinator import ASSIGN, Coordinator
 from hira.agents.distiller import distil
 from hira.agents.expert import Account, Expert, Task
@@ -24,6 +24,7 @@ from hira.trainers.curation.filters import CLARITY, EXPERT, LEVEL
 from hira.workflows.baselines import plan_and_solve
 from hira.workflows.mams import rubrics, steps
 from hira.workflows.mars import system1, system2
+from hira.workflows.marsrl import steps as marsrl
 from hira.workflows.matpo import agents as matpo
 
 PACKAGE = Path(__file__).parents[2] / "hira"
@@ -173,7 +174,7 @@ def test_system_2_searches_persistently_verifies_and_answers_between_tags() -> N
 
 
 def test_a_query_plan_has_few_different_precise_queries() -> None:
-    prompt = fill(experts.PLAN, most=3)
+    prompt = fill(queries.PLAN, most=3)
     for part in ("at most 3", "as few as possible", "something different", "names, terms and years"):
         assert part in prompt
 
@@ -246,6 +247,40 @@ def test_the_report_agent_fuses_what_is_new_and_cites_every_statement() -> None:
     for part in ("Do not append", "Keep what was right", "Do not guess", "contradict", "in English", "[s1, s4]"):
         assert part in prompt
     assert re.search("source id after every statement", prompt)
+
+
+def test_the_verifier_accepts_only_what_is_rigorously_justified_in_every_step_and_solves_nothing() -> None:
+    """MarsRL, section 3.1 and the criterion of its published prompt."""
+    prompt = fill(marsrl.VERIFIER)
+    assert re.search("asserted and not justified is an error, even if the result happens to be right", prompt)
+    assert re.search(r"`Verdict: correct` only if every step is rigorously justified", prompt)
+    assert "do not solve the problem yourself" in prompt
+    for part in ("follows from what stands before it", "calculation", "a case was left out", "answers what was asked"):
+        assert part in prompt
+    assert "quote the place" in prompt
+    assert "one line that holds your verdict and nothing else" in prompt
+
+
+def test_the_corrector_weighs_each_point_of_the_report_and_writes_a_whole_solution() -> None:
+    prompt = fill(marsrl.CORRECTOR)
+    for part in ("every point of the report", "Where it is right, correct", "Where it is wrong", "take another"):
+        assert part in prompt
+    assert "Write the whole new solution" in prompt
+    assert r"in `\boxed{}`" in prompt
+
+
+def test_the_solver_reasons_step_by_step_and_boxes_its_answer_without_being_told_to_prefer_rigour() -> None:
+    """MarsRL, section 2.1: the system prompt that puts rigour above an answer is gone."""
+    prompt = fill(marsrl.SOLVER)
+    assert "step by step" in prompt
+    assert r"in `\boxed{}`" in prompt
+    assert "rigor" not in prompt
+
+
+def test_documents_for_marsrl_are_cited_by_id() -> None:
+    prompt = fill(marsrl.DOCUMENTS)
+    for part in ("such as [s1]", "cite no other ids", "stands in none of these, say so"):
+        assert part in prompt
 
 
 @pytest.mark.parametrize("prompt", [matpo.PLANNER, matpo.WORKER], ids=["planner", "worker"])

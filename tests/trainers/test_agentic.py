@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 from rollouts_made import Letters, contexts
 
+from hira.agents.trajectory import Rollout
 from hira.core.errors import HiraError
 from hira.core.policy import Request
 from hira.evaluation.rewards.answers import ByWords, RolloutScore, of_verdict
 from hira.evaluation.rewards.match import exact
-from hira.trainers.agentic import Agentic, Input, MemberOutput, picks
+from hira.trainers.agentic import Agentic, AnswerStep, Input, MemberOutput, picks
 from hira.trainers.configuration import RolloutConfig, StageConfig
 from hira.trainers.credit import marsrl
 from hira.trainers.metrics import measure_parts
@@ -103,6 +104,30 @@ async def test_adaptive_shows_the_verifier_wrong_solutions_and_the_corrector_tru
         assert not asked.right
 
 
+async def test_a_corrector_gets_only_reviews_that_report_errors_and_without_any_the_problem_ends() -> None:
+    def mostly_accepting(conversation: str, number: int) -> str:
+        return (GOOD, GOOD, GOOD, BAD)[number % 4] if "verifier" in conversation else (WRONG, RIGHT)[number % 2]
+
+    groups = await through(agentic(mostly_accepting, sampling="random"))
+    reviews = [group[0].step_input.review for group in groups if group[0].step_input.role == "corrector"]
+    assert reviews
+    assert all(review is not None and review.correct is False for review in reviews)
+    groups = await through(agentic(lambda conversation, _: GOOD if "verifier" in conversation else RIGHT))
+    assert {group[0].step_input.step for group in groups} == {1, 2}
+
+
+async def test_what_was_cut_off_is_not_paid_by_its_words() -> None:
+    """The Solver's words hold the right answer, and it is not paid for a solution without an end; nor is it judged."""
+
+    async def judge(rollout: Any, references: tuple[str, ...]) -> RolloutScore:
+        return RolloutScore(float(references[0] in rollout.answer))
+
+    rollout = Rollout("r", "2 + 2?", "marsrl", answer="4")
+    for complete, paid in ((True, 1.0), (False, 0.0)):
+        step = AnswerStep(Input(1, Posed("2 + 2?")), judge, Solution(RIGHT, complete=complete))
+        assert (await step.score(rollout, ("4",))).value == paid
+
+
 # --- training some roles (section 4.3)
 
 
@@ -143,9 +168,9 @@ def test_a_group_of_several_roles_or_inputs_is_refused() -> None:
 
 
 def test_figures_by_part_worked_by_hand() -> None:
-    """Of four solutions three are right. A Verifier flags 1 of 2 wrong ones, and 1 of 4 right ones, of which it leaves
-    another without a verdict; as solutions come it is right in 3/4 · (1 - 1/4) + 1/4 · 1/2. A Corrector mends 2 of 3
-    wrong ones and spoils 1 of 5 right ones."""
+    """Of four solutions three are right. A Verifier flags 2 of 3 wrong ones, and 1 of 4 right ones, of which it leaves
+    another without a verdict, so that 2 of 3 flags are true; as solutions come it is right in
+    3/4 · (1 - 1/4) + 1/4 · 2/3. A Corrector mends 2 of 3 wrong ones and spoils 1 of 5 right ones."""
 
     def answered(asked: Input, reward: float, solution: Solution | None, review: Review | None) -> MemberOutput:
         return MemberOutput(
@@ -163,20 +188,20 @@ def test_figures_by_part_worked_by_hand() -> None:
 
     told = measure_parts([
         *(answered(Input(1, Posed("q")), one, Solution("s"), None) for one in (1.0, 1.0, 0.0, 1.0)),
-        *judged(right=False, flags=(True, False)),
+        *judged(right=False, flags=(True, True, False)),
         *judged(right=True, flags=(False, True, None, False)),
         *corrected(right=False, rewards=(1.0, 0.0, 1.0)),
         *corrected(right=True, rewards=(1.0, 0.0, 1.0, 1.0, 1.0)),
     ])  # fmt: skip
     wanted = {
         "solver/reward": 3 / 4,
-        "verifier1/reward": 3 / 6,
-        "verifier1/recall": 1 / 2,
+        "verifier1/reward": 4 / 7,
+        "verifier1/recall": 2 / 3,
         "verifier1/false_alarms": 1 / 4,
-        "verifier1/precision": 1 / 2,
-        "verifier1/unreadable": 1 / 6,
-        "verifier1/wrong": 2 / 6,
-        "verifier1/natural": 3 / 4 * 3 / 4 + 1 / 4 * 1 / 2,
+        "verifier1/precision": 2 / 3,
+        "verifier1/unreadable": 1 / 7,
+        "verifier1/wrong": 3 / 7,
+        "verifier1/natural": 3 / 4 * 3 / 4 + 1 / 4 * 2 / 3,
         "corrector1/fixed": 2 / 3,
         "corrector1/harmed": 1 / 5,
     }

@@ -113,6 +113,27 @@ def test_the_second_iteration_is_clipped_against_the_policy_that_sampled(tmp_pat
     assert apart(kept.steps[1], unclipped) > 1e-2
 
 
+def test_the_ratio_of_stale_rows_is_that_to_the_weights_that_sampled_them(tmp_path: Path) -> None:
+    """The rows' own log-probabilities are not those of the weights, as those of older weights are not; taken as the
+    trainer's, every ratio would be 1, and the gradient another."""
+    given = groups(6)
+    credited = matpo(given)
+    old = {at: torch.tensor(one.row.logprobs) for at, one in enumerate(credited.rows)}
+    found, _ = trained(tmp_path, model(), given, matpo, old="sampler")
+    wanted, _ = by_hand(model(), credited, adapters=SHARED, old=old)
+    fresh, _ = by_hand(model(), credited, adapters=SHARED)
+    assert apart(found, wanted) < 1e-4
+    assert apart(fresh, wanted) > 1e-2
+
+
+def test_the_pipeline_compares_with_the_weights_that_sampled() -> None:
+    from hira.trainers.configuration import Configuration
+    from hira.trainers.training import compare_with_sampler
+
+    assert Configuration().train.old == "trainer"
+    assert compare_with_sampler(Configuration()).train.old == "sampler"
+
+
 @SLOW
 @pytest.mark.parametrize("budget", [1, 100_000])
 def test_results_do_not_hang_on_how_rows_are_packed(budget: int, tmp_path: Path) -> None:

@@ -61,6 +61,10 @@ def test_pairs_queries_and_judges_come_from_the_configuration(folder: Path, endp
     reward = reward_of(found)
     assert isinstance(reward, Hybrid)
     assert reward.weights == RewardWeights(1.0, 1.0, 0.25)
+    assert (reward.config.sampling.temperature, reward.config.sampling.top_p) == (0.0, 0.95)
+    warm = reward_of(plan(folder, endpoint, "rubric", **{"reward.temperature": 0.3, "reward.top_p": 0.9}))
+    assert isinstance(warm, Hybrid)
+    assert (warm.config.sampling.temperature, warm.config.sampling.top_p) == (0.3, 0.9)
     assert found.trained == {"rubric": "default"}
     settings = {"settings.docs": '["docs"]'}
     found = plan(folder, endpoint, "mams", **settings)

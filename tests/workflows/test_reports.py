@@ -175,6 +175,21 @@ async def test_react_reports_in_one_conversation_and_its_last_turn_is_the_report
     policy.assert_done()
 
 
+async def test_a_react_report_may_read_condensed_results_with_their_ids_and_no_page() -> None:
+    """MaMs, section 4.1: for ReAct the results are summarised."""
+    said = {"report": [query("one"), "# Report\n\nIt is 7. [s1]"], "reader": ["The first page says 7 [s1]."]}
+    policy = ScriptedPolicy(said)
+    people = make_context(policy, tools=Toolbox(search=pages(text_of(0, 5))))
+    record = await rollout(ReActReport(condense=True), TOPIC, people)
+    assert find_cited(record.answer) == ["s1"]
+    reader = next(one for one in policy.requests if one.conversation.endswith("reader"))
+    assert "Page 0 word 1." in reader.messages[0].text
+    read = "".join(message.text for message in policy.requests[-1].messages)
+    assert "The first page says 7 [s1]." in read
+    assert "Page 0 word 1." not in read
+    policy.assert_done()
+
+
 async def test_a_react_report_that_its_budget_ends_quotes_what_was_read() -> None:
     replies = ["I will search. " + query("one"), OutOfBudget("the time is over"), OutOfBudget("the time is over")]
     box = Toolbox(search=pages("The tide rises twice a day."))

@@ -18,6 +18,7 @@ RATE = Prompt(__file__, "rubric_rate")
 QUALITY = Prompt(__file__, "rubric_quality")
 POINTWISE = Prompt(__file__, "rubric_pointwise")
 PAIRWISE = Prompt(__file__, "rubric_pairwise")
+FAULTS = Prompt(__file__, "report_faults")
 
 
 class ItemRating(BaseModel):
@@ -32,6 +33,14 @@ class Quality(BaseModel):
     reason: str = ""
     reward: float = Field(ge=0, le=4, allow_inf_nan=False)
     confidence: Annotated[int, Field(ge=0, le=100)] = 100
+
+
+class ReportFaults(BaseModel):
+    """The faults for which a report is no candidate (section 3.2), each a sentence; empty without any."""
+
+    factual: str = ""
+    citations: str = ""
+    superficial: str = ""
 
 
 class Better(BaseModel):
@@ -88,6 +97,12 @@ async def pointwise(conversation: Conversation, query: str, report: str) -> int 
     """Return the quality of a report without a rubric, from 1 to 10; None if the judge failed."""
     rated = await ask_judge(conversation, POINTWISE.fill(query=sanitize(query), report=sanitize(report)), ItemRating)
     return rated.rating if rated else None
+
+
+async def find_faults(conversation: Conversation, query: str, report: str) -> tuple[str, ...]:
+    """Return the faults that keep a report from being shown to people; none if the judge failed."""
+    found = await ask_judge(conversation, FAULTS.fill(query=sanitize(query), report=sanitize(report)), ReportFaults)
+    return tuple(filter(None, (found.factual, found.citations, found.superficial))) if found else ()
 
 
 async def pairwise(

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+from hira.agents.calls import SEARCHES
 from hira.agents.expert import format_files
 from hira.agents.loop import Loop
 from hira.agents.run_context import RunContext, together
@@ -12,7 +13,8 @@ from hira.core.policy import Usage
 from hira.core.prompts import Prompt
 from hira.core.sanitize import sanitize
 from hira.evidence.citations import language, without_references
-from hira.workflows.baselines.single import keep_read
+from hira.policies.dialects import Call
+from hira.workflows.baselines.single import READER, bound_reader, keep_read, search_and_condense
 from hira.workflows.bound import Sizes, bound_loop
 from hira.workflows.mams import collect_tools
 
@@ -23,13 +25,15 @@ CLOSE = Prompt(__file__, "remarks", "react_report_close")
 @dataclass(frozen=True)
 class ReActReport:
     """Search, then write, all in one conversation. `max_turns` and `several` calls a turn are the paper's (MaMs,
-    appendix D). The last turn is the report."""
+    appendix D). The last turn is the report. With `condense` the role `reader` opens what a search finds and condenses
+    it, as the paper summarises results for ReAct alone (section 4.1); otherwise the results are extracts."""
 
-    roles: ClassVar[frozenset[str]] = frozenset({"report"})
+    roles: ClassVar[frozenset[str]] = frozenset({"report", READER})
     takes_tools: ClassVar[frozenset[str]] = frozenset({"report"})
 
     max_turns: int = 10
     several: int = 5
+    condense: bool = False
     name: str = "react-report"
 
     def __post_init__(self) -> None:
@@ -45,9 +49,15 @@ class ReActReport:
         values = {"question": sanitize(question), "files": format_files(context.files), "language": language(question)}
         limits = {"today": context.rollout.today, "several": self.several, "limit": self.max_turns}
         conversation.say(user(REACT_REPORT.fill(call=instructions, **values, **limits)))
+
+        async def perform(call: Call) -> str:
+            if self.condense and call.name in SEARCHES:
+                return await search_and_condense(loop, call, question)
+            return await loop.perform(call)
+
         step, left = await loop.think(), self.max_turns - 1
         while step.calls:
-            results = await together([loop.perform(call) for call in step.calls])
+            results = await together([perform(call) for call in step.calls])
             loop.observe(list(zip(step.calls, results, strict=True)))
             left -= 1
             step = await (loop.think() if left else loop.close(f"all {self.max_turns} turns are used"))
@@ -56,4 +66,5 @@ class ReActReport:
         return without_references(step.answer)
 
     def bound(self, sizes: Sizes) -> dict[str, Usage]:
-        return {"report": bound_loop(self.max_turns * self.several, sizes.result, sizes)}
+        report = bound_loop(self.max_turns * self.several, sizes.result, sizes)
+        return {"report": report, READER: bound_reader(self.max_turns * self.several if self.condense else 0, sizes)}

@@ -255,6 +255,11 @@ async def search_and_condense(loop: Loop, call: Call, question: str) -> str:
     return documents if is_copied(condensed, " ".join([*replies, query])) else sanitize(condensed)
 
 
+def bound_reader(searches: int, sizes: Sizes) -> Usage:
+    """The most that the reader takes: it is asked once a search, and shown all that the search brought."""
+    return multiply(Usage(1, sizes.prompt + EARLIER + (PAGES + 1) * sizes.result, sizes.reply), searches)
+
+
 @dataclass(frozen=True)
 class SearchO1:
     """Search-o1 (2501.05366): one chain of reasoning that searches; each result is condensed before it is inserted.
@@ -279,6 +284,4 @@ class SearchO1:
             return (await loop.run(perform)).answer or keep_read(context, question)
 
     def bound(self, sizes: Sizes) -> Mapping[str, Usage]:
-        """The reader is asked once a search; it is shown all that the search brought."""
-        read = Usage(1, sizes.prompt + EARLIER + (PAGES + 1) * sizes.result, sizes.reply)
-        return {REASONER: bound_loop(self.searches, sizes.reply, sizes), READER: multiply(read, self.searches)}
+        return {REASONER: bound_loop(self.searches, sizes.reply, sizes), READER: bound_reader(self.searches, sizes)}

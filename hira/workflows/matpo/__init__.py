@@ -29,6 +29,8 @@ class MATPO:
 
     `recap` tells a worker the question that its subtask is for, `summary` closes each conversation with a summary,
     `block_leaks` keeps sites from the worker that hold the answers of benchmarks (all three ablated in Fig. 6).
+    `planner_summary` closes the planner's conversation so, too; the paper has it for workers alone. `blocked_hosts` are
+    more hosts, separated by commas, that no worker sees.
     `results` are messages of the user, as in the paper, or of the tool, as it suggests to try. `parallel` lets one turn
     hand out several subtasks, whose workers run side by side (paper: one). Without a `planner` one worker answers the
     question: the single agent that the paper compares with.
@@ -45,6 +47,8 @@ class MATPO:
     recap: bool = True
     summary: bool = True
     block_leaks: bool = True
+    planner_summary: bool = True
+    blocked_hosts: str = ""
     results: Speaker = "user"
     window: int = 40_960
     reply: int = 4_096
@@ -66,17 +70,19 @@ class MATPO:
 
     async def run(self, question: str, context: RunContext) -> str:
         manner = LoopConfig(self.summary, self.results, self.window, self.reply)
-        tools = tools_of(context, LEAKING if self.block_leaks else ())
+        more = [host.strip() for host in self.blocked_hosts.split(",") if host.strip()]
+        tools = tools_of(context, (*(LEAKING if self.block_leaks else ()), *more))
         if not self.planner:
             return (
                 await work(Subtask("1", question), "", context, manner, tools=tools, calls=self.worker_calls)
             ).conclusion
-        planner = begin(question, context, manner, limit=self.max_subtasks, parallel=self.parallel)
+        closing = replace(manner, summary=self.summary and self.planner_summary)
+        planner = begin(question, context, closing, limit=self.max_subtasks, parallel=self.parallel)
         step = await planner.think()
         while step.calls:
             planner.observe(await self._reports(question, planner, step, manner, tools))
             step = await planner.think()
-        return answer(await manner.summarise(planner, step))
+        return answer(await closing.summarise(planner, step))
 
     async def _reports(
         self, question: str, planner: Loop, step: Step, manner: LoopConfig, tools: Sequence[Tool]
