@@ -38,17 +38,17 @@ from hira.runtime.settings.keys import find_place
 from hira.runtime.toolset import open_toolset
 from hira.runtime.validation import check_deps, check_tools
 from hira.tools import Tool
-from hira.tools.retriever import Retriever, make_search_tool
 from hira.workflows import Workflow
 
 if TYPE_CHECKING:
     from hira.runtime.telemetry import Telemetry
+    from hira.tools.retriever import Retriever
 
 
 async def open_session(  # noqa: PLR0913 - one for each thing that a program may hand over
     settings: Settings,
     *,
-    search: Retriever | None = None,
+    search: "Retriever | None" = None,
     tools: Sequence[Tool] = (),
     experts: Sequence[Expert] = (),
     policies: Mapping[str, Policy] | None = None,
@@ -68,8 +68,7 @@ async def open_session(  # noqa: PLR0913 - one for each thing that a program may
     named_tools, notices = load_tools(settings.tools)
     all_tools = [*tools, *named_tools]
     check_tools(all_tools)
-    retrieve = [*([search] if search else []), *map(load_object, list_retrievers(settings.search))]
-    retrievers = list(map(make_search_tool, retrieve))
+    retrievers = open_retrievers(settings, search)
     check_deps([*all_tools, *retrievers], deps)
     flow = workflow or make_workflow(settings, experts)
     check_roles(settings, flow, given)
@@ -113,6 +112,16 @@ async def open_session(  # noqa: PLR0913 - one for each thing that a program may
         deps=deps,
         hooks=hooks,
     )
+
+
+def open_retrievers(settings: Settings, search: "Retriever | None") -> list[Tool]:
+    """Return a "search" for the program's retriever and for each that the settings name. Raises `UsageError`."""
+    retrieve = [*([search] if search else []), *map(load_object, list_retrievers(settings.search))]
+    if not retrieve:
+        return []
+    from hira.tools.retriever import make_search_tool
+
+    return list(map(make_search_tool, retrieve))
 
 
 def open_verifier(name: str) -> Verifier:
