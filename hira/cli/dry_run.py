@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING
 
 from hira.agents.role import VERIFIER
 from hira.cli import OK
@@ -11,8 +12,6 @@ from hira.cli.shell import Shell
 from hira.core.errors import UsageError
 from hira.core.policy import Usage
 from hira.core.prices import litellm_table
-from hira.evaluation.run import EvaluationPlan
-from hira.evaluation.scorers import JUDGED, require_rubric
 from hira.policies.names import OFFLINE
 from hira.runtime.factory import configure_roles
 from hira.runtime.registry import JUDGE, check_roles, dialect_of, find_unused_tools, make_workflow
@@ -20,6 +19,9 @@ from hira.runtime.settings import RoleSettings, Settings
 from hira.runtime.toolset import check_searches, web_searches
 from hira.workflows import BuiltIn
 from hira.workflows.bound import ASKED_TWICE, Sizes, add_bounds, bound_verifier
+
+if TYPE_CHECKING:  # a question needs no evaluation
+    from hira.evaluation.run import EvaluationPlan
 
 LIMITS = ("max_tokens", "max_cost", "max_time", "max_calls")
 
@@ -60,8 +62,10 @@ def print_bound(options: AskOptions, settings: Settings, shell: Shell) -> int:
     return OK
 
 
-def print_evaluation_bound(plan: EvaluationPlan, judge: str | None, shell: Shell, *, as_json: bool) -> int:
+def print_evaluation_bound(plan: "EvaluationPlan", judge: str | None, shell: Shell, *, as_json: bool) -> int:
     """Print the most that each way of asking all questions could take, and the judge of the answers."""
+    from hira.evaluation.scorers import JUDGED
+
     totals: dict[str, Total] = {}
     for cell in plan.cells:
         settings = cell.settings(plan.settings)
@@ -96,8 +100,10 @@ def _add(before: Total | None, once: Total, times: int) -> Total:
     return Total(before.calls + once.calls * times, before.tokens + once.tokens * times, cost)
 
 
-def _bound_judge(plan: EvaluationPlan, judge: str | None) -> Total:
+def _bound_judge(plan: "EvaluationPlan", judge: str | None) -> Total:
     """A call for each answer, or for each item of its rubric, made twice if the verdict cannot be read."""
+    from hira.evaluation.scorers import require_rubric
+
     sizes = Sizes()
     items = [len(require_rubric(item).items) if plan.metric == "rubric" else 1 for item in plan.items]
     calls = ASKED_TWICE * sum(items) * len(plan.cells)
