@@ -1,5 +1,6 @@
 """The events of a run: typed, one stream, many readers."""
 
+import logging
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -8,7 +9,7 @@ from operator import attrgetter
 from typing import Any, TypeAlias
 
 from hira.core.policy import Count, Seconds, Usage, fields_of
-from hira.core.sanitize import redact
+from hira.core.sanitize import printable, redact
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,6 +234,15 @@ AnyEvent: TypeAlias = (
 """Every event of a run, so that type checkers know that a `match` is complete."""
 Reader = Callable[[Event], None]
 KINDS: Mapping[str, type[Event]] = {kind.__name__: kind for kind in Event.__subclasses__()}
+
+
+RUNS = logging.getLogger("hira.runs")
+"""The log of runs: starts, ends and notices, without questions and answers."""
+
+
+def log_notice(run: str, text: str) -> None:
+    """Log a notice of a run in one line."""
+    RUNS.info("run %s: %s", run, " ".join(printable(text).split()))
 
 
 class Events:

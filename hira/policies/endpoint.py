@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from hira.core.errors import BadReply, ContextOverflow, EndpointError, RateLimited, TimedOut
+from hira.core.events import log_notice
 from hira.core.policy import CallOptions, Completion, Policy, Request, Usage, Watch
-from hira.core.run_log import log_notice
 from hira.policies.failures import EmptyReply
 from hira.policies.fitting import Window
 from hira.policies.limited import UNLIMITED, RateLimiter, wait_asked_for

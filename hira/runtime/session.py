@@ -17,10 +17,9 @@ from hira.agents.run_context import Approve, RoleConfig, RunContext
 from hira.agents.trajectory import Rollout
 from hira.core.budget import Allowance, Budget, Limits
 from hira.core.errors import UsageError
-from hira.core.events import Event, Events, Notice, Reader, RunEnded, RunStarted, TurnEnded, TurnText
+from hira.core.events import RUNS, Event, Events, Notice, Reader, RunEnded, RunStarted, TurnEnded, TurnText, log_notice
 from hira.core.hooks import NO_HOOKS, ApproveTool, Hooks
 from hira.core.policy import Policy
-from hira.core.run_log import RUNS, log_notice
 from hira.core.tool import Context
 from hira.evidence import Verifier
 from hira.journal import Entry, Journal, Log
