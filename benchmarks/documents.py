@@ -1,41 +1,53 @@
 """Local documents: how long an index takes, how long a query takes, how good the ranking is.
 
-    python benchmarks/documents.py            prints the figures
-    python benchmarks/documents.py --write    also writes results/documents.md
+    python benchmarks/documents.py                prints the figures for 1,000, 10,000 and 100,000 files
+    python benchmarks/documents.py --files N      prints those for N files
+    python benchmarks/documents.py --write        also writes results/documents.md
 
 The ranking is measured on Python's own library, which is on every machine that runs this: a document is all docstrings
 of a module but its first line, the query is that first line without the module's name, and the answer is the module.
 """
 
+import argparse
 import ast
 import asyncio
+import os
 import platform
 import random
 import re
+import resource
 import sqlite3
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Awaitable
+from itertools import accumulate
 from pathlib import Path
 
-from hira.tools.documents import Index
+from hira.tools.documents import RELEVANT, Index
 
-FILES = 1_000
-WORDS = 300
+SIZES = (1_000, 10_000, 100_000)
+WORDS = 80
 QUERIES = 200
+FOLDER = 1_000
+"""Files in a folder."""
+TOP = 10
 RESULTS = Path(__file__).parent / "results" / "documents.md"
 
 PAGE = """# Local documents
 
-Made by `python benchmarks/documents.py --write`: {made_with}. One run on a shared machine: read the ratios.
+Made by `python benchmarks/documents.py --write`: {made_with}, {cores} cores. One run on a shared machine: "CPU" is the
+process's own time, which a busy machine hardly changes.
 
-{files} Markdown files of {words} words, read and indexed, with one search; {queries} queries of six words.
+Markdown files of {words} words, a passage each, in an index that is a file: read for the first time, opened again with
+a first search, brought up to date and searched after one file has changed; {queries} queries of six words, drawn as
+words are in language. Every size has a process of its own; memory is the most that it ever held.
 
-| index | made | refreshed, nothing changed | a query, median | 95th percentile |
-|---|---|---|---|---|
-{speed}
+| files | cold | CPU | warm start | CPU | one file changed | memory | a search, median | p95 | CPU, median | p95 |
+|---|---|---|---|---|---|---|---|---|---|---|
+{sizes}
 
 Ranking, over the modules of Python's library by the first line of their documentation, which is taken out of the text
 (the module's name is taken out of the query too):
@@ -50,42 +62,55 @@ is of the best of nine by the measure that it reports; the choice rests on there
 """
 
 
-def write_files(folder: Path, random_: random.Random) -> list[str]:
-    """A thousand files of words drawn as words are in language, the n-th with a chance of 1/n; returns queries."""
+def write_files(folder: Path, files: int, random_: random.Random) -> list[str]:
+    """Write files of words drawn as words are in language, the n-th with a chance of 1/n; return queries."""
     vocabulary = [
         "".join(random_.choices("bcdfghklmnprstvw" + "aeiou" * 3, k=random_.randint(3, 9))) for _ in range(20_000)
     ]
-    chances = [1 / rank for rank in range(1, len(vocabulary) + 1)]
-    for at in range(FILES):
-        words = random_.choices(vocabulary, chances, k=WORDS)
-        paragraphs = [" ".join(words[first : first + 60]) + "." for first in range(0, WORDS, 60)]
-        (folder / f"{at}.md").write_text("# " + " ".join(words[:4]) + "\n\n" + "\n\n".join(paragraphs))
-    return [" ".join(random_.choices(vocabulary, chances, k=6)) for _ in range(QUERIES)]
+    chances = list(accumulate(1 / rank for rank in range(1, len(vocabulary) + 1)))
+    for number in range(files):
+        words = random_.choices(vocabulary, cum_weights=chances, k=WORDS)
+        file = folder / str(number // FOLDER) / f"{number}.md"
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(f"# {' '.join(words[:4])}\n\n{' '.join(words)}.\n")
+    return [" ".join(random_.choices(vocabulary, cum_weights=chances, k=6)) for _ in range(QUERIES)]
 
 
-async def seconds(work: Awaitable[object]) -> float:
-    began = time.perf_counter()
+async def measure(work: Awaitable[object]) -> tuple[float, float]:
+    """Return the seconds that the work takes, and those of this process's CPU."""
+    began = time.perf_counter(), time.process_time()
     await work
-    return time.perf_counter() - began
+    return time.perf_counter() - began[0], time.process_time() - began[1]
 
 
-async def speed() -> list[str]:
+async def measure_size(files: int) -> str:
+    """Return the row of the table for so many files."""
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name) / "documents"
+        folder, cache = Path(name) / "documents", Path(name) / "cache"
         folder.mkdir()
-        queries = write_files(folder, random.Random(7))
+        queries = write_files(folder, files, random.Random(7))
         await asyncio.sleep(2.1)  # files younger than two seconds are read again to be sure
-        lines = []
-        for label, cache in (("in a file", Path(name) / "cache"), ("in memory", None)):
-            index = Index([folder], cache)
-            first = await seconds(index.refresh()) + await seconds(index.search(queries[0]))
-            again = await seconds(index.refresh())
-            times = [await seconds(index.search(query)) for query in queries]
-            lines.append(
-                f"| {label} | {first:.2f} s | {again * 1000:.0f} ms | {statistics.median(times) * 1000:.2f} ms"
-                f" | {statistics.quantiles(times, n=20)[-1] * 1000:.2f} ms |"
-            )
-        return lines
+        index = Index([folder], cache)
+        cold = await measure(index.refresh())
+        index.close()
+        index = Index([folder], cache)
+        warm = await measure(index.search(queries[0], TOP, RELEVANT))
+        (folder / "0" / "0.md").write_text("# Changed\n\nThis file has changed.\n")
+        changed = (await measure(index.refresh()))[0] + (await measure(index.search("changed", TOP, RELEVANT)))[0]
+        times = [await measure(index.search(query, TOP, RELEVANT)) for query in queries]
+        index.close()
+    speed = [
+        f"{statistics.median(part) * 1000:.1f} ms | {statistics.quantiles(part, n=20)[-1] * 1000:.1f} ms"
+        for part in zip(*times, strict=True)
+    ]
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    seconds = " | ".join(f"{value:.2f} s" for value in (*cold, *warm, changed))
+    return f"| {files:,} | {seconds} | {memory:.0f} MB | {' | '.join(speed)} |"
+
+
+def measure_apart(files: int) -> str:
+    command = [sys.executable, __file__, "--files", str(files)]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
 
 def library(folder: Path) -> dict[str, str]:
@@ -121,17 +146,23 @@ async def quality() -> str:
 
 
 async def main() -> None:
-    made_with = f"Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}, {platform.machine()}"
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--files", type=int, help="print only the row of so many files, measured in this process")
+    parser.add_argument("--write", action="store_true", help="also write results/documents.md")
+    arguments = parser.parse_args()
+    if arguments.files:
+        print(await measure_size(arguments.files))
+        return
     text = PAGE.format(
-        made_with=made_with,
-        speed="\n".join(await speed()),
+        made_with=f"Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}, {platform.machine()}",
+        cores=os.cpu_count(),
+        sizes="\n".join(map(measure_apart, SIZES)),
         quality=await quality(),
-        files=FILES,
         words=WORDS,
         queries=QUERIES,
     )
     print(text)
-    if "--write" in sys.argv:
+    if arguments.write:
         RESULTS.write_text(text)
 
 

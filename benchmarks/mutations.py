@@ -51,7 +51,7 @@ def read_rows() -> dict[str, list[str]]:
     paper = ""
     for line in ROWS.read_text(encoding="utf-8").splitlines():
         paper = line.removeprefix("## ") if line.startswith("## ") else paper
-        if line.startswith("| ") and not line.startswith(("| in the paper", "|--")):
+        if paper and line.startswith("| ") and not line.startswith("| in the paper"):
             rows[f"{paper}: {line.split(' | ')[0].removeprefix('| ')}"] = TEST.findall(line)
     return rows
 

@@ -25,9 +25,9 @@ from hira.core.policy import Effort, Policy
 from hira.evidence import Verifier
 from hira.runtime.answer import Answer
 from hira.runtime.factory import open_session
-from hira.runtime.run import Run, resume_run
+from hira.runtime.run import Run, resume_run, scope
 from hira.runtime.session import Session
-from hira.runtime.settings import OFF, Settings, find_journal, load
+from hira.runtime.settings import DOCUMENTS, OFF, Settings, find_journal, find_memory, load
 from hira.runtime.validation import Paths, check, paths_of, present
 from hira.tools import Tool
 from hira.workflows import Workflow
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from hira.agents.expert import Expert
     from hira.runtime.batch import Batch, Question
     from hira.runtime.chat import Chat
+    from hira.tools.retriever import Retriever
 
 T = TypeVar("T")
 V = TypeVar("V", default=None)
@@ -61,7 +62,8 @@ class Hira:
         max_cost: US dollars that one question may cost.
         max_time: Seconds that one question may take, or a duration such as "5m".
         docs: Files and folders to search.
-        search: Names of web search services, separated by commas, in order of preference.
+        search: Names of web search services, separated by commas, in order of preference; or a retriever of your
+            own, a function from a query to passages.
         roles: Models of single roles, by the role's name.
         workflow: The workflow, by its name, as `module:Object`, or as an object.
         tools: Your own tools; every expert that works in a loop gets them.
@@ -77,37 +79,40 @@ class Hira:
         verifier: Your own verifier, as an object or `module:Object`, in place of `verify`.
         journal: Where runs are recorded: True for the user's own file, a path for another, False for nowhere. None
             records them only where the environment, a hira.toml or `settings` names a journal.
+        memory: Where verified claims of answers over documents are kept, to be found again by later questions: True
+            for the user's own file, a path for another, False for nowhere. None keeps nothing unless a setting does.
         settings: All settings at once; then neither the environment nor hira.toml is read.
 
     Raises:
         UsageError: An argument is not what it should be, or this object is closed.
     """
 
-    model: str = ""
+    model: str | None = None
     _: KW_ONLY
-    base_url: str = ""
-    api_key: str = field(default="", repr=False)
+    base_url: str | None = None
+    api_key: str | None = field(default=None, repr=False)
     client: Any = field(default=None, repr=False)
     temperature: float | None = None
     reasoning_effort: Effort | None = None
     max_cost: float | None = None
     max_time: float | str | None = None
-    docs: Paths = ()
-    search: str = ""
-    roles: Mapping[str, str] = field(default_factory=dict)
-    workflow: str | Workflow = ""
-    tools: Sequence[Tool] = ()
-    experts: "Sequence[Expert]" = ()
-    policies: Mapping[str, Policy] = field(default_factory=dict)
+    docs: Paths | None = None
+    search: "str | Retriever | None" = None
+    roles: Mapping[str, str] | None = None
+    workflow: str | Workflow | None = None
+    tools: Sequence[Tool] | None = None
+    experts: "Sequence[Expert] | None" = None
+    policies: Mapping[str, Policy] | None = None
     approve: Approve | None = None
     approve_tool: ApproveTool | None = None
-    hooks: Hooks = NO_HOOKS
+    hooks: Hooks | None = None
     max_reply_tokens: int | None = None
-    instructions: str = ""
+    instructions: str | None = None
     deps: Any = field(default=None, repr=False)
-    verify: str = ""
+    verify: str | None = None
     verifier: str | Verifier | None = None
     journal: bool | str | Path | None = None
+    memory: bool | str | Path | None = None
     settings: Settings | None = None
     _sessions: "WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Task[Session]]" = field(
         default_factory=WeakKeyDictionary, init=False, repr=False
@@ -122,17 +127,19 @@ class Hira:
             "model": self.model,
             "base_url": self.base_url,
             "api_key": self.api_key,
-            "docs": paths_of(self.docs, "docs"),
-            "search": self.search,
+            "docs": paths_of(self.docs or (), "docs"),
+            "search": DOCUMENTS if callable(self.search) else self.search,
             "workflow": self.workflow if isinstance(self.workflow, str) else "",
             "verify": self.verify,
             "instructions": self.instructions,
             "verifier": self.verifier if isinstance(self.verifier, str) else "",
-            "roles": {role: {"model": model} for role, model in self.roles.items()},
+            "roles": {role: {"model": model} for role, model in (self.roles or {}).items()},
         }
         given = {name: value for name, value in given.items() if value}
         if self.journal is not None:
             given["journal"] = find_journal(self.journal, os.environ, Path.cwd(), Path.home()) or OFF
+        if self.memory is not None:
+            given["memory"] = find_memory(self.memory, os.environ, Path.cwd(), Path.home()) or OFF
         numbers = {name: getattr(self, name) for name in NUMBERS}
         given |= {name: value for name, value in numbers.items() if value is not None}
         if self.settings is None:
@@ -142,16 +149,26 @@ class Hira:
             self.settings = self.settings.with_values(given, "Hira(…)")
 
     @overload
-    async def ask(self, question: str, *, files: Paths = (), output_type: type[V] | None = None) -> Answer[V]: ...
-    @overload
-    async def ask(self, question: str, *, files: Paths = (), output_type: Mapping[str, Any]) -> Answer[Any]: ...
     async def ask(
-        self, question: str, *, files: Paths = (), output_type: type[Any] | Mapping[str, Any] | None = None
+        self, question: str, *, docs: Paths | None = None, files: Paths = (), output_type: type[V] | None = None
+    ) -> Answer[V]: ...
+    @overload
+    async def ask(
+        self, question: str, *, docs: Paths | None = None, files: Paths = (), output_type: Mapping[str, Any]
+    ) -> Answer[Any]: ...
+    async def ask(
+        self,
+        question: str,
+        *,
+        docs: Paths | None = None,
+        files: Paths = (),
+        output_type: type[Any] | Mapping[str, Any] | None = None,
     ) -> Answer[Any]:
         """Ask one question.
 
         Args:
             question: The question, as a person would write it.
+            docs: Files and folders to search in place of those of this object; [] searches none.
             files: Files that the question is about.
             output_type: The type of an additional value of the answer: a pydantic model, a dataclass, another type,
                 or a JSON schema. It costs one call.
@@ -162,19 +179,29 @@ class Hira:
         Raises:
             HiraError: The run failed before it found anything, for example because the key was refused.
         """
-        return await self.stream(question, files=files, output_type=output_type).finish()
+        return await self.stream(question, docs=docs, files=files, output_type=output_type).finish()
 
     @overload
-    def ask_sync(self, question: str, *, files: Paths = (), output_type: type[V] | None = None) -> Answer[V]: ...
-    @overload
-    def ask_sync(self, question: str, *, files: Paths = (), output_type: Mapping[str, Any]) -> Answer[Any]: ...
     def ask_sync(
-        self, question: str, *, files: Paths = (), output_type: type[Any] | Mapping[str, Any] | None = None
+        self, question: str, *, docs: Paths | None = None, files: Paths = (), output_type: type[V] | None = None
+    ) -> Answer[V]: ...
+    @overload
+    def ask_sync(
+        self, question: str, *, docs: Paths | None = None, files: Paths = (), output_type: Mapping[str, Any]
+    ) -> Answer[Any]: ...
+    def ask_sync(
+        self,
+        question: str,
+        *,
+        docs: Paths | None = None,
+        files: Paths = (),
+        output_type: type[Any] | Mapping[str, Any] | None = None,
     ) -> Answer[Any]:
         """`ask` for code that is not async. It also works inside a running loop, because it uses a separate one.
 
         Args:
             question: The question, as a person would write it.
+            docs: Files and folders to search in place of those of this object; [] searches none.
             files: Files that the question is about.
             output_type: The type of an additional value of the answer, as for `ask`.
 
@@ -184,17 +211,18 @@ class Hira:
         Raises:
             HiraError: The run failed before it found anything, for example because the key was refused.
         """
-        return self.wait_for(self.stream(question, files=files, output_type=output_type).finish())
+        return self.wait_for(self.stream(question, docs=docs, files=files, output_type=output_type).finish())
 
-    def chat(self, run: str = "") -> "Chat":
+    def chat(self, run: str = "", *, docs: Paths | None = None) -> "Chat":
         """A conversation, whose questions follow up on each other.
 
         Args:
             run: The id of a recorded run that it continues, or `last`.
+            docs: Files and folders to search in place of those of this object.
         """
         from hira.runtime.chat import Chat  # a single question needs none
 
-        return Chat(self, run)
+        return Chat(self, run, docs=docs)
 
     def wait_for(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine in the background loop of `ask_sync` and return its result."""
@@ -208,12 +236,18 @@ class Hira:
         return self._thread.run(work)
 
     def stream(
-        self, question: str, *, files: Paths = (), output_type: type[Any] | Mapping[str, Any] | None = None
+        self,
+        question: str,
+        *,
+        docs: Paths | None = None,
+        files: Paths = (),
+        output_type: type[Any] | Mapping[str, Any] | None = None,
     ) -> Run:
         """Ask one question and watch it.
 
         Args:
             question: The question, as a person would write it.
+            docs: Files and folders to search in place of those of this object; [] searches none.
             files: Files that the question is about.
             output_type: The type of an additional value of the answer, as for `ask`.
 
@@ -221,13 +255,13 @@ class Hira:
             The run, to be iterated for its events; the last one is `RunEnded`, then `run.answer` is there.
         """
         output = None if output_type is None else OutputType(output_type)
-        return Run(self, question, present(paths_of(files, "files")), output=output)
+        return Run(scope(self, docs), question, present(paths_of(files, "files")), output=output)
 
     def batch(self, questions: "Iterable[str | Question]", *, concurrency: int = 8) -> "Batch":
         """Ask many questions.
 
         Args:
-            questions: Their texts, or questions with ids and files.
+            questions: Their texts, or questions with ids, documents and files.
             concurrency: Questions that run at the same time.
 
         Returns:
@@ -238,11 +272,12 @@ class Hira:
 
         return Batch(self, questions, concurrency=concurrency)
 
-    async def resume(self, run: str) -> Run:
+    async def resume(self, run: str, *, docs: Paths | None = None) -> Run:
         """Continue a recorded run where it ended; hira repeats no completed call.
 
         Args:
             run: Its id, the beginning of one, or `last`.
+            docs: The documents that its question named, if it named any.
 
         Returns:
             The run, to be iterated for its events or awaited with `finish`.
@@ -251,7 +286,7 @@ class Hira:
             UsageError: The run does not exist, is still running, or used another workflow, or tools, experts, policies
                 or hooks of a program that this `Hira` does not have.
         """
-        return await resume_run(self, run)
+        return await resume_run(scope(self, docs), run)
 
     async def open_session(self) -> Session:
         """Return the session that all runs in this event loop share; the first run opens it."""
@@ -266,14 +301,15 @@ class Hira:
         assert self.settings is not None  # noqa: S101 - __post_init__ has set it
         made = await open_session(
             self.settings,
-            tools=self.tools,
-            experts=self.experts,
+            search=self.search if callable(self.search) else None,
+            tools=self.tools or (),
+            experts=self.experts or (),
             policies=self.policies,
             workflow=None if isinstance(self.workflow, str) else self.workflow,
             verifier=None if isinstance(self.verifier, str) else self.verifier,
             client=self.client,
             deps=self.deps,
-            hooks=self.hooks,
+            hooks=self.hooks or NO_HOOKS,
         )
         try:
             if self.approve_tool:
@@ -368,10 +404,10 @@ class _LoopThread:
 async def ask(
     question: str,
     *,
-    model: str = "",
-    docs: Paths = (),
+    model: str | None = None,
+    docs: Paths | None = None,
     files: Paths = (),
-    search: str = "",
+    search: "str | Retriever | None" = None,
     settings: Settings | None = None,
 ) -> Answer:
     """Ask one question; everything it needed is closed again.
@@ -381,7 +417,7 @@ async def ask(
         model: The model's name; without it, the one of the environment or of hira.toml.
         docs: Files and folders to search.
         files: Files that the question is about.
-        search: Names of web search services, separated by commas.
+        search: Names of web search services, separated by commas, or a retriever of your own.
         settings: All settings at once; then neither the environment nor hira.toml is read.
 
     Returns:
@@ -397,10 +433,10 @@ async def ask(
 def ask_sync(
     question: str,
     *,
-    model: str = "",
-    docs: Paths = (),
+    model: str | None = None,
+    docs: Paths | None = None,
     files: Paths = (),
-    search: str = "",
+    search: "str | Retriever | None" = None,
     settings: Settings | None = None,
 ) -> Answer:
     """`ask` for code that is not async; works inside a running loop too.
@@ -410,7 +446,7 @@ def ask_sync(
         model: The model's name; without it, the one of the environment or of hira.toml.
         docs: Files and folders to search.
         files: Files that the question is about.
-        search: Names of web search services, separated by commas.
+        search: Names of web search services, separated by commas, or a retriever of your own.
         settings: All settings at once; then neither the environment nor hira.toml is read.
 
     Returns:

@@ -151,7 +151,9 @@ def test_an_earlier_answer_forges_no_turn_and_a_long_history_keeps_its_latest_tu
     assert "first?" not in long
 
 
-async def test_rag_searches_for_the_follow_up_question_alone(docs: Path, settings: Settings) -> None:
+async def test_rag_searches_for_the_follow_up_question_and_the_names_in_the_turn_before_it(
+    docs: Path, settings: Settings
+) -> None:
     policy = ScriptedPolicy({"reasoner": [FOUNDED, HOSTED]})
     async with Hira(docs=docs, policies={"*": policy}, settings=settings, workflow="rag") as hira:
         chat = hira.chat()
@@ -162,7 +164,7 @@ async def test_rag_searches_for_the_follow_up_question_alone(docs: Path, setting
     queries = [
         event.arguments["query"] for event in events if isinstance(event, ToolStarted) and event.tool == "search"
     ]
-    assert queries == [THIRD]
+    assert queries == [f"{THIRD} {FIRST} {FOUNDED.replace('[s1]', '')}"]
 
 
 async def test_a_long_conversation_is_read_back_and_one_that_continues_itself_is_refused(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from hira import Context, Hira, tool
+from hira.agents.run_context import RunContext
 from hira.core.errors import ToolError, UsageError
 from hira.runtime.settings import Settings
 from hira.testing import ScriptedPolicy, calling
@@ -31,6 +32,17 @@ async def test_a_tool_is_handed_the_deps_of_its_run_and_the_model_never_sees_the
     assert "2 ships, asked in 'How many ships are in Husum?'" in second.messages[-1].text
     (spec,) = [one for one in first.tools if one["function"]["name"] == "count_ships"]
     assert list(spec["function"]["parameters"]["properties"]) == ["harbour"]
+
+
+async def test_a_workflow_of_ones_own_gets_the_deps_of_the_program() -> None:
+    class Count:
+        name = "count"
+
+        async def run(self, question: str, context: RunContext) -> str:
+            return f"{context.deps[question]} ships"
+
+    async with Hira("offline", workflow=Count(), deps={"Husum": 2}) as hira:
+        assert (await hira.ask("Husum")).text == "2 ships"
 
 
 async def test_a_tool_with_a_context_says_that_it_needs_a_run() -> None:

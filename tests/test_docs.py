@@ -37,8 +37,8 @@ from hira import Hira, cli, tool
 from hira.agents.coordinator import RECALLED
 from hira.agents.distiller import LONGEST
 from hira.agents.expert import reason
-from hira.agents.experts import QUERIES
 from hira.agents.model_verifier import BATCH
+from hira.agents.queries import QUERIES
 from hira.agents.recovery import REPEATS
 from hira.agents.retrieval import PAGES as PAGES_OPENED
 from hira.cli.flags import build_parser
@@ -202,7 +202,10 @@ def lay_out(page: Path, place: Path) -> None:
 
 
 def run(block: Block, page: Path, namespace: dict[str, Any], runner: asyncio.Runner) -> str:
-    """Run a block, awaiting where it does, and return what it printed. Tracebacks name the page and its line."""
+    """Run a block, awaiting where it does, and return what it printed. Tracebacks name the page and its line. A block
+    with the mark `process` changes its whole process and has one to itself."""
+    if "process" in block.marks:
+        return subprocess.run([sys.executable, "-c", block.body], check=True, capture_output=True, text=True).stdout
     source = "\n" * block.line + block.body
     code = compile(source, str(page), "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
     out = io.StringIO()

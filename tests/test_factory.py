@@ -223,6 +223,13 @@ async def test_scholarly_services_are_also_a_tool_of_their_own(search: str, scho
         assert (tools.scholar is not None) is scholar
 
 
+@pytest.mark.parametrize(("search", "names"), [("semantic_scholar", ["follow_citations"]), ("openalex,arxiv", [])])
+async def test_experts_follow_citations_with_the_service_that_knows_them(search: str, names: list[str]) -> None:
+    async with toolbox(Settings(model="offline", search=search, cache=None), []) as tools:
+        assert [tool.name for tool in tools.extra] == names
+        assert tools.scholar
+
+
 async def test_a_later_session_finds_answers_of_a_search_in_the_cache_folder(tmp_path: Path) -> None:
     with FakeWeb({"/kama": "<title>Kama</title><p>The river Kama is long.</p>"}) as web:
         settings = Settings(model="offline", search="searxng", searxng_url=web.url, cache=tmp_path / "cache")

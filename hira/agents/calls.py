@@ -5,7 +5,7 @@ import json
 import logging
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, replace
@@ -247,6 +247,8 @@ def _mask_passage(passage: Passage, secrets: frozenset[str]) -> Passage:
     return Passage(replace(source, **masked), redact(passage.text, secrets))
 
 
+Perform = Callable[[Mapping[str, Any]], Awaitable[Observation]]
+"""Makes a call with these arguments."""
 PASSAGE = Prompt(__file__, "shared", "passage")
 SEARCHES = frozenset({"search", "scholar"})
 """The names of the tools that search: without a hit, a call of theirs has no result."""
@@ -283,7 +285,12 @@ async def use(conversation: Conversation, tool: Tool, arguments: Mapping[str, An
 
         async def get_result() -> Observation:
             nth = conversation.count_call(spelled) if tool.needs_approval else 0
-            return await _CallInProgress(conversation, tool, arguments, arguments, number, nth).get_result()
+
+            async def perform(values: Mapping[str, Any]) -> Observation:
+                return await _CallInProgress(conversation, tool, values, values, number, nth).get_result()
+
+            is_search = tool is context.tools.search
+            return await (_search(conversation, arguments, perform) if is_search else perform(arguments))
 
         async with context.until_stopped():
             observation = await context.once(spelled if shared else "", get_result, lambda observation: observation.ok)
@@ -300,6 +307,22 @@ async def use(conversation: Conversation, tool: Tool, arguments: Mapping[str, An
         ended.set()
     context.events(ToolEnded(conversation.name, tool.name, seen.ok, seen.text, round(took, 3), number))
     return seen
+
+
+async def _search(conversation: Conversation, arguments: Mapping[str, Any], perform: Perform) -> Observation:
+    """Search as the run wants it: also with other queries, and with a model that reads what was found."""
+    context = conversation.context
+    if context.rewrite:
+        from hira.agents.rewriting import search_rewritten  # few runs have it
+
+        observation = await search_rewritten(conversation, arguments, perform)
+    else:
+        observation = await perform(arguments)
+    if not (context.evidence and observation.passages):
+        return observation
+    from hira.agents.evidence_step import choose_evidence  # few runs have it
+
+    return await choose_evidence(context, str(arguments["query"]), observation)
 
 
 def _check_unmasked(arguments: Mapping[str, Any], masked: Mapping[str, Any]) -> None:

@@ -394,4 +394,4 @@ class Conversation:
         return watch
 
     def _show(self, delta: Delta) -> None:
-        self.context.events(TurnText(self.name, delta.text, delta.reasoning))
+        self.context.events(TurnText(self.name, delta.text, delta.reasoning, self.trajectory.role))

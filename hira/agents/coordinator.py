@@ -213,7 +213,8 @@ class Coordinator:
         sources = self.context.rollout.sources
         resolved = [fact.resolve(sources, subtask.id) for fact in distilled.facts]
         facts = tuple(fact for fact in resolved if fact.text and not (is_refusal(fact.text) and not claims(fact.text)))
-        resources = tuple(resource.to_resource(subtask.id) for resource in distilled.resources)
+        files = {*self.context.tools.visible, *map(str, self.context.files)}
+        resources = tuple(filter(None, (one.resolve(sources, files, subtask.id) for one in distilled.resources)))
         ok = distilled.conclusion != NO_CONCLUSION.fill()
         return Finding(subtask, expert.name, distilled.reasoning, distilled.conclusion, facts, resources, ok)
 

@@ -1,6 +1,6 @@
 """Reasoning distillation and memory construction in one call (HiRA, "Reasoning Distillation Process")."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from pydantic import Field, field_validator
 
@@ -53,8 +53,17 @@ class ResourceRecord(Reply):
     description: str = Field(min_length=1, json_schema_extra={"maxLength": 200})
     path: str = Field(min_length=1, json_schema_extra={"maxLength": 500})
 
-    def to_resource(self, subtask: str) -> Resource:
-        return Resource(self.description, self.path, subtask)
+    def resolve(self, sources: Sources, files: Collection[str], subtask: str) -> Resource | None:
+        """With a path under which something can be opened: that of a source that was read, one that such a source
+        names, or a file of the run. None for any other, which the model may have invented."""
+        path = self.path.strip().strip("\"'`<>")
+        place = canonicalise_url(path)
+        if source := sources.read.get(path):
+            return Resource(self.description, source.location, subtask)
+        known = path in files or any(
+            place == canonicalise_url(source.location) or path in source.text for source in sources.read.values()
+        )
+        return Resource(self.description, path, subtask) if known else None
 
 
 class Report(Reply):

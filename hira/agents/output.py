@@ -26,6 +26,8 @@ async def fill_output(context: RunContext, output: OutputType) -> Any:
     conversation = context.conversation(OUTPUT)
     sampling = replace(conversation.config.sampling, temperature=0.0)
     conversation.config = replace(conversation.config, sampling=sampling)
+    if not output.schema.get("properties"):  # only the instructions say which fields are wanted
+        conversation.instructions = context.instructions
     quotes = "\n".join(f"- {clean(citation.quote)}" for citation in keep_supported(record.citations) if citation.quote)
     prompt = FILL.fill(
         question=sanitize(record.question),

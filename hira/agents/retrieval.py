@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from hira.agents.calls import CallResult, frame_source, use
 from hira.agents.run_context import Conversation, together
 from hira.core.messages import Filled
-from hira.evidence import inert
+from hira.evidence import CITED, inert
 from hira.tools import Passage, Tool
 from hira.tools.toolbox import LONGEST_QUERY
 
+_REFERRED = 200
+"""Characters of an earlier message that a follow-up question is searched with."""
 PAGES = 5
 """Pages that are read for a query."""
 
@@ -30,9 +32,13 @@ async def look_up(conversation: Conversation, query: str, most: int = PAGES) -> 
 
 
 async def look_up_question(conversation: Conversation, question: str, most: int = PAGES) -> Sequence[CallResult]:
-    """Look up the beginning of the question as it was typed, without the turns before it."""
-    typed = conversation.context.rollout.question or question
-    return await look_up(conversation, " ".join(typed.split())[:LONGEST_QUERY], most)
+    """Look up the beginning of the question as it was typed. In a follow-up question, the latest question and answer
+    come after it, because they name the things that it refers to."""
+    context = conversation.context
+    typed = context.rollout.question or question
+    latest = (CITED.sub("", text)[:_REFERRED] for _, text in context.earlier[-2:])
+    query = " ".join(" ".join((typed, *latest)).split())
+    return await look_up(conversation, query[:LONGEST_QUERY], most)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from hira.policies.names import names_of
 
 Continuation = Literal["turns", "chain"]
 VERIFIER = "verifier"
+EVIDENCE = "evidence"
 OUTPUT = "output"
 """The role that writes a value of the output type; the run's model speaks for it unless another is named."""
 

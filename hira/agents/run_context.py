@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from hira.agents.conversation import Conversation
+from hira.agents.history import Messages
 from hira.agents.output_type import OutputType
 from hira.agents.role import Continuation, RoleConfig
 from hira.agents.trajectory import Finding, Rejected, Rollout, Subtask, Trajectory
@@ -33,7 +34,7 @@ T = TypeVar("T")
 INSTRUCTIONS = Prompt(__file__, "shared", "instructions")
 AT_LEAST = 1.0
 """Seconds between two looks at a budget whose seconds a person holds up."""
-UNINSTRUCTED = frozenset({"coordinator", "look", "output", "reader", "state", "system1", "verifier"})
+UNINSTRUCTED = frozenset({"coordinator", "evidence", "look", "output", "reader", "state", "system1", "verifier"})
 """Roles that only read, choose or check for those that plan and answer."""
 
 
@@ -69,7 +70,8 @@ class RunContext:
     `verifier` of the program does it. `output` is the type of the answer's value, `instructions` are additional ones
     for the roles that plan and answer. `hooks` see tool calls and turns, `approve_tool` decides about calls of tools
     that need approval, `deps` belong to the program. Without an `exam` the verdicts of a verifying model count as
-    they are. `once` keeps results of calls by key.
+    they are. With `evidence`, a model scores and condenses what searches find; with `rewrite`, it adds queries to each.
+    `earlier` are the messages that a follow-up question continues. `once` keeps results of calls by key.
     """
 
     roles: Mapping[str, RoleConfig]
@@ -94,6 +96,9 @@ class RunContext:
     approve_tool: ApproveTool | None = None
     deps: Any = None
     exam: bool = True
+    evidence: int = 0
+    rewrite: bool = False
+    earlier: Messages = ()
     once: SingleFlight = field(default_factory=SingleFlight)
     _blocks: set[EndsEarly] = field(default_factory=set)
     _reason: Stop | None = None

@@ -27,7 +27,7 @@ from hira.runtime.endpoints import find_model
 from hira.runtime.factory import configure_roles
 from hira.runtime.registry import make_workflow
 from hira.runtime.session import with_facts
-from hira.runtime.settings import SEARCH_KEYS, Settings, load
+from hira.runtime.settings import SEARCH_KEYS, Settings, list_retrievers, load
 from hira.runtime.toolset import mcp_servers, web_searches
 from hira.tools.documents import Index
 from hira.tools.documents.walk import walk
@@ -261,6 +261,8 @@ async def _documents(report: DoctorReport, settings: Settings) -> None:
 
 def _searches(report: DoctorReport, settings: Settings) -> None:
     searches = web_searches(settings)
+    if retrievers := list_retrievers(settings.search):
+        report.row("retriever", ", ".join(retrievers), settings.origin("search"))
     report.row("web search", ", ".join(searches) or "off", settings.origin("search") if settings.search else "")
     if proxy := of_environment("https", "example.org"):
         report.row("proxy", without_userinfo(proxy))

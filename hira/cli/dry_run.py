@@ -1,4 +1,4 @@
-"""`--dry-run`: the most that a run could take within its limits. It calls nothing."""
+"""`--dry-run`: the most that a run, or an evaluation, could take within its limits. It calls nothing."""
 
 import json
 from collections.abc import Mapping
@@ -11,13 +11,15 @@ from hira.cli.shell import Shell
 from hira.core.errors import UsageError
 from hira.core.policy import Usage
 from hira.core.prices import litellm_table
+from hira.evaluation.run import EvaluationPlan
+from hira.evaluation.scorers import JUDGED, require_rubric
 from hira.policies.names import OFFLINE
 from hira.runtime.factory import configure_roles
-from hira.runtime.registry import check_roles, dialect_of, find_unused_tools, make_workflow
+from hira.runtime.registry import JUDGE, check_roles, dialect_of, find_unused_tools, make_workflow
 from hira.runtime.settings import RoleSettings, Settings
 from hira.runtime.toolset import check_searches, web_searches
 from hira.workflows import BuiltIn
-from hira.workflows.bound import Sizes, add_bounds, bound_verifier
+from hira.workflows.bound import ASKED_TWICE, Sizes, add_bounds, bound_verifier
 
 LIMITS = ("max_tokens", "max_cost", "max_time", "max_calls")
 
@@ -50,10 +52,61 @@ def print_bound(options: AskOptions, settings: Settings, shell: Shell) -> int:
     sizes = Sizes()
     experts = "; the most expensive expert does every subtask" if hasattr(workflow, "experts") else ""
     shell.say(f"Assumed: all turns used, replies of {sizes.reply:,} and results of {sizes.result:,} tokens{experts}.")
+    if settings.evidence or settings.rewrite:
+        shell.say("Not included: the calls that `evidence` and `rewrite` add to each search.")
     if all(getattr(settings, name) is None for name in LIMITS):
         shell.say("No budget is set: --max-tokens, --max-cost, --max-time and --max-calls set one.")
     shell.say("No calls were made.")
     return OK
+
+
+def print_evaluation_bound(plan: EvaluationPlan, judge: str | None, shell: Shell, *, as_json: bool) -> int:
+    """Print the most that each way of asking all questions could take, and the judge of the answers."""
+    totals: dict[str, Total] = {}
+    for cell in plan.cells:
+        settings = cell.settings(plan.settings)
+        _, once = compute_bound(make_workflow(settings), settings)
+        totals[cell.way] = _add(totals.get(cell.way), once, len(plan.items))
+    if plan.metric in JUDGED and (judge or plan.metric != "fact"):
+        totals[JUDGE] = _bound_judge(plan, judge)
+    costs = [total.cost for total in totals.values()]
+    cost = None if None in costs else sum(cost for cost in costs if cost is not None)
+    whole = Total(sum(total.calls for total in totals.values()), sum(total.tokens for total in totals.values()), cost)
+    if as_json:
+        shell.say(
+            json.dumps(
+                {"rows": {name: asdict(total) for name, total in totals.items()}, "all": asdict(whole)}, indent=2
+            )
+        )
+        return OK
+    wide = max(map(len, totals)) + 2
+    shell.say(f"{'at most':<{wide}}{'calls':>12}{'tokens':>18}{'US dollars':>14}")
+    for name, total in {**totals, "all": whole}.items():
+        shell.say(f"{name:<{wide}}{total.calls:>12,}{total.tokens:>18,}{_format_cost(total.cost):>14}")
+    sizes = Sizes()
+    shell.say(f"\n{len(plan.items):,} questions, each asked {plan.total // len(plan.items)} times in all.")
+    shell.say(f"Assumed: all turns used, replies of {sizes.reply:,} and results of {sizes.result:,} tokens.")
+    shell.say("No calls were made.")
+    return OK
+
+
+def _add(before: Total | None, once: Total, times: int) -> Total:
+    before = before or Total(0, 0, 0.0)
+    cost = None if once.cost is None or before.cost is None else before.cost + once.cost * times
+    return Total(before.calls + once.calls * times, before.tokens + once.tokens * times, cost)
+
+
+def _bound_judge(plan: EvaluationPlan, judge: str | None) -> Total:
+    """A call for each answer, or for each item of its rubric, made twice if the verdict cannot be read."""
+    sizes = Sizes()
+    items = [len(require_rubric(item).items) if plan.metric == "rubric" else 1 for item in plan.items]
+    calls = ASKED_TWICE * sum(items) * len(plan.cells)
+    usage = Usage(calls, calls * (sizes.prompt + sizes.reply), calls * sizes.reply)
+    role = plan.settings.roles.get(JUDGE, RoleSettings())
+    known = role.model_copy(update={"model": judge or role.model or plan.settings.model or OFFLINE})
+    configs, _ = configure_roles(plan.settings.with_values({"roles": {JUDGE: known}}, "--judge"), {}, litellm_table())
+    price = configs[JUDGE].price
+    return Total(usage.calls, usage.tokens, price.of(usage) if price and known.model != OFFLINE else None)
 
 
 def compute_bound(workflow: BuiltIn, settings: Settings) -> tuple[Mapping[str, Usage], Total]:

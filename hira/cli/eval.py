@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from hira.cli import INTERRUPTED, OK, code_of, explain
+from hira.cli.dry_run import print_evaluation_bound
 from hira.cli.parser import collect_flags
 from hira.cli.progress import CellCounts
 from hira.cli.running import open_view, show_progress
@@ -19,6 +20,8 @@ from hira.evaluation.data import Selection, load
 from hira.evaluation.record import Record
 from hira.evaluation.run import Evaluation, EvaluationPlan, among
 from hira.evaluation.scorers import scorer_of
+from hira.evaluation.tables import TABLES, Table
+from hira.runtime.settings import Settings
 from hira.runtime.settings import load as load_settings
 from hira.workflows import WORKFLOWS
 
@@ -26,9 +29,11 @@ from hira.workflows import WORKFLOWS
 def eval(args: argparse.Namespace, shell: Shell) -> int:  # noqa: A001 - the command's name
     if args.what in _OTHERS:
         return _OTHERS[args.what](args, shell)
-    workflows = read_workflows(getattr(args, "workflow", None))
+    table = TABLES.get(args.data.partition("=")[0]) if args.what == "run" else None
+    workflows = read_workflows(getattr(args, "workflow", None) or (list(table.workflows) if table else None))
     args.workflow = workflows[0] if len(workflows) == 1 else None
     general = load_settings(collect_flags(args), shell.environ, shell.folder, shell.home)
+    general = _share_roles(general, workflows)
     data = load(args.data, read_wanted(args), shell.folder)
     if data.docs and not (args.docs or args.search):
         general = general.with_values({"docs": data.docs, "search": ""}, f"the documents of {data.name}")
@@ -37,9 +42,17 @@ def eval(args: argparse.Namespace, shell: Shell) -> int:  # noqa: A001 - the com
         general = general.with_values({"exclude": (*general.exclude, data.file)}, "the questions")
     if within := [str(path) for path in (data.file, folder) if path and among(path, general.docs)]:
         shell.remark(f"excluded from the documents because it contains reference answers: {' and '.join(within)}")
-    cells = tuple(make_cells(args, workflows))
+    cells = tuple(make_cells(args, workflows, table))
     plan = EvaluationPlan(data.name, data.items, cells, general, args.metric or data.metric, args.concurrency)
+    if args.dry_run:
+        return print_evaluation_bound(plan, args.judge, shell, as_json=args.json)
     return asyncio.run(_evaluate(plan, folder, args, shell))
+
+
+def _share_roles(general: Settings, workflows: list[str]) -> Settings:
+    """The settings in which a role that only some of the workflows have counts as no mistake for the others."""
+    known = frozenset[str]().union(*(WORKFLOWS[name]().roles for name in workflows))
+    return general.with_origins({f"roles.{role}": "default" for role in general.roles if role in known})
 
 
 def _name_folder(what: str, data: str) -> str:
@@ -48,7 +61,7 @@ def _name_folder(what: str, data: str) -> str:
     return name if what == "run" else f"{name}-{what}"
 
 
-def make_cells(args: argparse.Namespace, workflows: list[str]) -> list[Cell]:
+def make_cells(args: argparse.Namespace, workflows: list[str], table: Table | None = None) -> list[Cell]:
     models = args.models or []
     if args.what == "ablate":
         if len(workflows) != 1:
@@ -58,7 +71,7 @@ def make_cells(args: argparse.Namespace, workflows: list[str]) -> list[Cell]:
         if len(workflows) != 1:
             raise UsageError("a sweep takes one workflow", fix="name one with --workflow")
         return sweep(_numbers(args.subtasks), workflows[0], models, args.repeats)
-    return grid(workflows, models, args.repeats)
+    return grid(workflows, models, args.repeats, table)
 
 
 def read_workflows(named: list[str] | str | None) -> list[str]:

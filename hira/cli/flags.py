@@ -60,8 +60,13 @@ MODELS = group("model", repeatable_flag("-m --model", "M", _NAMED, dest="models"
 SOURCES = group(
     "sources",
     repeatable_flag("--docs", "PATH", "file or folder to search"),
-    flag("--search", "NAME", "web search: serper, tavily, brave, searxng, wikipedia (needs no key) …"),
+    flag(
+        "--search",
+        "NAME",
+        "web search: serper, tavily, brave, wikipedia (needs no key) …; or a retriever, module:function",
+    ),
 )
+MEMORY = switch("--memory", "keep verified claims about your documents, and find them again", default=None)
 FILES = repeatable_flag("--file", "PATH", "file to attach to the question", default=[], dest="files")
 OPTIONS = repeatable_flag("--set", "NAME.OPTION=VALUE", "option of a workflow, such as mars.max_turns=5", default=[])
 WORK = group(
@@ -98,7 +103,7 @@ JSON = switch("--json", "one JSON object on stdout")
 QUIET = switch("-q --quiet", "no progress on stderr")
 PROGRESS = (JSON, switch("--events", "progress as JSON lines on stderr"), QUIET)
 DEBUG = switch("--debug", "show tracebacks")
-ASKING = (MODEL, SOURCES, FILES, OPTIONS, WORK, *LIMITS, CONTINUE, RECORD, *PROGRESS)
+ASKING = (MODEL, SOURCES, MEMORY, FILES, OPTIONS, WORK, *LIMITS, CONTINUE, RECORD, *PROGRESS)
 EVALUATION = (
     flag("data", "DATA", "mini, a file (.jsonl, .json, .csv), or a public set"),
     group(
@@ -128,6 +133,7 @@ EVALUATION = (
             "output folder (eval/DATA, with -ablate or -sweep); run the same command again to resume",
         ),
         RAY,
+        DRY_RUN,
     ),
     *(JSON, QUIET),
 )
@@ -315,7 +321,7 @@ def _add_serving(commands: Any) -> None:
         commands,
         "serve",
         "serve an OpenAI-compatible endpoint, and a page to watch runs",
-        *(MODEL, SOURCES, *LIMITS, RECORD),
+        *(MODEL, SOURCES, MEMORY, *LIMITS, RECORD),
         flag("--host", "ADDRESS", "address to listen on (127.0.0.1)"),
         flag("--port", "N", "port (8811)"),
         flag("--api-key", "@FILE", key, dest="serve_key"),
@@ -325,8 +331,8 @@ def _add_serving(commands: Any) -> None:
     _add(
         commands,
         "mcp",
-        "serve hira as an MCP server with the tool `ask`",
-        *(MODEL, SOURCES, *LIMITS),
+        "serve hira as an MCP server with the tools `ask`, `search` and `open`",
+        *(MODEL, SOURCES, MEMORY, *LIMITS),
         flag("--workflow", "NAME", "hira (default); a call may name another"),
         flag("--http", "PORT", "over HTTP on this machine's loopback address instead of stdio"),
     )
@@ -382,11 +388,20 @@ def _add_recorded(commands: Any) -> None:
     _add(commands, "verify", about, RUN, JOURNAL, MODEL, JSON, by)
 
 
+def _add_memory(commands: Any) -> None:
+    command = _add(commands, "memory", "list the verified claims that --memory keeps, or forget them")
+    what = command.add_subparsers(dest="what", metavar="WHAT", required=True)
+    _add(what, "list", "list the claims with their documents and dates, newest first", JSON, debug=False)
+    ids = flag("ids", "ID", "number of a claim, as the list shows it; or `all`", nargs="+")
+    _add(what, "forget", "delete claims", ids, debug=False)
+
+
 _PARTS: Mapping[Callable[[Any], None], Sequence[str]] = {
     _add_asking: ("ask", "chat", "report", "rubric", "compare"),
     _add_setup: ("init", "doctor"),
     _add_evaluation: ("eval",),
     _add_serving: ("serve", "mcp"),
+    _add_memory: ("memory",),
     _add_recorded: ("runs", "show", "resume", "replay", "trace", "verify"),
     _add_completion: ("completion",),
 }

@@ -1,4 +1,5 @@
-"""`hira mcp`: hira as an MCP server with one tool, `ask`, over stdio or, on this machine alone, over HTTP."""
+"""`hira mcp`: hira as an MCP server with the tools `ask`, `search` and `open`, over stdio or, on this machine alone,
+over HTTP."""
 
 import argparse
 import asyncio
@@ -19,6 +20,7 @@ import hira
 from hira.agents.trajectory import Status
 from hira.api import Hira
 from hira.cli import INTERRUPTED, OK, output
+from hira.cli.mcp_search import PASSAGES, OpenArguments, Reading, SearchArguments, as_text
 from hira.cli.parser import collect_flags
 from hira.cli.progress import brief, describe_event
 from hira.cli.running import announce_model
@@ -50,6 +52,13 @@ class AskArguments(BaseModel):
     question: str = Field(min_length=1, description="the question, complete in itself")
     workflow: str = Field("", description="workflow that answers (default: the server's)")
     docs: list[str] = Field([], description="paths of the server's documents to search (default: all)")
+
+
+TOOLS: dict[str, type[AskArguments | SearchArguments | OpenArguments]] = {
+    "ask": AskArguments,
+    "search": SearchArguments,
+    "open": OpenArguments,
+}
 
 
 def mcp(args: argparse.Namespace, shell: Shell) -> int:
@@ -84,14 +93,17 @@ def server(client: Hira, settings: Settings, folder: Path) -> "Server[Any]":
     from mcp.server.lowlevel import Server
     from mcp_types import INVALID_PARAMS, ListToolsResult
 
+    reading = Reading(client)
+
     async def list_tools(
         _context: "ServerRequestContext[Any]", _params: "PaginatedRequestParams | None"
     ) -> "ListToolsResult":
-        return ListToolsResult(tools=[describe_tool(settings)])
+        reads = await reading.find_tools()
+        return ListToolsResult(tools=[describe_tool(settings), *describe_reading(settings, reads)])
 
     async def call_tool(context: "ServerRequestContext[Any]", params: "CallToolRequestParams") -> "CallToolResult":
-        if params.name != "ask":
-            raise MCPError(INVALID_PARAMS, f"there is no tool {params.name!r}; the only tool is 'ask'")
+        if params.name not in TOOLS:
+            raise MCPError(INVALID_PARAMS, f"there is no tool {params.name!r}; the tools are {', '.join(TOOLS)}")
         reported = 0
 
         async def tell(text: str) -> None:
@@ -100,9 +112,13 @@ def server(client: Hira, settings: Settings, folder: Path) -> "Server[Any]":
             await context.session.report_progress(reported, None, text)
 
         try:
-            question = AskArguments.model_validate(params.arguments or {})
-            closer = choose_settings(question, settings, folder)
-            return result(await _finish(_answer(client, question.question, closer, tell)))
+            given = TOOLS[params.name].model_validate(params.arguments or {})
+            if isinstance(given, SearchArguments):
+                return make_result(await reading.search(given.query, find_docs(given.docs, settings, folder)))
+            if isinstance(given, OpenArguments):
+                return make_result(await reading.open(given.location, given.intent))
+            docs = find_docs(given.docs, settings, folder)
+            return result(await _finish(_answer(client, given, docs, tell)))
         except ValidationError as error:
             first = error.errors()[0]
             return make_failure(f"{'.'.join(map(str, first['loc']))}: {uncapitalise(first['msg'])}")
@@ -116,11 +132,8 @@ def describe_tool(settings: Settings) -> "Tool":
     """Describe the tool `ask`. It has the argument `docs` only if the server has documents."""
     from mcp_types import Tool
 
-    schema = AskArguments.model_json_schema()
-    taken = {name: schema[name] for name in ("type", "properties", "required", "additionalProperties")}
+    taken = _schema_of(AskArguments, settings)
     taken["properties"]["workflow"]["enum"] = ["", *WORKFLOWS]
-    if not settings.docs:
-        del taken["properties"]["docs"]
     given = {
         "type": "object",
         "properties": {
@@ -142,21 +155,41 @@ def describe_tool(settings: Settings) -> "Tool":
     )
 
 
-def choose_settings(arguments: AskArguments, settings: Settings, folder: Path) -> dict[str, Any]:
-    """Return the settings that a call changes. Raises `UsageError` for a workflow or a document that is not offered.
+def describe_reading(settings: Settings, names: Sequence[str]) -> "list[Tool]":
+    """Describe the tools `search` and `open`, as far as they are named."""
+    from mcp_types import Tool
+
+    purposes = {
+        "search": "Find passages with their titles, locations and places, without an answer. Cite a passage by its "
+        "location and place.",
+        "open": "Read a document or page that a search showed, of a long one the passages that fit an intent.",
+    }
+    return [
+        Tool(
+            name=name,
+            description=purposes[name],
+            input_schema=_schema_of(TOOLS[name], settings),
+            output_schema=PASSAGES,
+        )
+        for name in names
+    ]
+
+
+def _schema_of(arguments: type[BaseModel], settings: Settings) -> dict[str, Any]:
+    """Return the schema of arguments; `docs` is among them only if the server has documents."""
+    schema = arguments.model_json_schema()
+    schema = {name: schema[name] for name in ("type", "properties", "required", "additionalProperties")}
+    if not settings.docs:
+        schema["properties"].pop("docs", None)
+    return schema
+
+
+def find_docs(names: Sequence[str], settings: Settings, folder: Path) -> tuple[Path, ...] | None:
+    """Return the documents that a call names, None if it names none. Raises `UsageError` for those of nobody.
 
     The caller is usually a model, and may have been manipulated: nothing outside the server's documents is read.
     """
-    changed: dict[str, Any] = {}
-    if arguments.workflow:
-        if arguments.workflow not in WORKFLOWS:
-            raise UsageError(
-                f"unknown workflow {arguments.workflow!r}", fix=did_you_mean(arguments.workflow, WORKFLOWS)
-            )
-        changed["workflow"] = arguments.workflow
-    if arguments.docs:
-        changed["docs"] = tuple(_find_offered(name, settings.docs, folder) for name in arguments.docs)
-    return changed
+    return tuple(_find_offered(name, settings.docs, folder) for name in names) or None
 
 
 def _find_offered(name: str, roots: Sequence[Path], folder: Path) -> Path:
@@ -170,14 +203,18 @@ def _find_offered(name: str, roots: Sequence[Path], folder: Path) -> Path:
     raise UsageError(f"{name!r} is not one of the server's documents", where=f"documents: {named}")
 
 
-async def _answer(client: Hira, question: str, changed: dict[str, Any], tell: Tell) -> Answer:
-    """Return the answer, and report the run's progress in lines."""
+async def _answer(client: Hira, question: AskArguments, docs: tuple[Path, ...] | None, tell: Tell) -> Answer:
+    """Return the answer, and report the run's progress in lines. Raises `UsageError` for an unknown workflow."""
     async with AsyncExitStack() as stack:
-        if changed:
+        if question.workflow:
+            if question.workflow not in WORKFLOWS:
+                raise UsageError(
+                    f"unknown workflow {question.workflow!r}", fix=did_you_mean(question.workflow, WORKFLOWS)
+                )
             assert client.settings is not None  # noqa: S101 - it was made with settings
-            other = Hira(settings=client.settings.with_values(changed, "the call"))
-            client = await stack.enter_async_context(other)
-        run = client.stream(question)
+            changed = client.settings.with_values({"workflow": question.workflow}, "the call")
+            client = await stack.enter_async_context(Hira(settings=changed))
+        run = client.stream(question.question, docs=docs)
         events: Any = aiter(run)
         async with aclosing(events):
             async for event in events:
@@ -213,6 +250,13 @@ def result(answer: Answer) -> "CallToolResult":
     return CallToolResult(
         content=[TextContent(type="text", text=text)], structured_content=json.loads(output.as_json(answer))
     )
+
+
+def make_result(found: dict[str, Any]) -> "CallToolResult":
+    """The passages of `search` and `open` as text and as structure."""
+    from mcp_types import CallToolResult, TextContent
+
+    return CallToolResult(content=[TextContent(type="text", text=as_text(found))], structured_content=found)
 
 
 def make_failure(text: str) -> "CallToolResult":

@@ -71,7 +71,7 @@ def _lines(reading: Reading) -> Iterator[str]:
 
 def _format_citation(reading: Reading, citation: Citation) -> Iterator[str]:
     source = reading.rollout.sources.read[citation.source]
-    how = ", attributed" if citation.attributed else ""
+    how = ", the closest source; the answer does not cite it" if citation.attributed else ""
     yield f"{citation.verdict:<12}  {format_source(source, [citation])} ({citation.by}{how})"
     yield f"              {brief(citation.claim, WIDTH)}"
     if missing := citation.explain():

@@ -51,6 +51,7 @@ class TurnText(Event):
     conversation: str
     text: str
     reasoning: bool
+    role: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -273,7 +273,7 @@ def tool(
     """
     if function is None:
         return partial(tool, name=name, seconds=seconds, pure=pure, shown=shown, needs_approval=needs_approval)
-    first, deps = _context_of(function)
+    first, deps = find_context(function)
     model, parameters = _arguments(function, first)
     description, notes = split_docstring(inspect.cleandoc(function.__doc__ or ""))
     parameters = _add_notes(parameters, notes) if notes else parameters  # shared by tools of one signature
@@ -344,7 +344,7 @@ def _add_notes(parameters: Mapping[str, Any], notes: Mapping[str, str]) -> Mappi
     return {**parameters, "properties": properties}
 
 
-def _context_of(function: Callable[..., Any]) -> tuple[str, str]:
+def find_context(function: Callable[..., Any]) -> tuple[str, str]:
     """Return the name of the first parameter if it takes the run's `Context`, and the type of its `deps`."""
     if not inspect.isroutine(function):
         return "", ""

@@ -6,6 +6,7 @@ from typing import Any
 
 from hira.core.errors import UsageError
 from hira.core.options import PARTS
+from hira.evaluation.tables import FAITHFUL, Table
 from hira.runtime.settings import Settings
 
 BETWEEN = " · "
@@ -43,16 +44,24 @@ class Cell:
     def settings(self, general: Settings) -> Settings:
         """Return the general settings with those of this cell."""
         changes: dict[str, Any] = {"workflow": self.workflow, "seed": self.seed, **self.changes}
+        options = {
+            name: {**general.workflows.get(name, {}), **changed}
+            for name, changed in changes.get("workflows", {}).items()
+        }
+        if options:
+            changes["workflows"] = {**general.workflows, **options}
         if self.model:
             changes["model"] = self.model
         return general.with_values(changes, f"the evaluation of {self.name}")
 
 
-def grid(workflows: Sequence[str], models: Sequence[str], seeds: int) -> list[Cell]:
-    """Return the cells of every workflow with every model, `seeds` times. Raises `UsageError` for fewer than 1."""
+def grid(workflows: Sequence[str], models: Sequence[str], seeds: int, table: Table | None = None) -> list[Cell]:
+    """Return the cells of every workflow with every model, `seeds` times, with the settings that a table of a paper has
+    for them. Raises `UsageError` for fewer than 1."""
     if seeds < 1:
         raise UsageError(f"--repeats must be at least 1, got {seeds}")
-    return [cell for workflow in workflows for cell in _repeat(workflow, {"": {}}, models, seeds)]
+    changes = table.changes if table else lambda _workflow: {}
+    return [cell for workflow in workflows for cell in _repeat(workflow, {"": changes(workflow)}, models, seeds)]
 
 
 def _repeat(workflow: str, variants: Mapping[str, Mapping[str, Any]], models: Sequence[str], seeds: int) -> list[Cell]:
@@ -95,7 +104,7 @@ def ablation(workflow: str, models: Sequence[str], seeds: int) -> list[Cell]:
     """Return the cells of a workflow's paper and of the paper's ablations. Raises `UsageError` for one without any."""
     if workflow not in ABLATIONS:
         raise UsageError(f"there is no ablation of {workflow!r}", fix=f"there are {', '.join(ABLATIONS)}")
-    paper = _option("hira", faithful=True) if workflow == "hira" else {}
+    paper = FAITHFUL if workflow == "hira" else {}
     variants = {variant: {**paper, **changes} for variant, changes in ABLATIONS[workflow].items()}
     return _repeat(workflow, variants, models, seeds)
 
@@ -105,7 +114,7 @@ def sweep(limits: Sequence[int], workflow: str, models: Sequence[str], seeds: in
     (HiRA, Fig. 3)."""
     kinds: dict[str, Mapping[str, Any]] = {"": {}}
     if workflow == "hira":
-        kinds[", not described"] = _option("hira", describe_experts=False)
+        kinds = {"": FAITHFUL, ", not described": _option("hira", faithful=True, describe_experts=False)}
     variants = {
         f"{limit} subtask{'' if limit == 1 else 's'}{kind}": {"max_subtasks": limit, **changes}
         for kind, changes in kinds.items()

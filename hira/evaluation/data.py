@@ -1,13 +1,14 @@
 """The sources of questions: the built-in set, a file, or a public set; and the selection from them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from hira.core.errors import UsageError, did_you_mean
 from hira.evaluation.files import Item, items_of
 from hira.evaluation.mini import DOCS, QUESTIONS
-from hira.evaluation.public import REPORTS, SETS, TABLE_1, draw, load_public, load_table_1
+from hira.evaluation.public import REPORTS, SETS, draw, load_public
+from hira.evaluation.tables import TABLES, load_table
 
 MINI = "mini"
 KINDS = (".jsonl", ".json", ".csv", ".tsv")
@@ -15,7 +16,8 @@ KINDS = (".jsonl", ".json", ".csv", ".tsv")
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """A selection of questions: some categories, a sample drawn with a seed, or the first ones."""
+    """A selection of questions: some categories, a sample drawn with a seed, or the first ones (of each column of
+    a table)."""
 
     categories: tuple[str, ...] = ()
     sample: int | None = None
@@ -39,16 +41,20 @@ class Data:
 
 
 def load(name: str, wanted: Selection, folder: Path) -> Data:
-    """Load the questions of `name`: `mini`, a file, or a public set (`hira.evaluation.public`).
+    """Load the questions of `name`: `mini`, a file, a public set (`hira.evaluation.public`) or a table of a paper
+    (`hira.evaluation.tables`).
 
     Raises `UsageError` for a missing file or an unknown set, with a fix.
     """
     if name == MINI:
         return Data(MINI, choose_items(items_of(QUESTIONS), wanted, MINI), (DOCS,))
     known, equals, file = name.partition("=")
-    if known == TABLE_1:
+    if known in TABLES:
         path = folder / Path(file).expanduser() if equals else None
-        return Data(known, choose_items(load_table_1(path, wanted.seed), wanted, known), metric="hira", file=path)
+        items = load_table(known, path, seed=wanted.seed, limit=wanted.limit)
+        return Data(
+            known, choose_items(items, replace(wanted, limit=None), known), metric=TABLES[known].metric, file=path
+        )
     if known in (*SETS, REPORTS):
         path = folder / Path(file).expanduser() if equals else None
         if path and not path.exists():
@@ -61,7 +67,7 @@ def load(name: str, wanted: Selection, folder: Path) -> Data:
         return Data(path.name, choose_items(items_of(path, wanted.columns), wanted, name), file=path)
     if path.suffix in KINDS:
         raise UsageError(f"there is no file {name!r}", fix="name a file of questions, or a set such as mini")
-    raise UsageError(f"unknown set {name!r}", fix=did_you_mean(name, [MINI, *SETS, TABLE_1, REPORTS]))
+    raise UsageError(f"unknown set {name!r}", fix=did_you_mean(name, [MINI, *SETS, *TABLES, REPORTS]))
 
 
 def choose_items(items: Sequence[Item], wanted: Selection, name: str) -> tuple[Item, ...]:

@@ -90,6 +90,11 @@ def markdown(summary: Sequence[SummaryRow], data: str, metric: str) -> str:
             [row.name, ", ".join(f"{role} {calls:.2f}" for role, calls in row.calls_by_role.items())] for row in summary
         ]
         lines += ["", "## Calls of each role", "", *format_table(["", "calls of a question"], shown)]
+    if tools := sorted({tool for row in summary for tool in row.tools}):
+        shown = [
+            [row.name, *(f"{row.tools.get(tool, (0, 0))[0] / row.asked:.3g}" for tool in tools)] for row in summary
+        ]
+        lines += ["", "## Calls of each tool", "", *format_table(["of a question", *tools], shown)]
     if several := [row for row in summary if row.seeds > 1]:
         shown = [[row.name, str(row.seeds), percent(row.pass_at_k), percent(row.majority)] for row in several]
         lines += ["", "## Several seeds", "", *format_table(["", "k", "pass@k", "majority"], shown)]

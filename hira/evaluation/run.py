@@ -18,7 +18,7 @@ from typing import Any
 from hira.api import Hira
 from hira.core.concurrency import map_concurrently
 from hira.core.errors import AccessDenied, HiraError, Stop, UsageError
-from hira.core.events import Event, Reader, ToolEnded
+from hira.core.events import Event, Reader, ToolEnded, ToolStarted
 from hira.core.files import replace_file
 from hira.evaluation.cells import Cell
 from hira.evaluation.files import Item
@@ -102,15 +102,22 @@ def digest(items: Sequence[Item]) -> str:
 
 @dataclass(slots=True)
 class ToolCounts:
-    """Counts the tool calls of one run, and those that succeeded."""
+    """Counts the tool calls of one run, and those that succeeded. Opening a page that a search of scholarly works named
+    counts as `paper`, opening any other as `browse` (MARS, Table 4)."""
 
     made: Counter[str] = field(default_factory=Counter)
     well: Counter[str] = field(default_factory=Counter)
+    _works: str = ""
+    _papers: set[tuple[str, int]] = field(default_factory=set)
 
     def __call__(self, event: Event) -> None:
+        if isinstance(event, ToolStarted) and f"({event.arguments.get('url')})" in self._works:
+            self._papers.add((event.conversation, event.call))
         if isinstance(event, ToolEnded):
-            self.made[event.tool] += 1
-            self.well[event.tool] += event.ok
+            tool = "paper" if (event.conversation, event.call) in self._papers else event.tool
+            self.made[tool] += 1
+            self.well[tool] += event.ok
+            self._works += f"\n{event.text}" if event.tool == "scholar" else ""
 
     @property
     def tools(self) -> dict[str, tuple[int, int]]:

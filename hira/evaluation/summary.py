@@ -13,7 +13,7 @@ from hira.evaluation.record import Record
 from hira.evaluation.rewards.match import extract_answer
 from hira.evaluation.statistics import Interval, bootstrap, majority, pass_at, wilson
 
-FETCHES = frozenset({"browse"})
+FETCHES = frozenset({"browse", "paper"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 from hira.core.errors import UsageError
 from hira.core.policy import Policy
-from hira.policies.names import GGUF, IN_PROCESS, LITELLM, OFFLINE, OPENAI_URL, Api, Continuation
+from hira.policies.names import GGUF, IN_PROCESS, LITELLM, OFFLINE, OPENAI_URL, Api, Continuation, has_own_place
 from hira.policies.waiting import USUAL, Timeout
 
 
@@ -33,6 +33,9 @@ def open_policy(  # noqa: PLR0913 - each says one thing of the place
     requests in its own way and remains the caller's to close. Failures that may pass are retried; all who ask one
     endpoint share its limits, and a `patient` policy waits a while for an endpoint that is down.
     """
+    if extra_body and has_own_place(model):
+        what = f"`extra_body` is for models at an OpenAI-compatible endpoint, not for {model!r}"
+        raise UsageError(what, fix="leave it out, or name the base_url of the server of this model")
     if model.startswith(IN_PROCESS):
         return _open_local(model.removeprefix(IN_PROCESS), adapter, timeout)
     if model.startswith(GGUF):

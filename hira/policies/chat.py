@@ -32,6 +32,7 @@ _ALTERNATE = compile_lazily(r"roles must alternate|must alternate between", re.I
 _SCHEMA = compile_lazily(r"response_format|json_schema|json schema|schema|grammar|structured|guided", re.IGNORECASE)
 SYSTEM, ALTERNATE = "system messages", "messages of one role in a row"
 """Properties of the messages that an endpoint may refuse, listed together with the optional fields of a request."""
+PROMPT_CACHE_KEY = "prompt_cache_key"
 OPTIONAL = (
     "temperature",
     "top_p",
@@ -47,6 +48,7 @@ OPTIONAL = (
     "store",
     "stream_options",
     "tool_choice",
+    PROMPT_CACHE_KEY,
 )
 
 

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from hira.core.errors import BadReply, ContextOverflow, EndpointError, RateLimited, TimedOut
 from hira.core.policy import CallOptions, Completion, Policy, Request, Usage, Watch
+from hira.core.run_log import log_notice
 from hira.policies.failures import EmptyReply
 from hira.policies.fitting import Window
 from hira.policies.limited import UNLIMITED, RateLimiter, wait_asked_for
@@ -156,8 +157,11 @@ class Endpoint:
             raise error
         wait = self._choose_wait(error, made.number)
         made.number += 1
+        what = f"{error.what}; trying again in {max(1, round(wait))} s ({made.number} of {limit})"
         if call.tell and (wait >= REPORTED_WAIT or made.number > 2 or isinstance(error, TimedOut)):
-            call.tell(f"{error.what}; trying again in {max(1, round(wait))} s ({made.number} of {limit})")
+            call.tell(what)
+        else:  # too short for a person to notice
+            log_notice(call.run, what)
         await self.sleep(wait)
 
     def _count_attempts(self, error: EndpointError) -> int:

@@ -20,6 +20,12 @@ MALICIOUS = frozenset({"1.82.7", "1.82.8"})
 # what stands where a key would be, so that litellm looks for none
 NO_KEY = "none"
 
+CLAUDE_CACHING: dict[str, Any] = {
+    "cache_control_injection_points": [{"location": "message", "role": "system"}, {"location": "message", "index": -1}]
+}
+"""Claude caches a prompt only up to a mark: one after the tools and the system prompt, which other conversations share,
+and one at the end, where the next turn continues. OpenAI and Gemini need no mark."""
+
 _NO_KEY_SET = re.compile(r"\bmissing\b.{0,40}\bapi[ _]?key", re.IGNORECASE)
 _KINDS = {"AuthenticationError": 401, "PermissionDeniedError": 403, "NotFoundError": 404, "RateLimitError": 429}
 
@@ -46,6 +52,7 @@ class LiteLLMPolicy:
         self._model = model
         self._seconds = seconds
         self._refused = refusals_of(base_url, self.model)
+        self._caching = CLAUDE_CACHING if "claude" in model.lower() else {}
         self._keyless = bool(base_url) and not api_key
         self._place = {"base_url": base_url or None, "api_key": api_key or (NO_KEY if base_url else None)}
         key = f"key from {key_origin}" if key_origin and api_key else "a key" if api_key else "litellm's own key"
@@ -61,7 +68,9 @@ class LiteLLMPolicy:
         body = body_of(request, self._model, accepted=Accepted())
         try:
             async with asyncio.timeout(self._seconds):
-                reply = await self._litellm.acompletion(**body, **self._place, num_retries=0, drop_params=True)
+                reply = await self._litellm.acompletion(
+                    **body, **self._place, **self._caching, num_retries=0, drop_params=True
+                )
         except TimeoutError:
             what = f"no reply came within {self._seconds:g} seconds"
             raise TimedOut(what, where=self.where, retryable=True) from None

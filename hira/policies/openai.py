@@ -5,6 +5,7 @@ its clients. Retries are not made here.
 """
 
 import asyncio
+import hashlib
 import json
 import os
 import re
@@ -25,6 +26,7 @@ from hira.core.policy import UNWATCHED, CallOptions, Completion, Request, Watch,
 from hira.core.tokens import count
 from hira.policies.chat import (
     BY_OPENAI,
+    PROMPT_CACHE_KEY,
     Accepted,
     body_of,
     check,
@@ -64,6 +66,7 @@ from hira.policies.transport import transport_for
 from hira.policies.waiting import USUAL, Timeout, pace_at
 
 _OPENAI = "api.openai.com"
+_AZURE = ".openai.azure.com"
 _BYTES_A_TOKEN = 4
 _LONG_KEY = 8
 
@@ -99,6 +102,7 @@ class OpenAIPolicy:
         api_key = api_key.strip()
         url = _parse_url(base_url if client is None else str(client.base_url), api_key, key_origin)
         official = self._official = url.host == _OPENAI
+        self._is_openai = official or url.host.endswith(_AZURE)
         self.accepted = BY_OPENAI if official else Accepted()
         self.base_url = str(url.copy_with(username=None, password=None) if url.userinfo else url).rstrip("/")
         self._api_key = api_key if client is None else str(client.api_key or "")
@@ -169,6 +173,8 @@ class OpenAIPolicy:
         while True:
             accepted = replace(self.accepted, longest=room) if room else self.accepted
             path, body = self._write(request, accepted, stream=stream)
+            if call.run and self._is_openai and PROMPT_CACHE_KEY not in accepted.without:
+                body[PROMPT_CACHE_KEY] = _name_cache(call.run)
             body |= self._extra_body
             raw = _dump(body)
             bounds = self._bounds(body, request, call, len(raw))
@@ -366,6 +372,12 @@ def _parse_url(base_url: str, api_key: str, key_origin: str) -> httpx.URL:
             f"the key{origin} contains characters that are not valid in a key", fix="copy it again, without spaces"
         )
     return url
+
+
+def _name_cache(run: str) -> str:
+    """Return the key by which OpenAI sends the requests of a run, which repeat each other's beginning, to the server
+    that has read it already. It tells nothing about the run."""
+    return hashlib.blake2b(run.encode("utf-8", "replace"), digest_size=16).hexdigest()
 
 
 _PLAIN = re.compile(r"[\w./-]*", re.ASCII)

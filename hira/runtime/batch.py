@@ -17,7 +17,8 @@ from hira.core.errors import AccessDenied, HiraError, UsageError, fault
 from hira.core.events import Reader
 from hira.journal import NoRun, StillGoing
 from hira.runtime.answer import Answer, answer_of
-from hira.runtime.run import Run, SessionOwner, resume_run
+from hira.runtime.run import Run, SessionOwner, resume_run, scope
+from hira.runtime.validation import Paths
 
 CONCURRENCY = 8
 W = TypeVar("W")
@@ -27,13 +28,14 @@ D = TypeVar("D")
 @dataclass(frozen=True, slots=True)
 class Question:
     """A question of a batch. `run` names a recorded run to resume, if it exists and asks the same; `begin_as` is the id
-    of a new run."""
+    of a new run; `docs` are documents to search in place of those of the `Hira`."""
 
     text: str
     id: str = ""
     files: tuple[Path, ...] = ()
     run: str = ""
     begin_as: str = ""
+    docs: Paths | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,13 +124,14 @@ class Batch:
 
     async def _run(self, question: Question) -> Run:
         journal = (await self._owner.open_session()).journal
+        owner = scope(self._owner, question.docs)
         if question.run and journal:
             # it is asked anew only where it was never recorded, its record is gone, or it asks something else: one that
             # cannot be gone on with now has been paid for
             with suppress(NoRun):
                 if (await asyncio.to_thread(journal.entry, question.run)).question == question.text:
-                    return await resume_run(self._owner, question.run)
-        return Run(self._owner, question.text, question.files, run=question.begin_as)
+                    return await resume_run(owner, question.run)
+        return Run(owner, question.text, question.files, run=question.begin_as)
 
 
 async def work_alone(run: Run, readers: Sequence[Reader]) -> HiraError | None:
@@ -151,4 +154,5 @@ def make_failed(question: Question, failure: HiraError, *, workflow: str, model:
 def hopeless(done: Done) -> bool:
     """Return whether every other question would fail too: a refused key, unusable settings."""
     failure = done.answer.rollout.failure
-    return isinstance(failure, AccessDenied | UsageError) and not isinstance(failure, StillGoing)
+    for_all = AccessDenied | UsageError if done.question.docs is None else AccessDenied
+    return isinstance(failure, for_all) and not isinstance(failure, StillGoing)

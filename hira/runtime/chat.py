@@ -11,7 +11,7 @@ from hira.agents.output_type import OutputType
 from hira.core.errors import UsageError
 from hira.journal import Journal
 from hira.runtime.answer import Answer
-from hira.runtime.run import Run, SessionOwner
+from hira.runtime.run import Run, SessionOwner, scope
 from hira.runtime.validation import Paths, paths_of, present
 
 T = TypeVar("T")
@@ -39,14 +39,16 @@ class Chat:
     Args:
         owner: The `Hira` whose chat it is.
         run: The id of a recorded run that the first question continues.
+        docs: Files and folders to search in place of those of the `Hira`.
 
     Attributes:
         runs: The questions asked here, in order.
     """
 
-    def __init__(self, owner: ChatOwner, run: str = "") -> None:
+    def __init__(self, owner: ChatOwner, run: str = "", *, docs: Paths | None = None) -> None:
         self.runs: list[Run] = []
         self._owner = owner
+        self._scoped = scope(owner, docs)
         self._run = run
         self._earlier: Earlier | None = None
         self._preparing = False
@@ -112,7 +114,7 @@ class Chat:
             await self._look_back()
         finally:
             self._preparing = False
-        run = Run(self._owner, question, attached, earlier=self._earlier, output=output)
+        run = Run(self._scoped, question, attached, earlier=self._earlier, output=output)
         self.runs.append(run)
         return run
 

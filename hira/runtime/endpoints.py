@@ -1,5 +1,6 @@
 """Which model is asked where: what is named, what is found on this machine, else `offline`."""
 
+import json
 import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -168,11 +169,13 @@ def _key_told(settings: Settings) -> str:
 
 
 class EndpointList(NamedTuple):
-    """Endpoints of a role, in order of preference, and how they are asked."""
+    """Endpoints of a role, in order of preference, and how they are asked. `extra_body` is JSON, so that equal lists
+    have equal hashes."""
 
     places: tuple[EndpointPlace, ...]
     continuation: Continuation
     api: Api = "chat"
+    extra_body: str = "{}"
 
     def open(self, client: Any = None, timeout: Timeout = USUAL) -> Policy:
         """The policy; with several models, one that falls back. A `client` sends what has no base URL."""
@@ -189,6 +192,7 @@ class EndpointList(NamedTuple):
                 client=None if place.base_url else client,
                 timeout=timeout,
                 api=self.api,
+                extra_body=json.loads(self.extra_body),
             )
             for place in self.places
         ]

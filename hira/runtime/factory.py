@@ -1,6 +1,8 @@
 """Settings become people and things: who speaks for each role, and what they may use in a run."""
 
 import asyncio
+import json
+import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -31,11 +33,12 @@ from hira.runtime.registry import (
     make_workflow,
 )
 from hira.runtime.session import HOOK, Session
-from hira.runtime.settings import OFF, RoleSettings, Settings
+from hira.runtime.settings import OFF, RoleSettings, Settings, list_retrievers
 from hira.runtime.settings.keys import find_place
 from hira.runtime.toolset import open_toolset
 from hira.runtime.validation import check_deps, check_tools
 from hira.tools import Tool
+from hira.tools.retriever import Retriever, make_search_tool
 from hira.workflows import Workflow
 
 if TYPE_CHECKING:
@@ -45,6 +48,7 @@ if TYPE_CHECKING:
 async def open_session(  # noqa: PLR0913 - one for each thing that a program may hand over
     settings: Settings,
     *,
+    search: Retriever | None = None,
     tools: Sequence[Tool] = (),
     experts: Sequence[Expert] = (),
     policies: Mapping[str, Policy] | None = None,
@@ -64,7 +68,9 @@ async def open_session(  # noqa: PLR0913 - one for each thing that a program may
     named_tools, notices = load_tools(settings.tools)
     all_tools = [*tools, *named_tools]
     check_tools(all_tools)
-    check_deps(all_tools, deps)
+    retrieve = [*([search] if search else []), *map(load_object, list_retrievers(settings.search))]
+    retrievers = list(map(make_search_tool, retrieve))
+    check_deps([*all_tools, *retrievers], deps)
     flow = workflow or make_workflow(settings, experts)
     check_roles(settings, flow, given)
     notices += [*find_hidden_workflow(settings), *find_unused_tools(settings, flow, all_tools)]
@@ -77,7 +83,7 @@ async def open_session(  # noqa: PLR0913 - one for each thing that a program may
     verifier = verifier or (open_verifier(settings.verifier) if settings.verifier else None)
     settings = settings.with_values({"verify": choose_verify(settings, given, roles)}, settings.origin("verify"))
     sees = "look" in getattr(flow, "roles", ()) and roles.get("look", roles["*"]).policy.model != OFFLINE
-    toolset = await open_toolset(settings, all_tools, sees=sees)
+    toolset = await open_toolset(settings, all_tools, retrievers, sees=sees)
     toolset.notices += map(Notice, notices)
     journal = await asyncio.to_thread(open_journal, settings, toolset.notices)
     facts = await asyncio.to_thread(EndpointFacts, settings.cache)
@@ -87,6 +93,7 @@ async def open_session(  # noqa: PLR0913 - one for each thing that a program may
         *(f"expert {expert.name!r}" for expert in experts),
         *(f"policy of {role!r}" for role in given),
         *([] if client is None else ["client"]),
+        *([] if search is None else ["search"]),
         *([] if named else [f"workflow {flow.name!r}"]),
         *([f"verifier {verifier.name!r}"] if verifier and not settings.verifier else []),
         *(f"{HOOK}{name}" for name in hooks.names),
@@ -143,9 +150,16 @@ def open_journal(settings: Settings, notices: list[Notice]) -> Journal | None:
         return None
 
 
+def is_traced() -> bool:
+    """Return whether this program has set up the tracing of OpenTelemetry. Loads nothing."""
+    sdk, api = sys.modules.get("opentelemetry.sdk.trace"), sys.modules.get("opentelemetry.trace")
+    return bool(sdk and api and isinstance(api.get_tracer_provider(), sdk.TracerProvider))
+
+
 def open_telemetry(settings: Settings, notices: list[Notice]) -> "Telemetry | None":
-    """Open the exporter of spans, None without one. If it cannot be used and was set for hira, add a notice."""
-    if settings.otel in ("", OFF):
+    """Open the exporter of spans: the one that is set, or that of a program that has set OpenTelemetry up; None without
+    one. If it cannot be used and was set for hira, add a notice."""
+    if settings.otel == OFF or not (settings.otel or is_traced()):
         return None
     try:
         from hira.runtime.telemetry import Telemetry
@@ -184,6 +198,7 @@ def configure_roles(
             tuple(find_place(name, role, role_settings, settings) for name in names),
             continuation,
             role_settings.api or settings.api,
+            json.dumps(dict(role_settings.extra_body), sort_keys=True, default=str),
         )
         policy = policies.get(role) or (
             None if role_settings.model or role_settings.adapter is not None else policies.get("*")

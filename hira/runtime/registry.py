@@ -9,7 +9,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from hira.agents.expert import Expert
 from hira.agents.experts import EXPERTS
-from hira.agents.role import OUTPUT, VERIFIER
+from hira.agents.role import EVIDENCE, OUTPUT, VERIFIER
 from hira.agents.run_context import RunContext
 from hira.core.errors import UsageError, did_you_mean, find_near, uncapitalise
 from hira.core.options import SHARED
@@ -26,8 +26,9 @@ JUDGE = "judge"
 """The role that scores answers and reports; no workflow has it."""
 EMBED, RERANK = "embed", "rerank"
 """The roles whose settings hold the endpoints of the encoder and the reranker."""
-ANYWHERE = frozenset({VERIFIER, OUTPUT, EMBED, RERANK})
-"""Roles of every workflow: those that check the answer, write its value, and encode and order passages."""
+ANYWHERE = frozenset({VERIFIER, OUTPUT, EVIDENCE, EMBED, RERANK})
+"""Roles of every workflow: those that check the answer, write its value, and encode, order and condense
+passages."""
 MAY_BE_ZERO = frozenset({"pages", "papers"})
 """Numbers of a workflow that may be 0; of all others there is at least one."""
 _NO_OPTIONS = frozenset({"name", "experts"})

@@ -103,6 +103,7 @@ async def replay(journal: Journal, run: str, workflow: Workflow | None = None) -
     context = RunContext(roles, record, Events(), tools=stand_ins(entry.tools), files=files, log=log)
     context.verify = settings.verify or "lexical"
     context.exam = settings.verifier_exam
+    context.evidence, context.rewrite = settings.evidence, settings.rewrite
     context.verifier = AbsentVerifier(settings.verifier) if settings.verifier else None
     context.instructions = settings.instructions
     context.output = find_recorded_output(entry.settings)
@@ -113,7 +114,8 @@ async def replay(journal: Journal, run: str, workflow: Workflow | None = None) -
 
 
 def read_settings(entry: Entry) -> Mapping[str, Any]:
-    """Return the settings of the run, without those of this machine: cache, journal, reuse of replies, telemetry.
+    """Return the settings of the run, without those of this machine: cache, journal, memory, reuse of
+    replies, telemetry.
 
     If several workflows share their settings, as on a server, the run says which of them it used.
     """
@@ -121,7 +123,7 @@ def read_settings(entry: Entry) -> Mapping[str, Any]:
         name: value
         for name, value in entry.settings.items()
         if name in Settings.model_fields
-        and name not in ("cache", "journal", "cache_responses", "cache_responses_hours", "otel")
+        and name not in ("cache", "journal", "cache_responses", "cache_responses_hours", "otel", "memory")
     }
     return {**kept, "workflow": entry.workflow} if entry.workflow in WORKFLOWS else kept
 

@@ -4,6 +4,7 @@ import asyncio
 import secrets
 import time
 from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -16,8 +17,8 @@ from hira.core.events import AnyEvent, Notice, Reader, RunEnded
 from hira.core.policy import Usage
 from hira.journal import Entry, Journal, Log, StillGoing
 from hira.runtime.answer import Answer, answer_of
-from hira.runtime.session import HANDED, Session
-from hira.runtime.validation import question_of
+from hira.runtime.session import HANDED, OF_QUESTION, Session
+from hira.runtime.validation import Paths, paths_of, question_of
 from hira.workflows import rollout
 
 
@@ -25,6 +26,25 @@ class SessionOwner(Protocol):
     """Who opens the session that runs share: a `Hira`, or a session itself."""
 
     async def open_session(self) -> Session: ...
+
+
+@dataclass(frozen=True, slots=True)
+class DocsOwner:
+    """Opens the session of another owner over the documents of a question."""
+
+    owner: SessionOwner
+    docs: tuple[Path, ...]
+
+    async def open_session(self) -> Session:
+        return await (await self.owner.open_session()).with_docs(self.docs)
+
+
+def scope(owner: SessionOwner, docs: Paths | None) -> SessionOwner:
+    """Return the owner, with the documents that a question names; None names none."""
+    if docs is None:
+        return owner
+    folder = Path.cwd()
+    return DocsOwner(owner, tuple(folder / Path(path).expanduser() for path in paths_of(docs, "docs")))
 
 
 class Run:
@@ -172,6 +192,7 @@ class Run:
                     context.output = self.output
                     self._begun = True
                     record = await rollout(session.workflow, self.question, context, self.earlier)
+                    await session.toolset.keep_claims(record, context.events)
                     if log:
                         await log.settle()  # an answer that somebody has seen is recorded
                     if log and log.trouble:
@@ -233,6 +254,10 @@ async def resume_run(owner: SessionOwner, run: str) -> Run:
     if lacking := [name for name in entry.settings.get(HANDED, ()) if name not in session.handed]:
         raise UsageError(f"run {entry.id} used {', '.join(lacking)}, which this Hira does not have",
                          fix="give the same tools, experts, policies and workflow")  # fmt: skip
+    docs = entry.settings.get("docs", [])
+    if entry.settings.get(OF_QUESTION) and docs != [*map(str, session.settings.docs)]:
+        what = f"run {entry.id} searched the documents that its question named: {', '.join(map(str, docs)) or 'none'}"
+        raise UsageError(what, fix=f"give them: resume({entry.id!r}, docs=[…])")
     if entry.workflow not in ("", session.workflow.name):
         what = f"run {entry.id} used the workflow {entry.workflow!r}, not {session.workflow.name!r}"
         raise UsageError(what, fix=f"give it: Hira(workflow={entry.workflow!r})")

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 import sys
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -16,9 +17,10 @@ from hira.agents.run_context import Approve, RoleConfig, RunContext
 from hira.agents.trajectory import Rollout
 from hira.core.budget import Allowance, Budget, Limits
 from hira.core.errors import UsageError
-from hira.core.events import Event, Events, Notice, Reader, TurnEnded, TurnText
+from hira.core.events import Event, Events, Notice, Reader, RunEnded, RunStarted, TurnEnded, TurnText
 from hira.core.hooks import NO_HOOKS, ApproveTool, Hooks
 from hira.core.policy import Policy
+from hira.core.run_log import RUNS, log_notice
 from hira.core.tool import Context
 from hira.evidence import Verifier
 from hira.journal import Entry, Journal, Log
@@ -26,7 +28,7 @@ from hira.policies.dialects import DIALECTS, FALLBACKS, NATIVE
 from hira.policies.facts import DIALECT, EndpointFacts
 from hira.runtime.registry import dialect_of
 from hira.runtime.settings import Settings
-from hira.runtime.toolset import Toolset, web_searches
+from hira.runtime.toolset import QUESTION, Toolset, web_searches
 from hira.tools.toolbox import dump_toolbox
 from hira.workflows import WORKFLOWS, Workflow
 
@@ -39,6 +41,8 @@ DIALECTS_OF = "dialects"
 """Stands in a run's recorded settings for the dialects in which its roles began, where they were learned."""
 APPROVAL = "approval"
 """Stands among what is handed over for a person who is asked about subtasks."""
+OF_QUESTION = "docs_of_question"
+"""Stands in a run's recorded settings if its question named the documents."""
 HOOK = "hook "
 """Begins the name of a hook among what is handed over."""
 TOOL_APPROVAL = "approval of tools"
@@ -98,6 +102,8 @@ class Session:
         events = Events(*readers, secrets=secrets)
         if log:
             events.readers.append(write_events(log))
+        if RUNS.isEnabledFor(logging.INFO):
+            events.readers.append(log_events(run))
         if self.settings.max_cost is not None:
             events.readers.append(warn_of_missing_prices(events))
         async with AsyncExitStack() as stack:
@@ -105,10 +111,9 @@ class Session:
                 events.readers.append(stack.enter_context(self.telemetry.watching()))
             stack.callback(events.readers.clear)  # who reads may hold the run, and neither would be freed at once
             budget = replace(budget_of(self.settings), shared=self.shared)
-            opened = await stack.enter_async_context(self.toolset.toolbox(run, question, files, events, budget))
-            budget.began = time.monotonic()  # the time for reading documents is not the run's
             context = Context(self.deps, run, question)
-            tools = replace(opened, extra=tuple(tool.bind(context) for tool in opened.extra))
+            tools = await stack.enter_async_context(self.toolset.toolbox(context, files, events, budget))
+            budget.began = time.monotonic()  # the time for reading documents is not the run's
             record = Rollout(run, question, self.workflow.name)
             if log:
                 record.began = log.began
@@ -144,6 +149,8 @@ class Session:
                 approve_tool=self.approve_tool,
                 deps=self.deps,
                 exam=self.settings.verifier_exam,
+                evidence=self.settings.evidence,
+                rewrite=self.settings.rewrite,
             )
 
     def begin_log(
@@ -153,7 +160,8 @@ class Session:
         if self.journal is None:
             return None
         verifier = {"verifier": self.settings.verifier or self.verifier.name} if self.verifier else {}
-        record = {HANDED: self.handed, **verifier, DIALECTS_OF: self.dialects()}
+        of_question = {OF_QUESTION: True} if self.settings.origin("docs") == QUESTION else {}
+        record = {HANDED: self.handed, **verifier, DIALECTS_OF: self.dialects(), **of_question}
         if not self._shown:
             self._shown.update(self.settings.to_json())
         continues = {CONTINUES: earlier.run} if earlier and earlier.run else {}
@@ -186,6 +194,13 @@ class Session:
     async def open_session(self) -> "Session":
         """Itself, so that a run may be given a session in the place of the `Hira` that would open one."""
         return self
+
+    async def with_docs(self, docs: tuple[Path, ...]) -> "Session":
+        """The same over other documents. Raises `UsageError` for documents that are missing or empty."""
+        toolset = await self.toolset.with_docs(docs)
+        if toolset is self.toolset:
+            return self
+        return replace(self, settings=self.settings.with_values({"docs": docs}, QUESTION), toolset=toolset, _shown={})
 
     def beside(self, workflow: Workflow) -> "Session":
         """The same models, tools and record for another workflow, in its own dialect where none is set."""
@@ -317,6 +332,25 @@ def write_events(log: Log) -> Reader:
     def read(event: Event) -> None:
         if not isinstance(event, TurnText):
             log.event(event)
+
+    return read
+
+
+def log_events(run: str) -> Reader:
+    """A reader that logs a line for the start, the end and each notice of a run, such as a repeated request. No line
+    has its question or its answer."""
+
+    def read(event: Event) -> None:
+        match event:
+            case RunStarted():
+                models = ", ".join(dict.fromkeys(event.models.values()))
+                RUNS.info("run %s started: workflow %s, model %s", run, event.workflow, models)
+            case Notice():
+                log_notice(run, event.text)
+            case RunEnded(usage=usage):
+                cost = "" if usage.cost is None else f", ${usage.cost:.4f}"
+                calls = f"{usage.calls} calls, {usage.tokens} tokens{cost}"
+                RUNS.info("run %s ended: %s, %s, %.1f s", run, event.status, calls, event.at)
 
     return read
 

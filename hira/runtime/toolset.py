@@ -8,13 +8,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hira.agents.trajectory import Rollout
 from hira.core.budget import Budget
 from hira.core.concurrency import SingleFlight
-from hira.core.errors import ToolError, UsageError, did_you_mean
+from hira.core.errors import HiraError, ToolError, UsageError, did_you_mean
 from hira.core.events import DocumentsRead, Events, Notice
 from hira.core.prices import Price
 from hira.core.sanitize import flatten_name
-from hira.runtime.settings import SEARCH_KEYS, Settings
+from hira.core.tool import Context
+from hira.runtime.settings import DOCUMENTS, SEARCH_KEYS, Settings, list_retrievers
 from hira.runtime.workspace import ReadableFiles, find_readable, work_folder
 from hira.tools import Observation, Tool, Toolbox
 from hira.tools.python.layers import refusal
@@ -23,19 +25,24 @@ from hira.tools.python.tool import open_python
 from hira.tools.toolbox import OpenPython
 
 if TYPE_CHECKING:
+    from hira.runtime.claim_memory import ClaimMemory
     from hira.tools.documents import Index
     from hira.tools.mcp import Server
     from hira.tools.search import Backend
+    from hira.tools.search.service import HostPace
 
 # Web searches that are chosen by themselves where their key is set, best first. Others have to be named.
 PREFERRED = ("serper", "tavily", "brave", "exa", "serpapi", "jina")
 # Services that people know by another name, and those that use another one's key.
-ALSO_CALLED = {"wikipedia": "mediawiki"}
+ALSO_CALLED = {"wikipedia": "mediawiki", "pubmed": "europepmc"}
 SAME_KEY = {"serper_scholar": "serper", "serpapi_scholar": "serpapi"}
-DOCUMENTS = "documents"
 # Seconds: between two tellings of how far the reading is, and for which documents that were read count as up to date.
 TELL_EVERY = 1.0
 FRESH = 1.0
+# Sets of documents of single questions that stay open.
+KEPT = 32
+QUESTION = "ask(docs=…)"
+"""The origin of the documents that a question names."""
 
 
 @dataclass(slots=True)
@@ -46,10 +53,10 @@ class Toolset:
 
     settings: Settings
     index: "Index | None"
-    documents: tuple[Tool, Tool] | None
     backends: "tuple[Backend, ...]"
     extra: tuple[Tool, ...]
     python: bool
+    retrievers: tuple[Tool, ...]
     stack: AsyncExitStack
     notices: list[Notice] = field(default_factory=list)
     scoped: Mapping[str, tuple[Tool, ...]] = field(default_factory=dict)
@@ -60,24 +67,59 @@ class Toolset:
     _read_at: float | None = None
     _finding: asyncio.Lock = field(default_factory=asyncio.Lock)
     _readable: ReadableFiles = field(default_factory=ReadableFiles)
+    _others: "dict[tuple[Path, ...], Toolset]" = field(default_factory=dict)
+    _opening: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def with_docs(self, docs: tuple[Path, ...]) -> "Toolset":
+        """Return the same tools over other documents. The latest sets of documents stay open for later questions; the
+        index of another one is closed when the last run that uses it has ended.
+
+        Raises `UsageError` for documents that are missing or empty.
+        """
+        if docs == self.settings.docs:
+            return self
+        async with self._opening:
+            toolset = self._others.pop(docs, None) or await self._open_beside(docs)
+            self._others[docs] = toolset
+            if len(self._others) > KEPT:
+                del self._others[next(iter(self._others))]
+        return toolset
+
+    async def _open_beside(self, docs: tuple[Path, ...]) -> "Toolset":
+        settings = self.settings.with_values({"docs": docs}, QUESTION)
+        like = self.index or next((other.index for other in self._others.values() if other.index), None)
+        index = await open_index(settings, self.stack, like, sees=self.sees)
+        backends = self.backends if web_searches(settings) else ()
+        return Toolset(
+            settings,
+            index,
+            backends,
+            self.extra,
+            self.python,
+            self.retrievers,
+            self.stack,
+            self.notices,
+            self.scoped,
+            self.sees,
+            self.once,
+        )
 
     @asynccontextmanager
     async def toolbox(
-        self, run: str, question: str, files: Sequence[Path], events: Events, budget: Budget
+        self, context: Context, files: Sequence[Path], events: Events, budget: Budget
     ) -> AsyncIterator[Toolbox]:
         """The tools of one run; its work folder is removed with everything in it when the context is left."""
-        documents = self.documents
+        documents = None
         readable = await self._find_readable(files)
         if self.index:
             attached = {flatten_name(str(file)) for file in files}
             seen = any(name not in attached and not name.lower().endswith(".pdf") for name in readable.shown)
             await self._read(self.index, events, seen=seen)
-            if documents and not self.index.is_only_words:
-                documents = await self._encode(self.index, documents[1], budget, events)
+            documents = await self._open_documents(self.index, budget, events)
         while self.notices:
             events(self.notices.pop(0))
-        search, browse, scholar = self._find_tools(question, events, documents)
-        async with work_folder(run) as folder:
+        search, browse, scholar, citations = self._find_tools(context, events, documents)
+        async with work_folder(context.run_id) as folder:
             attachments = media = None
             if files:
                 from hira.tools.files import files_tool
@@ -95,7 +137,7 @@ class Toolset:
                 python=self._python(folder, readable.places) if self.python else None,
                 media=media,
                 visible=tuple(readable.shown),
-                extra=self.extra,
+                extra=(*(tool.bind(context) for tool in self.extra), *([citations] if citations else [])),
                 scoped=self.scoped,
             )
 
@@ -114,7 +156,27 @@ class Toolset:
             image=settings.sandbox_image or IMAGE,
         )
 
+    @property
+    def memory(self) -> "ClaimMemory | None":
+        """The memory across conversations, None without one, or without documents."""
+        if self.settings.memory is None or self.index is None:
+            return None
+        from hira.runtime.claim_memory import ClaimMemory  # few runs have one
+
+        return ClaimMemory(self.settings.memory)
+
+    async def keep_claims(self, record: Rollout, events: Events) -> None:
+        """Keep the verified claims of an answer, if that is wanted; a memory that cannot be used is a notice."""
+        if self.memory and self.index:
+            try:
+                await self.memory.keep(record, self.index)
+            except HiraError as error:
+                events(Notice(f"nothing of this answer is remembered: {'; '.join(str(error).splitlines())}"))
+
     async def aclose(self) -> None:
+        for other in self._others.values():
+            if other.index:
+                other.index.close()
         await self.stack.aclose()
 
     async def _find_readable(self, files: Sequence[Path]) -> ReadableFiles:
@@ -152,11 +214,13 @@ class Toolset:
                 events(Notice(line, important=True))
             self._read_at = time.monotonic()
 
-    async def _encode(self, index: "Index", browse: Tool, budget: Budget, events: Events) -> tuple[Tool, Tool]:
-        """Encode the passages that have no vector yet, for one run at a time, and return "search" and "browse" of the
-        run."""
+    async def _open_documents(self, index: "Index", budget: Budget, events: Events) -> tuple[Tool, Tool]:
+        """Return "search" and "browse" of one run. Passages without a vector are encoded, for one run at a time."""
+        from hira.tools.documents import EncoderFailed, browse_documents, search_documents
+
+        if index.is_only_words:
+            return search_documents(index, **_choose_depth(self.settings)), browse_documents(index)
         from hira.runtime.encoding import EncoderUse
-        from hira.tools.documents import EncoderFailed, search_documents
 
         settings = self.settings
         prices = {name: Price(price.input, price.output, price.cached) for name, price in settings.prices.items()}
@@ -166,45 +230,37 @@ class Toolset:
                 await index.encode(_Progress(events, "passages"), use.spend)
             except EncoderFailed as error:
                 use.fail(str(error))
-        return search_documents(index, spend=use.spend, on_failure=use.fail), browse
+        search = search_documents(index, **_choose_depth(self.settings), spend=use.spend, on_failure=use.fail)
+        return search, browse_documents(index)
 
     def _find_tools(
-        self, question: str, events: Events, documents: tuple[Tool, Tool] | None
-    ) -> tuple[Tool | None, Tool | None, Tool | None]:
-        """The tools "search" and "browse" of one run, over the documents, the web, or both, and "scholar" over the
-        services of scholarly works among those of the web."""
-        documents = documents if self._texts else None
-        if not self.backends:
-            return (*(documents or (None, None)), None)
-        search, browse, scholar = _web(self.backends, self.settings, question, events, self.once)
-        if documents:
-            search, browse = both(documents[0], search), either(documents[1], browse)
-        return search, browse, scholar
+        self, context: Context, events: Events, documents: tuple[Tool, Tool] | None
+    ) -> tuple[Tool | None, Tool | None, Tool | None, Tool | None]:
+        """The tools "search" and "browse" of one run, over the documents, the user's retrievers and the web,
+        "scholar" over the services of scholarly works among those of the web, and "follow_citations" if one of these
+        knows citations."""
+        searches = [tool.bind(context) for tool in self.retrievers]
+        browse = scholar = citations = None
+        if documents and self._texts:
+            searches, browse = [documents[0], *searches], documents[1]
+            if self.memory and self.index:
+                searches.insert(0, self.memory.make_search(self.index))
+        if self.backends:
+            search, web_browse, scholar, citations = _web(
+                self.backends, self.settings, context.question, events, self.once
+            )
+            searches, browse = [*searches, search], either(browse, web_browse) if browse else web_browse
+        return merge_searches(searches) if searches else None, browse, scholar, citations
 
 
-async def open_toolset(settings: Settings, extra: Sequence[Tool] = (), *, sees: bool = False) -> Toolset:
+async def open_toolset(
+    settings: Settings, extra: Sequence[Tool] = (), retrievers: Sequence[Tool] = (), *, sees: bool = False
+) -> Toolset:
     """Lay out the tools. Raises `UsageError` for documents that are missing or empty and for searches without a key."""
     stack = AsyncExitStack()
     names = web_searches(settings)
     check_searches(names, settings)
-    index, documents = None, None
-    if settings.docs:
-        from hira.tools.documents import Index, browse_documents, search_documents
-        from hira.tools.documents.walk import walk
-        from hira.tools.media import can_be_sent
-
-        listing = await asyncio.to_thread(walk, settings.docs, settings.exclude)
-        if not (listing.files or (sees and any(map(can_be_sent, listing.media)))):
-            raise _unseen(settings.docs) if listing.media else _unread(settings.docs, listing.warnings)
-        encoder, reranker = None, None
-        if settings.embed or settings.rerank or not {"embed", "rerank"}.isdisjoint(settings.roles):
-            from hira.runtime.encoding import open_encoder, open_reranker
-
-            encoder, reranker = open_encoder(settings), open_reranker(settings)
-        index = Index(settings.docs, settings.cache, exclude=settings.exclude, encoder=encoder, reranker=reranker)
-        stack.push_async_callback(index.aclose)
-        stack.callback(index.close)
-        documents = (search_documents(index), browse_documents(index))
+    index = await open_index(settings, stack, sees=sees)
     try:
         refused = await asyncio.to_thread(refusal, settings.sandbox, settings.sandbox_image or IMAGE)
         notices = [Notice(text) for text in (*settings.withheld, refused) if text]
@@ -214,7 +270,43 @@ async def open_toolset(settings: Settings, extra: Sequence[Tool] = (), *, sees: 
         await stack.aclose()
         raise
     extra = (*extra, *general)
-    return Toolset(settings, index, documents, backends, extra, not refused, stack, notices, scoped, sees)
+    return Toolset(settings, index, backends, extra, not refused, tuple(retrievers), stack, notices, scoped, sees)
+
+
+async def open_index(
+    settings: Settings, stack: AsyncExitStack, like: "Index | None" = None, *, sees: bool = False
+) -> "Index | None":
+    """Open the index of the documents, None without any. It uses the encoder and the reranker of an index that it is
+    `like`; those that it opens itself are closed by the stack.
+
+    Raises `UsageError` for documents that are missing or empty.
+    """
+    if not settings.docs:
+        return None
+    from hira.tools.documents import Index
+    from hira.tools.documents.walk import walk
+    from hira.tools.media import can_be_sent
+
+    listing = await asyncio.to_thread(walk, settings.docs, settings.exclude)
+    if not (listing.files or (sees and any(map(can_be_sent, listing.media)))):
+        raise _unseen(settings.docs) if listing.media else _unread(settings.docs, listing.warnings)
+    encoder, reranker = like.models if like else (None, None)
+    if like is None and (settings.embed or settings.rerank or not {"embed", "rerank"}.isdisjoint(settings.roles)):
+        from hira.runtime.encoding import open_encoder, open_reranker
+
+        encoder, reranker = open_encoder(settings), open_reranker(settings)
+    index = Index(settings.docs, settings.cache, exclude=settings.exclude, encoder=encoder, reranker=reranker)
+    if like is None:
+        stack.push_async_callback(index.aclose)
+        stack.callback(index.close)
+    return index
+
+
+def _choose_depth(settings: Settings) -> dict[str, Any]:
+    """Return how many passages a search of documents finds: more, and any, where a model scores them."""
+    from hira.tools.documents import TOP
+
+    return {"top": max(TOP, settings.evidence), "relevant": 0.0} if settings.evidence else {}
 
 
 async def _of_servers(
@@ -233,9 +325,10 @@ async def _of_servers(
     general: list[Tool] = []
     scoped: dict[str, tuple[Tool, ...]] = {}
     names: set[str] = set()
-    for mcp_server, tools in zip(settings.mcp.values(), opened, strict=True):
-        if isinstance(tools, BaseException):
-            raise tools
+    for (name, mcp_server), offered in zip(settings.mcp.items(), opened, strict=True):
+        if isinstance(offered, BaseException):
+            raise offered
+        tools = mark_for_approval(offered, name, mcp_server.approve)
         if twice := next((tool.name for tool in tools if tool.name in names), ""):
             raise UsageError(f"two MCP servers have a tool named {twice!r}", fix="rename one of them")
         names.update(tool.name for tool in tools)
@@ -245,6 +338,24 @@ async def _of_servers(
         for role in dict.fromkeys(mcp_server.roles):
             scoped[role] = (*scoped.get(role, ()), *tools)
     return tuple(general), scoped
+
+
+def mark_for_approval(tools: Sequence[Tool], server: str, approve: bool | Sequence[str]) -> tuple[Tool, ...]:  # noqa: FBT001 - a value of a setting
+    """Return the tools of an MCP server; those that `approve` names, or all, need the approval of each call.
+
+    Raises `UsageError` for a tool that the server does not have: its calls would run unapproved.
+    """
+    if isinstance(approve, bool):
+        return tuple(replace(tool, needs_approval=approve) for tool in tools)
+    from hira.tools.mcp import make_name
+
+    named = {make_name(server, name): name for name in approve}
+    offered = [tool.name for tool in tools]
+    for name, text in named.items():
+        if name not in offered:
+            what = f"the MCP server {server!r} has no tool {text!r}"
+            raise UsageError(what, where=f"approve of [mcp.{server}]", fix=did_you_mean(name, offered))
+    return tuple(replace(tool, needs_approval=tool.name in named) for tool in tools)
 
 
 def mcp_servers(settings: Settings) -> "list[Server]":
@@ -268,8 +379,9 @@ def mcp_servers(settings: Settings) -> "list[Server]":
 def web_searches(settings: Settings) -> tuple[str, ...]:
     """The web searches to ask: those that are named, else, unless there are documents, the first that is set up."""
     if settings.search:
+        own = {"", DOCUMENTS, *list_retrievers(settings.search)}
         named = [name.strip() for name in settings.search.split(",")]
-        return tuple(ALSO_CALLED.get(name, name) for name in named if name and name != DOCUMENTS)
+        return tuple(ALSO_CALLED.get(name, name) for name in named if name not in own)
     if settings.docs:
         return ()
     keyed = next((name for name in PREFERRED if name in settings.search_keys), "")
@@ -297,13 +409,15 @@ def _open_backends(
     names: Sequence[str], settings: Settings, stack: AsyncExitStack, notices: list[Notice]
 ) -> "tuple[Backend, ...]":
     from hira.tools.fetch import identification
-    from hira.tools.search import Cache, cache_search, open_backend, open_client
+    from hira.tools.search import CITATIONS, Cache, cache_search, open_backend, open_client
 
     client = open_client(identification(settings.contact))
     stack.push_async_callback(client.aclose)
     opened = []
+    paces: dict[str, HostPace] = {}
+    names = [*names, *(CITATIONS if "semantic_scholar" in names else ())]
     for name in names:
-        key = settings.search_keys.get(SAME_KEY.get(name, name))
+        key = settings.search_keys.get("semantic_scholar" if name in CITATIONS else SAME_KEY.get(name, name))
         opened.append(
             open_backend(
                 name,
@@ -311,6 +425,7 @@ def _open_backends(
                 key=key.get_secret_value() if key else "",
                 base_url=settings.searxng_url if name == "searxng" else "",
                 contact=settings.contact,
+                paces=paces,
             )
         )
     if settings.cache is None:
@@ -327,40 +442,46 @@ def _open_backends(
 
 def _web(
     backends: "Sequence[Backend]", settings: Settings, question: str, events: Events, once: SingleFlight | None
-) -> tuple[Tool, Tool, Tool | None]:
-    """Search, browse and scholar for one run: only what was shown to it may be opened."""
+) -> tuple[Tool, Tool, Tool | None, Tool | None]:
+    """Search, browse, scholar and citations for one run: only what was shown to it may be opened."""
     from hira.tools.addresses import canonicalise_url, urls
     from hira.tools.browse import browse_tool
     from hira.tools.fetch import Fetcher
-    from hira.tools.search import SCHOLARLY, scholar_tool, search_tool, share_search
+    from hira.tools.search import CITATIONS, SCHOLARLY, citations_tool, scholar_tool, search_tool, share_search
 
     seen = {canonicalise_url(url) for url in urls(question)}
+    retracted: set[str] = set()
     fetcher = Fetcher(settings.allowed_hosts, contact=settings.contact, once=once)
     backends = [share_search(backend, once) for backend in backends] if once else backends
+    citing = {backend.name.rpartition("_")[2]: backend for backend in backends if backend.name in CITATIONS}
+    backends = [backend for backend in backends if backend.name not in CITATIONS]
     scholarly = [backend for backend in backends if backend.name in SCHOLARLY]
-    scholar = scholar_tool(scholarly, seen=seen, on_notice=events) if scholarly else None
+    scholar = scholar_tool(scholarly, seen=seen, retracted=retracted, on_notice=events) if scholarly else None
     return (
-        search_tool(backends, seen=seen, on_notice=events),
-        browse_tool(fetcher, seen=seen),
+        search_tool(backends, seen=seen, retracted=retracted, on_notice=events),
+        browse_tool(fetcher, seen=seen, retracted=retracted),
         scholar,
+        citations_tool(citing, seen=seen, retracted=retracted) if citing else None,
     )
 
 
-def both(documents: Tool, web: Tool) -> Tool:
-    """One "search" that asks the documents and the web at once; the documents' passages come first."""
+def merge_searches(searches: Sequence[Tool]) -> Tool:
+    """One "search" that asks all of these at once; the passages of the first come first."""
+    if len(searches) == 1:
+        return searches[0]
 
     async def run(arguments: Mapping[str, Any]) -> Observation:
-        searches = (documents.call(arguments), web.call(arguments))
-        results = await asyncio.gather(*searches, return_exceptions=True)
-        seen = [result for result in results if isinstance(result, Observation)]
-        failed = [result for result in results if isinstance(result, BaseException)]
-        for error in failed:
-            if not isinstance(error, ToolError) or not seen:
+        results = await asyncio.gather(*(tool.call(arguments) for tool in searches), return_exceptions=True)
+        observations = [result for result in results if isinstance(result, Observation)]
+        errors = [result for result in results if isinstance(result, BaseException)]
+        for error in errors:
+            if not isinstance(error, ToolError) or not observations:
                 raise error
-        texts = [observation.text for observation in seen if observation.text] + [str(error) for error in failed]
-        return Observation("\n".join(texts), tuple(passage for observation in seen for passage in observation.passages))
+        texts = [seen.text for seen in observations if seen.text] + [str(error) for error in errors]
+        return Observation("\n".join(texts), tuple(passage for seen in observations for passage in seen.passages))
 
-    return replace(web, run=run, description="Search the local documents and the web. " + web.description)
+    description = " ".join(dict.fromkeys(tool.description for tool in searches))
+    return replace(searches[-1], run=run, description=description, bound=None)
 
 
 def either(documents: Tool, web: Tool) -> Tool:

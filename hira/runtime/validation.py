@@ -8,7 +8,7 @@ from typing import Any
 
 from hira.agents.experts import EXPERTS
 from hira.core.errors import UsageError
-from hira.core.hooks import Hooks
+from hira.core.hooks import NO_HOOKS, Hooks
 from hira.core.plugin import Configurable
 from hira.core.sanitize import is_text, printable
 from hira.evidence import Verifier
@@ -18,7 +18,7 @@ from hira.tools import Tool
 Paths = str | Path | Sequence[str | Path]
 
 # The names that tools of hira's own have in the prompts of experts and planner.
-TAKEN = frozenset(["search", "scholar", "browse", "files", "python", "look", "subtask"])
+TAKEN = frozenset(["search", "scholar", "browse", "files", "python", "look", "subtask", "follow_citations"])
 _EXPERT = "an expert has name, description, ability, cost, needs and async work(task, context): docs/experts.md"
 _TOOL = "write @tool above the function (from hira import tool) and give tools=[…]"
 _WORKFLOW = "a workflow has a name and async run(question, context): docs/workflows.md"
@@ -27,31 +27,34 @@ _POLICY = "a policy has a model and async complete(request, watch): docs/policie
 
 def check(given: Mapping[str, Any]) -> None:
     """Raise `UsageError` for the first of these arguments of `Hira` that is not what it should be."""
+    given = {name: value for name, value in given.items() if value is not None}
     for name in ("model", "base_url", "api_key", "search", "verify", "instructions"):
-        if not isinstance(given[name], str):
-            shown = type(given[name]).__name__ if name == "api_key" else repr(given[name])
+        value = given.get(name, "")
+        if not isinstance(value, str) and not (name == "search" and callable(value)):
+            shown = type(value).__name__ if name == "api_key" else repr(value)
             raise UsageError(f"`{name}` must be a string, got {shown}", fix=f'write {name}="…"')
-    paths_of(given["docs"], "docs")
-    roles = given["roles"]
+    paths_of(given.get("docs", ()), "docs")
+    roles = given.get("roles", {})
     if not isinstance(roles, Mapping) or not all(isinstance(role, str) for role in (*roles, *roles.values())):
         raise UsageError(f"`roles` must map roles to models, got {roles!r}", fix='write roles={"planner": "MODEL"}')
-    if not isinstance(given["settings"], Settings | None):
+    if not isinstance(given.get("settings"), Settings | None):
         raise UsageError(f"`settings` must be a Settings, got {given['settings']!r}", fix="write settings=Settings(…)")
-    if not isinstance(given["journal"], bool | str | Path | None):
-        raise UsageError(f"`journal` must be a path or a bool, got {given['journal']!r}", fix="write journal=True")
-    _check_client(given["client"])
-    check_workflow(given["workflow"])
-    check_tools(given["tools"])
-    check_experts(given["experts"])
-    _check_policies(given["policies"])
-    if not isinstance(given["verifier"], str | Verifier | None):
+    for name in ("journal", "memory"):
+        if not isinstance(given.get(name), bool | str | Path | None):
+            raise UsageError(f"`{name}` must be a path or a bool, got {given[name]!r}", fix=f"write {name}=True")
+    _check_client(given.get("client"))
+    check_workflow(given.get("workflow", ""))
+    check_tools(given.get("tools", ()))
+    check_experts(given.get("experts", ()))
+    _check_policies(given.get("policies", {}))
+    if not isinstance(given.get("verifier"), str | Verifier | None):
         fix = "a verifier has a name and async verify(claims, question): docs/evidence.md"
         raise UsageError(f"`verifier` is not a verifier: {given['verifier']!r:.80}", fix=fix)
     for name, argument in (("approve", "a list of subtasks"), ("approve_tool", "a hira.ToolUse")):
-        if given[name] is not None and not callable(given[name]):
+        if not callable(given.get(name, check)):
             what = f"`{name}` must be a function, got {given[name]!r}"
             raise UsageError(what, fix=f"give a function of {argument}")
-    _check_hooks(given["hooks"])
+    _check_hooks(given.get("hooks", NO_HOOKS))
 
 
 def question_of(question: object) -> str:

@@ -12,8 +12,17 @@ from starlette.types import Receive, Scope, Send
 
 from hira.agents.history import Earlier
 from hira.server import chat, responses
+from hira.server.keys import RejectedRequest
 from hira.server.messages import Spoken, read_question, write_attachments
-from hira.server.records import find_earlier, read_response
+from hira.server.records import (
+    find_earlier,
+    find_entry,
+    find_kept,
+    find_previous,
+    read_journal,
+    read_response,
+    replay_answer,
+)
 from hira.server.runs import NewRun, WatchedRun
 from hira.server.state import STOPPING, AppState, body_of
 from hira.server.wire import STILL, about, as_refusal, content_of, describe_progress, error_of, now, pieces, sse
@@ -27,17 +36,17 @@ async def complete_chat(state: AppState, request: Request) -> Response:
     state.runs.session(chat_request.model)
     earlier = await find_earlier(state, client, question.before)
     files = await _write_files(state, chat_request.messages, "messages")
-    output = chat.output_of(chat_request)
-    new = NewRun(question.text, files, output=output, earlier=earlier, instructions=question.instructions)
+    form = chat.read_answer_form(chat_request)
+    new = NewRun(question.text, files, output=form.output, earlier=earlier, instructions=question.instructions)
     watched = state.runs.begin(client, chat_request.model, new)
     made = now()
     if chat_request.stream:
         counted = bool(chat_request.stream_options and chat_request.stream_options.include_usage)
-        return RunStream(watched, _stream_chat(state, watched, chat_request.model, made, counted=counted))
+        return RunStream(watched, _stream_chat(state, watched, chat_request.model, made, form.tool, counted=counted))
     await _wait(watched, request.receive)
     reasoning = "".join(map(describe_progress, watched.events))
     answer = watched.run.answer
-    reply = chat.completion(answer, state.scrub(answer.text), chat_request.model, reasoning, made)
+    reply = chat.completion(answer, state.scrub(answer.text), chat_request.model, reasoning, made, form.tool)
     return JSONResponse(state.scrub(reply))
 
 
@@ -56,7 +65,7 @@ async def create_response(state: AppState, request: Request) -> Response:
             earlier = Earlier.of_messages((*earlier.messages, *question.before), earlier)
     files = await _write_files(state, messages, "input")
     instructions = "\n\n".join(filter(None, (response_request.instructions, question.instructions)))
-    output, store = responses.output_of(response_request), response_request.store is not False
+    output, store = responses.read_answer_form(response_request).output, response_request.store is not False
     new = NewRun(question.text, files, output=output, earlier=earlier, instructions=instructions, store=store)
     watched = state.runs.begin(client, response_request.model, new)
     writer = responses.ResponseWriter(watched.id, response_request, now(), state.scrub)
@@ -65,6 +74,42 @@ async def create_response(state: AppState, request: Request) -> Response:
     await _wait(watched, request.receive)
     thoughts = state.scrub("".join(map(describe_progress, watched.events)))
     return JSONResponse(writer.whole(watched.run.answer, thoughts))
+
+
+async def retrieve_response(state: AppState, request: Request) -> Response:
+    """One stored response, without its reasoning."""
+    client, name = state.client(request), request.path_params["response"].removeprefix(responses.PREFIX)
+    watched = await find_kept(state, client, name)
+    if watched:
+        question, workflow, made, earlier = watched.question, watched.workflow, watched.began, watched.run.earlier
+        previous = earlier.run if earlier else ""
+    else:
+        entry, journal = await find_entry(state, client, name)
+        question, workflow, made, previous = entry.question, entry.workflow, entry.began, find_previous(entry)
+    made_from = responses.ResponsesRequest(
+        model=workflow, input=question, previous_response_id=f"{responses.PREFIX}{previous}" if previous else None
+    )
+    writer = responses.ResponseWriter(name, made_from, int(made), state.scrub)
+    if watched and not watched.ended:
+        return JSONResponse(writer.begun())
+    if watched and watched.failure:
+        return JSONResponse(writer.failed(as_refusal(watched.failure)))
+    answer = watched.run.answer if watched else await replay_answer(state, entry, journal)
+    return JSONResponse(writer.whole(answer, ""))
+
+
+async def delete_response(state: AppState, request: Request) -> Response:
+    """Delete a stored response: its run disappears from the journal and from the page."""
+    client, name = state.client(request), request.path_params["response"]
+    run = name.removeprefix(responses.PREFIX)
+    watched = await find_kept(state, client, run)
+    if watched and not watched.ended:
+        raise RejectedRequest(409, f"the response {name[:80]!r} is in progress; stop it first", "conflict")
+    if watched is None or watched.recorded:
+        _, journal = await find_entry(state, client, run)
+        await read_journal(journal.delete, [run])
+    state.runs.forget(run)
+    return JSONResponse({"id": name, "object": "response", "deleted": True})
 
 
 async def _write_files(state: AppState, messages: Sequence[Spoken], field: str) -> list[Path]:
@@ -123,7 +168,7 @@ class RunStream(StreamingResponse):
 
 
 async def _stream_chat(
-    state: AppState, watched: WatchedRun, model: str, made: int, *, counted: bool
+    state: AppState, watched: WatchedRun, model: str, made: int, tool: str, *, counted: bool
 ) -> AsyncGenerator[bytes, None]:
     """Stream the run's progress as reasoning, then the answer, which is sent only after its citations are checked."""
     run = watched.id
@@ -141,10 +186,14 @@ async def _stream_chat(
         text = state.scrub(answer.text)
         record = {name: value for name, value in content_of(answer, text).items() if value}
         for name, value in record.items():
-            for piece in pieces(value):
-                yield sse(chat.chunk(run, model, made, {name: piece}))
+            if tool and name == "content":
+                deltas = chat.write_call(run, tool, value)
+            else:
+                deltas = ({name: piece} for piece in pieces(value))
+            for delta in deltas:
+                yield sse(chat.chunk(run, model, made, delta))
         marked = [] if answer.output_type else chat.annotations(answer, text)
-        ending = chat.chunk(run, model, made, {"annotations": marked}, chat.finish(answer))
+        ending = chat.chunk(run, model, made, {"annotations": marked}, chat.finish(answer, tool))
         yield sse(state.scrub({**ending, "hira": about(answer)}))
         if counted:
             yield sse(chat.last_chunk(answer, model, made))

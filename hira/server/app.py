@@ -25,9 +25,10 @@ from hira.runtime.factory import open_session
 from hira.runtime.registry import WorkflowUnion, make_workflow
 from hira.runtime.settings import RoleSettings, Settings
 from hira.runtime.settings.keys import find_place
-from hira.server.answering import complete_chat, create_response
+from hira.server.answering import complete_chat, create_response, delete_response, retrieve_response
 from hira.server.keys import Clients
 from hira.server.outside import PathScrubber
+from hira.server.records import find_session
 from hira.server.runs import Runs
 from hira.server.state import LOCAL, AppState, Handler, guard, unknown
 from hira.server.watching import approve, begin, events, list_runs, one_run, resume, stop
@@ -125,6 +126,9 @@ def _routes(state: AppState) -> list[Route]:
         ("GET", "/v1/models/{model:path}", model),
         ("POST", "/v1/chat/completions", complete_chat),
         ("POST", "/v1/responses", create_response),
+        ("GET", "/v1/responses/{response}", retrieve_response),
+        ("DELETE", "/v1/responses/{response}", delete_response),
+        ("GET", "/api/setup", describe_setup),
         ("GET", "/api/runs", list_runs),
         ("POST", "/api/runs", begin),
         ("GET", "/api/runs/{run}", one_run),
@@ -149,6 +153,15 @@ async def models(state: AppState, request: Request) -> Response:
 async def model(state: AppState, request: Request) -> Response:
     state.client(request)
     return JSONResponse(_model(state.runs.session(request.path_params["model"]).workflow.name))
+
+
+async def describe_setup(state: AppState, request: Request) -> Response:
+    """Describe, for the page, what questions are answered with: the models, and the names of the documents."""
+    state.client(request)
+    session = find_session(state)
+    documents = [path.name or str(path) for path in map(Path.absolute, session.settings.docs)]
+    models = dict.fromkeys(role.policy.model for role in session.roles.values())
+    return JSONResponse(state.scrub({"models": [*models], "documents": documents}))
 
 
 def _model(name: str) -> dict[str, Any]:

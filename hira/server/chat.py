@@ -1,16 +1,15 @@
 """The formats of `/v1/chat/completions`: requests, answers and progress."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from hira.agents.output_type import OutputType
 from hira.core.policy import Usage
 from hira.runtime.answer import Answer
 from hira.server.keys import RejectedRequest
-from hira.server.messages import Spoken, read_output, read_request, refuse_tools
-from hira.server.wire import about, content_of, find_marks, url_of
+from hira.server.messages import AnswerForm, Spoken, read_form, read_request
+from hira.server.wire import about, content_of, find_marks, pieces, url_of
 
 
 class StreamOptions(BaseModel):
@@ -39,28 +38,26 @@ def read_chat(body: bytes) -> ChatRequest:
     request = read_request(body, ChatRequest)
     if request.n not in (None, 1):
         raise RejectedRequest(400, "hira gives one answer; remove it", "unsupported_value", field="n")
-    refuse_tools(request.tools or request.functions, request.tool_choice)
-    output_of(request)
+    read_answer_form(request)
     return request
 
 
-def output_of(request: ChatRequest) -> OutputType | None:
-    """Return the output type of `response_format`, None for plain text. Raises `RejectedRequest` for an invalid
-    schema."""
+def read_answer_form(request: ChatRequest) -> AnswerForm:
+    """Return the form of the answer. Raises `RejectedRequest` for one that hira does not write."""
     form = request.response_format or {}
-    kind = form.get("type", "text")
-    if kind == "text":
-        return None
-    if kind == "json_schema":
-        schema = form.get("json_schema")
-        return read_output(schema.get("schema") if isinstance(schema, dict) else None, "response_format.json_schema")
-    what = f"{kind!r} is not supported; use 'text' or 'json_schema'"
-    raise RejectedRequest(400, what, "unsupported_value", field="response_format")
+    described = form.get("json_schema")
+    schema = described.get("schema") if isinstance(described, dict) else None
+    tools = request.tools or request.functions or ()
+    return read_form(form, schema, "response_format.json_schema", tools, request.tool_choice)
 
 
-def completion(answer: Answer, text: str, model: str, reasoning: str, made: int) -> dict[str, Any]:
-    """Format the whole answer, with this text, as one chat completion."""
+def completion(answer: Answer, text: str, model: str, reasoning: str, made: int, tool: str = "") -> dict[str, Any]:
+    """Format the whole answer, with this text, as one chat completion; as a call of the tool if there is one."""
     message: dict[str, Any] = {"role": "assistant", **content_of(answer, text)}
+    if tool and message["content"] is not None:
+        call = {"id": name_call(answer.rollout.run), "type": "function"}
+        message["tool_calls"] = [{**call, "function": {"name": tool, "arguments": message["content"]}}]
+        message["content"] = None
     if reasoning:
         message["reasoning_content"] = reasoning
     message["annotations"] = [] if answer.output_type else annotations(answer, text)
@@ -69,7 +66,7 @@ def completion(answer: Answer, text: str, model: str, reasoning: str, made: int)
         "object": "chat.completion",
         "created": made,
         "model": model,
-        "choices": [{"index": 0, "message": message, "finish_reason": finish(answer), "logprobs": None}],
+        "choices": [{"index": 0, "message": message, "finish_reason": finish(answer, tool), "logprobs": None}],
         "usage": usage(answer.rollout.usage),
         "hira": about(answer),
     }
@@ -87,9 +84,23 @@ def last_chunk(answer: Answer, model: str, made: int) -> dict[str, Any]:
     return {**chunk(answer.rollout.run, model, made, {}), "choices": [], "usage": usage(answer.rollout.usage)}
 
 
-def finish(answer: Answer) -> str:
+def name_call(run: str) -> str:
+    return f"call_{run}"
+
+
+def write_call(run: str, tool: str, arguments: str) -> Iterator[dict[str, Any]]:
+    """Yield the pieces of a call of the tool that takes the answer."""
+    yield {"tool_calls": [{"index": 0, "id": name_call(run), "type": "function",
+                           "function": {"name": tool, "arguments": ""}}]}  # fmt: skip
+    for piece in pieces(arguments):
+        yield {"tool_calls": [{"index": 0, "function": {"arguments": piece}}]}
+
+
+def finish(answer: Answer, tool: str = "") -> str:
     """`length` for an answer that a budget, a person or a failure ended early."""
-    return "length" if answer.status in ("partial", "interrupted", "failed") else "stop"
+    if answer.status in ("partial", "interrupted", "failed"):
+        return "length"
+    return "tool_calls" if tool and answer.rollout.has_output else "stop"
 
 
 def usage(spent: Usage) -> dict[str, Any]:

@@ -32,6 +32,7 @@ class Spoken(BaseModel):
     model_config = ConfigDict(extra="allow")
     role: Literal["system", "developer", "user", "assistant", "tool", "function"]
     content: str | list[dict[str, Any]] | None = None
+    tool_calls: list[Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,7 @@ def read_question(messages: Sequence[Spoken], field: str, more: int = 0) -> Rece
     check_length(more + sum(len(text) for _, text in turns))
     lines = [(role, text) for role, text in turns if text]
     instructions = "\n\n".join(text for role, text in lines if role in INSTRUCTING)
-    before = tuple((role, text) for role, text in turns[:last] if text and role not in INSTRUCTING)
+    before = tuple((role, text) for role, text in turns[:last] if text and role in ("user", "assistant"))
     return ReceivedQuestion(turns[last][1], before, instructions)
 
 
@@ -80,11 +81,39 @@ def read_output(schema: Any, field: str) -> OutputType:
         raise RejectedRequest(400, error.what, field=field) from None
 
 
-def refuse_tools(tools: Any, choice: Any) -> None:
-    """Raises `RejectedRequest` for a client that brings tools."""
+@dataclass(frozen=True, slots=True)
+class AnswerForm:
+    """The form of the answer that a request asks for: a value of this type, None for text. With a `tool`, the value
+    comes back as the arguments of a call of it."""
+
+    output: OutputType | None = None
+    tool: str = ""
+
+
+def read_form(form: Mapping[str, Any], schema: Any, field: str, tools: Sequence[Any], choice: Any) -> AnswerForm:
+    """Read the form from a format with this `schema` in this field, and from the tools. Raises `RejectedRequest` for
+    other formats, for invalid schemas, and for tools that hira would have to choose from."""
     if tools or choice not in (None, "auto", "none"):
-        what = "hira calls only its own tools; remove them"
+        return _read_output_tool(tools, choice)
+    kind = form.get("type", "text")
+    if kind == "text":
+        return AnswerForm()
+    if kind == "json_object":
+        return AnswerForm(OutputType({"type": "object"}))
+    if kind == "json_schema":
+        return AnswerForm(read_output(schema, field))
+    what = f"{kind!r} is not supported; use 'text', 'json_schema' or 'json_object'"
+    raise RejectedRequest(400, what, "unsupported_value", field=field.removesuffix(".json_schema"))
+
+
+def _read_output_tool(tools: Sequence[Any], choice: Any) -> AnswerForm:
+    """The one tool that the client requires to be called, which is how agent frameworks ask for a typed answer."""
+    (tool,) = tools if len(tools) == 1 else (None,)
+    function = tool.get("function", tool) if isinstance(tool, dict) else None
+    if not isinstance(function, dict) or choice in (None, "auto", "none"):
+        what = "hira calls only its own tools; remove them, or require one that takes the answer"
         raise RejectedRequest(400, what, "unsupported_parameter", field="tools" if tools else "tool_choice")
+    return AnswerForm(read_output(function.get("parameters"), "tools"), str(function.get("name", "")))
 
 
 def check_length(characters: int) -> None:
@@ -97,11 +126,17 @@ def check_length(characters: int) -> None:
 
 def _text(spoken: Spoken, field: str) -> str:
     if not isinstance(spoken.content, list):
-        return (spoken.content or "").strip()
+        return (spoken.content or _join_arguments(spoken.tool_calls or ())).strip()
     texts = [part.get("text") for part in spoken.content if part.get("type") == "text"]
     if not all(isinstance(text, str) for text in texts):
         raise RejectedRequest(400, "content of the type 'text' must contain a text", field=field)
     return "\n".join(map(str, texts)).strip()
+
+
+def _join_arguments(calls: Sequence[Any]) -> str:
+    """The typed answers that the assistant gave as calls of tools."""
+    functions = [call.get("function") for call in calls if isinstance(call, dict)]
+    return "\n".join(str(function.get("arguments", "")) for function in functions if isinstance(function, dict))
 
 
 def write_attachments(messages: Sequence[Spoken], field: str, folder: Path) -> list[Path]:

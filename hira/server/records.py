@@ -6,10 +6,12 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, TypeVar
 
-from hira.agents.history import Earlier, Messages
+from hira.agents.history import CONTINUES, Earlier, Messages
 from hira.core.errors import UsageError
 from hira.journal import Entry, Journal, NoJournal, NoRun
+from hira.runtime.answer import Answer
 from hira.runtime.chat import earlier_of
+from hira.runtime.replay import find_needed_code, replay
 from hira.runtime.session import Session
 from hira.runtime.trace.reading import read_conversation
 from hira.server.keys import Client, RejectedRequest
@@ -78,6 +80,19 @@ async def find_entry(state: AppState, client: Client, run: str) -> tuple[Entry, 
     return entry, journal
 
 
+async def replay_answer(state: AppState, entry: Entry, journal: Journal) -> Answer:
+    """Return the answer of a run of the journal from its record, without any call."""
+    served = (session.workflow for session in state.runs.sessions.values())
+    needed = find_needed_code(entry)
+    flow = next((flow for flow in served if needed and flow.name == entry.workflow), None)
+    return (await replay(journal, entry.id, flow)).answer
+
+
+def find_previous(entry: Entry) -> str:
+    """Return the run that this one continues; empty if it continues none."""
+    return str(entry.settings.get(CONTINUES) or "")
+
+
 async def find_earlier(state: AppState, client: Client, messages: Messages) -> Earlier | None:
     """Return the messages, with the sources and memory of the latest answer if this client's run is still known here;
     otherwise its citations would name other sources than those of the next answer."""
@@ -107,9 +122,11 @@ def _find_run(state: AppState, client: Client, messages: Messages) -> WatchedRun
     return None
 
 
-async def read_response(state: AppState, client: Client, name: str) -> Earlier:
-    """Return what a response and those before it leave for the next one. Raises `RejectedRequest` for a response that
-    does not exist, or not for this client, and for one without an answer."""
+async def read_response(state: AppState, client: Client, name: str, field: str = PREVIOUS) -> Earlier:
+    """Return what a response and those before it leave for the next one; `field` names it in the request.
+
+    Raises `RejectedRequest` for a response that does not exist, or not for this client, and for one without an answer.
+    """
     run = name.removeprefix(PREFIX)
     try:
         watched = await find_kept(state, client, run)
@@ -118,12 +135,12 @@ async def read_response(state: AppState, client: Client, name: str) -> Earlier:
             return await read_journal(read_conversation, journal, entry.id)
     except RejectedRequest:
         what = f"there is no response {name[:80]!r}; send the earlier messages as input instead"
-        raise RejectedRequest(400, what, "previous_response_not_found", field=PREVIOUS) from None
+        raise RejectedRequest(400, what, "previous_response_not_found", field=field) from None
     except UsageError as error:
-        raise RejectedRequest(400, error.what, field=PREVIOUS) from None
+        raise RejectedRequest(400, error.what, field=field) from None
     if not watched.ended or not watched.run.ended or not watched.run.answer.text:
         what = f"the response {name[:80]!r} has no answer to continue from"
-        raise RejectedRequest(400, what, field=PREVIOUS)
+        raise RejectedRequest(400, what, field=field)
     return await _leave(state, watched)
 
 

@@ -6,11 +6,10 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from hira.agents.output_type import OutputType
 from hira.core.policy import Usage
 from hira.runtime.answer import Answer
 from hira.server.keys import RejectedRequest
-from hira.server.messages import Spoken, read_output, read_request, refuse_tools
+from hira.server.messages import AnswerForm, Spoken, read_form, read_request
 from hira.server.wire import about, content_of, find_marks, pieces, sse
 
 PREFIX = "resp_"
@@ -31,6 +30,7 @@ class InputItem(BaseModel):
     type: str | None = None
     role: str | None = None
     content: str | list[dict[str, Any]] | None = None
+    arguments: str | None = None
 
 
 class TextForm(BaseModel):
@@ -60,36 +60,30 @@ class ResponsesRequest(BaseModel):
 def read_response_request(body: bytes) -> ResponsesRequest:
     """The request. Raises `RejectedRequest` for what is wrong with it, and for what the client would not get."""
     request = read_request(body, ResponsesRequest)
-    refuse_tools(request.tools, request.tool_choice)
     for name, what in ELSEWHERE.items():
         if getattr(request, name):
             raise RejectedRequest(400, what, "unsupported_parameter", field=name)
-    output_of(request)
+    read_answer_form(request)
     return request
 
 
-def output_of(request: ResponsesRequest) -> OutputType | None:
-    """The output that `text.format` asks for; None for plain text. Raises `RejectedRequest` for a schema that is not
-    valid."""
+def read_answer_form(request: ResponsesRequest) -> AnswerForm:
+    """Return the form of the answer. Raises `RejectedRequest` for one that hira does not write."""
     form = (request.text.format if request.text else None) or {}
-    kind = form.get("type", "text")
-    if kind == "text":
-        return None
-    if kind == "json_schema":
-        return read_output(form.get("schema"), "text.format")
-    what = f"{kind!r} is not supported; use 'text' or 'json_schema'"
-    raise RejectedRequest(400, what, "unsupported_value", field="text.format")
+    return read_form(form, form.get("schema"), "text.format", request.tools or (), request.tool_choice)
 
 
 def messages_of(request: ResponsesRequest) -> list[Spoken]:
-    """The input as messages of the chat API. The reasoning of an earlier response is left out. Raises `RejectedRequest`
-    for items that are not messages."""
+    """The input as messages of the chat API. The reasoning of an earlier response, and what the client did with a typed
+    answer, are left out. Raises `RejectedRequest` for items that are not messages."""
     if isinstance(request.input, str):
         return [Spoken(role="user", content=request.input)]
-    return [_message(item) for item in request.input if item.type != "reasoning"]
+    return [_message(item) for item in request.input if item.type not in ("reasoning", "function_call_output")]
 
 
 def _message(item: InputItem) -> Spoken:
+    if item.type == "function_call":
+        return Spoken(role="assistant", content=item.arguments)
     if item.type not in (None, "message"):
         what = f"items of the type {item.type[:40]!r} are not supported; send messages"
         raise RejectedRequest(400, what, "unsupported_value", field="input")
@@ -116,6 +110,7 @@ class ResponseWriter:
         self.run = run
         self.request = request
         self.made = made
+        self._tool = read_answer_form(request).tool
         self._redact = redact
         self._numbers = count()
 
@@ -128,7 +123,7 @@ class ResponseWriter:
         return {**ended, "output": [*output, self._message(answer)], "hira": self._redact(about(answer))}
 
     def begin(self) -> bytes:
-        head = {**self._head("in_progress"), "output": []}
+        head = self.begun()
         return self._event("response.created", response=head) + self._event("response.in_progress", response=head)
 
     def open_reasoning(self) -> bytes:
@@ -148,8 +143,22 @@ class ResponseWriter:
 
     def answer(self, answer: Answer, thoughts: str) -> Iterator[bytes]:
         """The answer piece by piece, then its citations, then the response as a whole."""
-        item = self._message(answer)
-        place, (part,) = 1 if thoughts else 0, item["content"]
+        item, place = self._message(answer), 1 if thoughts else 0
+        writing = self._write_call if item["type"] == "function_call" else self._write_message
+        yield from writing(item, place)
+        yield self._event("response.output_item.done", output_index=place, item=item)
+        yield self._event(f"response.{status_of(answer)}", response=self.whole(answer, thoughts))
+
+    def _write_call(self, item: Mapping[str, Any], place: int) -> Iterator[bytes]:
+        where, kind = {"item_id": item["id"], "output_index": place}, "response.function_call_arguments"
+        begun = {**item, "status": "in_progress", "arguments": ""}
+        yield self._event("response.output_item.added", output_index=place, item=begun)
+        for piece in pieces(item["arguments"]):
+            yield self._event(f"{kind}.delta", **where, delta=piece)
+        yield self._event(f"{kind}.done", **where, name=item["name"], arguments=item["arguments"])
+
+    def _write_message(self, item: Mapping[str, Any], place: int) -> Iterator[bytes]:
+        (part,) = item["content"]
         field = "text" if part["type"] == "output_text" else "refusal"
         where = {"item_id": item["id"], "output_index": place, "content_index": 0}
         empty = {**part, field: "", **({"annotations": []} if field == "text" else {})}
@@ -165,13 +174,18 @@ class ResponseWriter:
             )
         yield self._event(f"response.{part['type']}.done", **where, **{field: part[field]}, **more)
         yield self._event("response.content_part.done", **where, part=part)
-        yield self._event("response.output_item.done", output_index=place, item=item)
-        yield self._event(f"response.{status_of(answer)}", response=self.whole(answer, thoughts))
 
-    def fail(self, refused: RejectedRequest) -> bytes:
+    def begun(self) -> dict[str, Any]:
+        """The response of a run that is still in progress."""
+        return {**self._head("in_progress"), "output": []}
+
+    def failed(self, refused: RejectedRequest) -> dict[str, Any]:
         code = {400: "invalid_prompt", 429: "rate_limit_exceeded"}.get(refused.status, "server_error")
         error = {"code": code, "message": refused.message}
-        return self._event("response.failed", response={**self._head("failed"), "output": [], "error": error})
+        return {**self._head("failed"), "output": [], "error": error}
+
+    def fail(self, refused: RejectedRequest) -> bytes:
+        return self._event("response.failed", response=self.failed(refused))
 
     def _event(self, kind: str, **fields: Any) -> bytes:
         return f"event: {kind}\n".encode() + sse({"type": kind, "sequence_number": next(self._numbers), **fields})
@@ -186,6 +200,9 @@ class ResponseWriter:
     def _message(self, answer: Answer) -> dict[str, Any]:
         text = self._redact(answer.text)
         content = self._redact(content_of(answer, text))
+        if self._tool and content["content"] is not None:
+            call = {"call_id": f"call_{self.run}", "name": self._tool, "arguments": content["content"]}
+            return {"id": f"fc_{self.run}", "type": "function_call", "status": "completed", **call}
         marks = [] if answer.output_type else self._redact(annotations(answer, text))
         part: dict[str, Any] = {"type": "refusal", "refusal": content["refusal"]}
         if content["content"] is not None:

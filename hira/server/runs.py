@@ -184,6 +184,7 @@ class WatchedRun:
             "id": self.id,
             "question": self.question,
             "workflow": self.workflow,
+            "follows": self.run.earlier.run if self.run.earlier else "",
             "status": self.status,
             "began": self.began,
             "seconds": None if self.ended else round(time.time() - self.began, 1),

@@ -13,13 +13,21 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from hira.core.events import RunEnded, TurnEnded, TurnText, record
 from hira.journal import Entry
 from hira.runtime.answer import Answer
-from hira.runtime.replay import find_needed_code, replay
 from hira.runtime.run import continue_run
 from hira.runtime.session import APPROVAL, HANDED, TOOL_APPROVAL
 from hira.server.keys import Client, RejectedRequest
 from hira.server.messages import check_length
 from hira.server.outside import Deltas, without_folders
-from hira.server.records import find_entry, find_kept, find_session, is_there, read_journal
+from hira.server.records import (
+    find_entry,
+    find_kept,
+    find_previous,
+    find_session,
+    is_there,
+    read_journal,
+    read_response,
+    replay_answer,
+)
 from hira.server.runs import AT_ONCE, GOES_ON, SHAPE, ApprovalQueue, NewRun, WatchedRun, decide_in_queue, dump_event
 from hira.server.state import AppState, body_of
 from hira.server.wire import STILL, as_refusal, describe_failure, sse
@@ -34,6 +42,7 @@ class _Begun(BaseModel):
     question: str
     workflow: str | None = None
     approve: bool | None = None
+    follows: str | None = None
 
 
 async def begin(state: AppState, request: Request) -> Response:
@@ -48,7 +57,9 @@ async def begin(state: AppState, request: Request) -> Response:
     if not question:
         raise RejectedRequest(400, "the question is empty")
     check_length(len(question))
-    new = NewRun(question, approve=run_request.approve or False, attended=True)
+    state.runs.session(run_request.workflow or "hira")
+    earlier = await read_response(state, client, run_request.follows, "follows") if run_request.follows else None
+    new = NewRun(question, approve=run_request.approve or False, attended=True, earlier=earlier)
     watched = state.runs.begin(client, run_request.workflow or "hira", new)
     return JSONResponse(watched.describe(), 201)
 
@@ -88,15 +99,9 @@ async def one_run(state: AppState, request: Request) -> Response:
     watched = await find_kept(state, client, name)
     if watched is None:
         entry, journal = await find_entry(state, client, name)
-        served = (session.workflow for session in state.runs.sessions.values())
-        flow = (
-            next((workflow for workflow in served if workflow.name == entry.workflow), None)
-            if find_needed_code(entry)
-            else None
-        )
-        past = await replay(journal, entry.id, flow)
+        answer = await replay_answer(state, entry, journal)
         error = without_folders(entry.error.partition("\n")[0])
-        return JSONResponse(state.scrub({**_describe_answer(past.answer), **_line(state, entry), "error": error}))
+        return JSONResponse(state.scrub({**_describe_answer(answer), **_line(state, entry), "error": error}))
     if watched.failure:
         return JSONResponse({**watched.describe(), "answer": None, "error": as_refusal(watched.failure).message})
     answered = _describe_answer(watched.run.answer) if watched.ended else {"answer": None}
@@ -148,7 +153,8 @@ def _show_again(recorded: Mapping[str, Any], whole: Deltas) -> Iterator[Mapping[
     kind, conversation = recorded.get("event"), str(recorded.get("conversation", ""))
     if kind == TurnText.__name__:
         text, reasoning = str(recorded.get("text", "")), bool(recorded.get("reasoning"))
-        yield from map(record, whole.text(TurnText(conversation, text, reasoning, at=recorded.get("at", 0.0))))
+        role, at = str(recorded.get("role", "")), recorded.get("at", 0.0)
+        yield from map(record, whole.text(TurnText(conversation, text, reasoning, role, at=at)))
         return
     if kind == TurnEnded.__name__:
         yield from map(record, whole.rest(conversation))
@@ -214,6 +220,7 @@ def _line(state: AppState, entry: Entry) -> dict[str, Any]:
     """Describe a run of the journal for a list."""
     status = entry.state
     values = {"id": entry.id, "question": entry.question, "workflow": entry.workflow, "began": entry.began}
+    values["follows"] = find_previous(entry)
     return {**values, "status": status, "resumable": status in GOES_ON and not _lacking(state, entry)}
 
 

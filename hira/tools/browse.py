@@ -3,8 +3,8 @@
 import asyncio
 import re
 import tempfile
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, TypeVar
 from urllib.parse import unquote, urlsplit
@@ -21,6 +21,7 @@ from hira.tools.documents.document import Document, Part, cut, write_pieces
 from hira.tools.documents.reader import read_file
 from hira.tools.fetch import Fetched, Fetcher
 from hira.tools.pages import Link, Page, extract
+from hira.tools.search.service import mark_retracted
 
 T = TypeVar("T")
 
@@ -52,10 +53,11 @@ class ReadPage:
     cut: str = ""
 
 
-def browse_tool(fetcher: Fetcher, *, seen: set[str]) -> Tool:
+def browse_tool(fetcher: Fetcher, *, seen: set[str], retracted: Iterable[str] = ()) -> Tool:
     """Create the tool "browse" for one run. It opens only URLs in `seen`, which are canonical (`canonicalise_url`).
 
     `seen` begins with the URLs of the question and is shared with the run's search; URLs on pages are added to it.
+    `retracted` are the URLs of works that a search of the run reported as retracted.
     """
     from pydantic import Field
 
@@ -68,7 +70,10 @@ def browse_tool(fetcher: Fetcher, *, seen: set[str]) -> Tool:
         """Open a web page. Returns its text and links; of a long page the passages that matter for the intent."""
         url = _find_url(url, seen)
         if canonicalise_url(url) not in kept:
-            kept[canonicalise_url(url)] = await open_page(await fetcher.get(url))
+            page = await open_page(await fetcher.get(url))
+            if canonicalise_url(url) in retracted:
+                page = replace(page, document=replace(page.document, title=mark_retracted(page.document.title)))
+            kept[canonicalise_url(url)] = page
         reading = kept[canonicalise_url(url)]
         if len(kept) > KEPT:
             del kept[next(iter(kept))]

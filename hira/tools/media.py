@@ -145,7 +145,8 @@ def how_to_see(name: str) -> str:
     """Return, as a part of a sentence, how to see the pages of a document that hold no text."""
     if kind_of(name) != _PDF:
         return "saved as a PDF file, the multimodal expert can look at it"
-    return "the multimodal expert can look at it" + ("" if renders_pages() else " after: pip install 'hira[pdf]'")
+    look = "the multimodal expert can look at it" + ("" if renders_pages() else " after: pip install 'hira[pdf]'")
+    return f"{look}; an OCR tool makes it searchable (ocrmypdf IN.pdf OUT.pdf)"
 
 
 def _resolve(path: Path, allowed: Sequence[Path]) -> Path:

@@ -4,6 +4,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from statistics import fmean
 from typing import Any
 
 from hira.agents.trajectory import Trajectory
@@ -41,9 +42,11 @@ class Means:
 
 
 def measure_update(groups: Sequence[Group], credited: Credited) -> dict[str, float]:
-    """Measure rewards, advantages, lengths, turns and exclusions: over all, and by role as `ROLE/NAME`."""
+    """Measure rewards, advantages, lengths, turns and exclusions: over all, and by role as `ROLE/NAME`. `length_min`,
+    `length` and `length_max` are over the samples of all roles (MARS, Fig. 3g to 3i)."""
     means = Means()
     attempts = [attempt for group in groups for attempt in group.attempts]
+    lengths = [row.tokens for attempt in attempts for row in attempt.rows]
     for attempt in attempts:
         means.add("infra_failed", float(attempt.status == "infra_failed"))
         means.add("agent_failed", float(attempt.status == "agent_failed"))
@@ -62,6 +65,7 @@ def measure_update(groups: Sequence[Group], credited: Credited) -> dict[str, flo
         **means.values,
         "rows": len(credited.rows),
         "tokens": sum(weighted.row.tokens for weighted in credited.rows),
+        **({"length_min": min(lengths), "length": fmean(lengths), "length_max": max(lengths)} if lengths else {}),
         "normaliser": credited.normaliser,
         "dead_groups": credited.dead / groups_ if groups_ else 0.0,
         "singletons": credited.singletons,
@@ -95,7 +99,7 @@ def _shares(credited: Credited) -> dict[str, float]:
 
 def measure_rollouts(scored: Sequence[ScoredRollout]) -> dict[str, float]:
     """Measure tools, endings, parts of the reward, and rows that broke or were dropped. `tool_calls/TOOL` is the number
-    of calls of a rollout."""
+    of calls of a rollout, `tools` that of all tools, `tool_share/TOOL` a tool's share of them (MARS, Fig. 3c to 3f)."""
     means = Means()
     used = sorted({tool for rollout in scored for _, tool in rollout.tools})
     for rollout in scored:
@@ -111,10 +115,13 @@ def measure_rollouts(scored: Sequence[ScoredRollout]) -> dict[str, float]:
             for name in used:
                 calls = sum(len(ended) for (_, tool), ended in rollout.tools.items() if tool == name)
                 means.add(f"tool_calls/{name}", calls)
+            means.add("tools", sum(map(len, rollout.tools.values())))
         for (role, tool), ended in rollout.tools.items():
             for ok in ended:
                 means.add(f"{role}/tool_success", float(ok))
                 means.add(f"{role}/tool_success/{tool}", float(ok))
+                for name in used:
+                    means.add(f"tool_share/{name}", float(tool == name))
     return means.values
 
 

@@ -4,7 +4,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from hira.agents.expert import CALLS, Expert
-from hira.agents.experts import QUERIES
 from hira.agents.recovery import REPEATS
 from hira.agents.retrieval import PAGES
 from hira.core.policy import Usage
@@ -74,6 +73,8 @@ def multiply(usage: Usage, times: int) -> Usage:
 def _bound_expert(expert: Expert, sizes: Sizes) -> Usage:
     if expert.name != "simple_search":
         return bound_loop(CALLS, sizes.result, sizes)
+    from hira.agents.queries import QUERIES  # only what plans loads it
+
     plan = Usage(ASKED_TWICE, ASKED_TWICE * sizes.prompt + sizes.reply, ASKED_TWICE * sizes.reply)
     read = QUERIES * (PAGES + 1) * sizes.result
     return plan + Usage(1, 2 * sizes.prompt + ASKED_TWICE * sizes.reply + read, sizes.reply)

@@ -56,6 +56,7 @@ async def rollout(workflow: Workflow, question: str, context: RunContext, earlie
     record.question, record.workflow = question, workflow.name
     if earlier:
         earlier.seed(record)
+        context.earlier = earlier.messages
     if context.log:
         context.log.describe(question, workflow.name)  # from here on it can be resumed
     models = {role: config.policy.model for role, config in context.roles.items()}

@@ -75,7 +75,6 @@ async def test_the_expert_is_chosen_with_a_reason_and_the_finding_is_distilled()
     assert next(one for one in heard if isinstance(one, SubtaskAssigned)).reason == "it suffices"
     listed = policy.requests[0].messages[0].text
     assert listed.index("cheapest first") < listed.index("quick:") < listed.index("deep:")
-    assert "Select the first expert in the list that can do the task" in listed
     assert TASK.text in listed
     assert "looked at towers.md" in policy.requests[1].messages[0].text, "it is the work that is distilled"
     assert experts[0].tasks[0].files == (Path("data/plan.csv"),)
@@ -246,6 +245,25 @@ async def test_facts_keep_only_sources_that_were_read_by_id_or_by_their_place() 
     await coord.delegate([TASK], coord.context.rollout.memory)
     told = [fact.sources for fact in coord.context.rollout.findings[0].facts]
     assert told == [("s1",), ("s1",), ("s1", "s2"), ("s2",), (), ("s2",), (), ("s1",)]
+
+
+async def test_resources_keep_only_what_was_read_or_listed_or_came_with_the_question() -> None:
+    paths = [
+        "towers.md",
+        "s1",
+        "https://towers.example/list/",
+        "https://named.example/on-the-page",
+        "data/plan.csv",
+        "https://towers.example/invented",
+        "tower_heights",
+    ]
+    resources = [{"description": f"no {number}", "path": path} for number, path in enumerate(paths)]
+    coord, _, _, _ = coordinator([assigned("quick"), distilled(resources=resources)])
+    coord.context.read(Source("towers.md", "Towers", "See https://named.example/on-the-page.", kind="file"))
+    coord.context.read(Source("https://towers.example/list", "List", "31 m"))
+    await coord.delegate([TASK], coord.context.rollout.memory)
+    kept = [resource.path for resource in coord.context.rollout.memory.resources]
+    assert kept == ["towers.md", *paths[2:5]]
 
 
 async def test_a_refusal_is_remembered_only_with_what_it_states() -> None:

@@ -88,10 +88,13 @@ def test_an_answer_whose_file_cannot_be_written_is_printed_and_hira_show_is_name
     assert "`hira show last` prints the answer" in err[-1]
 
 
-def test_an_index_that_cannot_be_kept_is_made_in_memory(disk: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("left", [0, 160 * 1024])
+def test_an_index_that_cannot_be_kept_is_made_in_memory(disk: Path, tmp_path: Path, left: int) -> None:
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "t.txt").write_text("The tower of Varn is 31 m high.\n", encoding="utf-8")
-    filled(disk)
+    more = "\n\n".join(f"Row {row} of the register names {row * 7919}." for row in range(4_000))
+    (tmp_path / "docs" / "u.txt").write_text(more, encoding="utf-8")
+    filled(disk, left=left)
     code, out, err = hira(
         tmp_path, "ask", "How high is the tower of Varn?", "--docs", "docs", "--model", "offline", "--journal", "off",
         HIRA_CACHE=str(disk / "cache"),

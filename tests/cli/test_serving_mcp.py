@@ -14,6 +14,7 @@ import pytest
 from command import Command
 from later import later, needs
 
+import hira
 from hira.runtime.answer import Answer
 from hira.testing.endpoint import Endpoint
 
@@ -50,6 +51,7 @@ async def serving(place: Path, *flags: str) -> AsyncIterator[Any]:
 
     argv = ["-m", "hira", *with_docs(place, *flags)]
     environ = {"HOME": str(place / "home"), "XDG_CONFIG_HOME": "", "HIRA_SANDBOX": "process"}
+    environ["PYTHONPATH"] = str(Path(hira.__file__).parents[1])
     parameters = mcp.StdioServerParameters(command=sys.executable, args=argv, env=environ, cwd=place)
     with (place / "server.log").open("w") as log:
         async with mcp.Client(stdio_client(parameters, errlog=log)) as client:
@@ -69,7 +71,7 @@ async def test_hira_answers_over_stdio_with_citations_progress_and_the_json_obje
         return said.content[0].text
 
     async with serving(place) as client:
-        (tool,) = (await client.list_tools()).tools
+        tool, *_ = (await client.list_tools()).tools
         assert (tool.name, list(tool.input_schema["properties"])) == ("ask", ["question", "workflow", "docs"])
         said = await client.call_tool("ask", {"question": QUESTION}, progress_callback=tell)
         assert not said.is_error
@@ -103,6 +105,45 @@ async def test_hira_answers_over_stdio_with_citations_progress_and_the_json_obje
         assert "model: " in await refused(question=QUESTION, model="gpt-5")
         with pytest.raises(mcp.MCPError, match="there is no tool 'answer'"):
             await client.call_tool("answer", {})
+
+
+@pytest.mark.heavy
+async def test_another_agent_searches_and_opens_what_hira_reads_and_nothing_else(place: Path):
+    lines = [f"Chapter {number} is about the harbour of town {number}." for number in range(3_000)]
+    (place / "docs" / "long.txt").write_text("\n\n".join(lines), encoding="utf-8")
+
+    async def refuse(name: str, **arguments: Any) -> str:
+        result = await client.call_tool(name, arguments)
+        assert result.is_error
+        return result.content[0].text
+
+    async with serving(place) as client:
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+        assert list(tools) == ["ask", "search", "open"]
+        assert list(tools["search"].input_schema["properties"]) == ["query", "docs"]
+
+        result = await client.call_tool("search", {"query": "founded ASEAN"})
+        (passage,) = result.structured_content["passages"]
+        assert passage["location"].endswith("note.txt")
+        assert "8 August 1967" in passage["text"]
+        assert passage["location"] in result.content[0].text
+
+        result = await client.call_tool("open", {"location": passage["location"]})
+        assert "8 August 1967" in result.structured_content["passages"][0]["text"]
+        result = await client.call_tool("open", {"location": "long.txt", "intent": "the harbour of town 2718"})
+        assert "town 2718." in result.content[0].text
+        assert len(result.content[0].text) < 30_000
+        result = await client.call_tool("search", {"query": "the harbour of town 2718"})
+        assert all(passage["place"].startswith("lines ") for passage in result.structured_content["passages"])
+
+        result = await client.call_tool("search", {"query": "founded ASEAN", "docs": ["docs/more"]})
+        assert result.structured_content["passages"] == []
+        assert "nothing found" in result.structured_content["note"]
+
+        assert "is not one of the server's documents" in await refuse("search", query="ASEAN", docs=["secret.txt"])
+        assert "is not one of the documents" in await refuse("open", location="../secret.txt")
+        assert "is not one of the documents" in await refuse("open", location="http://127.0.0.1:1/")
+        assert "query: " in await refuse("search", query=" ")
 
 
 @pytest.mark.heavy

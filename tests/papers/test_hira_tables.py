@@ -2,6 +2,7 @@
 
 import io
 import json
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,14 @@ import pytest
 
 from hira.cli import main
 from hira.cli.shell import Shell
+from hira.core.errors import UsageError
 from hira.core.policy import Request
+from hira.evaluation.cells import ablation, grid, sweep
+from hira.evaluation.data import Selection, load
+from hira.evaluation.public import SETS as SETS_OF_THE_HUB
+from hira.evaluation.tables import TABLES, load_table
+from hira.runtime.factory import configure_roles
+from hira.runtime.settings import RoleSettings, Settings
 from hira.testing import Endpoint, calling
 from hira.testing.script import Reply
 
@@ -53,7 +61,7 @@ def said(request: Request) -> Reply:
         return json.dumps({"reason": "by the number", "verdict": "correct" if right else "incorrect"})
     results = sum(message.role == "tool" for message in request.messages)
     asked = str(request.messages)
-    if results < (2 if SEARCHES_TWICE in asked else 1):
+    if request.tools and results < (2 if SEARCHES_TWICE in asked else 1):
         return calling("search", query=f"towers {results}")
     return "\\boxed{18}" if any(one in asked for one in WRONG) else "\\boxed{17}"
 
@@ -76,11 +84,54 @@ def endpoint() -> Iterator[Endpoint]:
         yield made
 
 
-def evaluated(folder: Path, data: str, endpoint: Endpoint) -> dict[str, dict[str, str]]:
+def test_table_1_draws_200_500_and_200_questions_and_takes_all_of_gaia(tmp_path: Path) -> None:
+    many = {name: [{**rows[0], "id": at, "task_id": at} for at in range(600)] for name, rows in SETS.items()}
+    for name, rows in many.items():
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    items = load_table("hira-table1", tmp_path)
+    drawn = Counter(item.labels[0] for item in items)
+    assert drawn == {"gaia": 600, "webwalkerqa": 200, "hle": 500, "simpleqa": 200}
+    assert items != load_table("hira-table1", tmp_path, seed=1)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_limit_takes_the_first_questions_of_each_set(name: str, tmp_path: Path) -> None:
+    for known in TABLES[name].sets:
+        columns = SETS_OF_THE_HUB[known].columns
+        row = {columns["question"]: "How high?", columns["answer"]: "17", "Level": 1}
+        (tmp_path / f"{known}.jsonl").write_text("".join(json.dumps({**row, "id": at}) + "\n" for at in range(5)))
+    items = load(f"{name}={tmp_path}", Selection(limit=2), tmp_path).items
+    assert Counter(item.labels[0] for item in items) == dict.fromkeys(TABLES[name].sets, 2)
+
+
+def test_a_limited_table_has_every_column_of_the_paper(folder: Path) -> None:
+    whole, limited = (load("hira-table1=sets", Selection(limit=limit), folder).items for limit in (None, 1))
+    assert len(limited) < len(whole)
+    assert {label for item in limited for label in item.labels} == {label for item in whole for label in item.labels}
+
+
+def test_every_table_and_figure_of_hira_runs_the_papers_system() -> None:
+    table = grid(list(TABLES["hira-table1"].workflows), [], 1, TABLES["hira-table1"])
+    hiras = [cell for cell in [*table, *sweep([1], "hira", [], 1), *ablation("hira", [], 1)] if cell.workflow == "hira"]
+    assert len(hiras) > 8
+    own = Settings(model="offline", workflows={"hira": {"faithful": False}, "react": {"max_calls": 3}})
+    for cell in hiras:
+        settings = cell.settings(own)
+        assert settings.workflows["hira"]["faithful"] is True, cell.name
+        assert settings.workflows["react"] == {"max_calls": 3}, "other settings stay"
+
+
+def test_every_row_of_table_1_is_sampled_as_the_paper_samples() -> None:
+    for cell in grid(list(TABLES["hira-table1"].workflows), [], 1, TABLES["hira-table1"]):
+        settings = cell.settings(Settings(model="offline", temperature=0.1))
+        assert (settings.temperature, settings.top_p, settings.top_k) == (0.7, 0.95, 20)
+
+
+def evaluated(folder: Path, data: str, endpoint: Endpoint, workflow: str = "react") -> dict[str, dict[str, str]]:
     """What `hira eval` prints: each table below its heading, one row, by column."""
     out, err = io.StringIO(), io.StringIO()
     environ = {"XDG_CACHE_HOME": str(folder / "cache"), "HIRA_API_KEY": "k"}
-    words = ["eval", data, "--workflow", "react", "--model", "scripted", "--base-url", endpoint.base_url]
+    words = ["eval", data, "--workflow", workflow, "--model", "scripted", "--base-url", endpoint.base_url]
     asked = [*words, "--docs", "docs", "--output", "out", "--judge", "scripted"]
     assert main(asked, Shell(io.StringIO(), out, err, environ, folder, folder)) == 0, err.getvalue()
     tables: dict[str, dict[str, str]] = {}
@@ -121,6 +172,36 @@ def test_one_command_prints_the_columns_of_table_1_and_of_fig_4_and_5(folder: Pa
     }
 
 
+def test_mars_table_1_has_the_eight_subjects_of_the_paper(folder: Path) -> None:
+    items = load("mars-table1=sets", Selection(), folder).items
+    subjects = (
+        "Biology/Medicine",
+        "Chemistry",
+        "Computer Science/AI",
+        "Engineering",
+        "Humanities/Social Science",
+        "Math",
+    )
+    assert {label for item in items for label in item.labels} >= {
+        "hle", *(f"hle {subject}" for subject in (*subjects, "Physics", "Other"))
+    }  # fmt: skip
+
+
+def test_the_tables_of_mars_are_judged_by_hle_and_by_short_answers() -> None:
+    first, second = TABLES["mars-table1"], TABLES["mars-table2"]
+    assert (first.metric, second.metric) == ("hle", "hira")
+    assert not {*first.judges, *second.judges}
+    assert {"direct", "search-o1", "mars"} <= {*first.workflows} & {*second.workflows}
+    assert "webthinker" in first.workflows
+    assert "rag" in second.workflows
+
+
+def test_a_report_has_the_calls_of_each_tool_of_a_question(folder: Path, endpoint: Endpoint) -> None:
+    tables = evaluated(folder, "hira-table1=sets", endpoint)
+    asked = sum(map(len, SETS.values())) - 1
+    assert tables["Calls of each tool"]["search"] == f"{(asked + len(SETS['gaia'])) / asked:.3g}"
+
+
 def test_webwalkerqa_has_its_own_judge_in_table_1_and_all_others_that_of_short_answers(
     folder: Path, endpoint: Endpoint
 ) -> None:
@@ -131,3 +212,36 @@ def test_webwalkerqa_has_its_own_judge_in_table_1_and_all_others_that_of_short_a
     for text in judged:
         asked = text.partition("Known answer:")[0]
         assert ("all key information" in text) == ("web 1?" in asked or "web 2?" in asked)
+
+
+def test_a_dry_run_of_a_table_adds_up_what_every_row_and_the_judge_could_take(folder: Path) -> None:
+    (folder / "hira.toml").write_text("[prices.scripted]\ninput = 1\noutput = 2\n")
+    told = []
+    for workflows in ("react", "hira", "react,hira"):
+        out, err = io.StringIO(), io.StringIO()
+        words = ["eval", "hira-table1=sets", "--workflow", workflows, "--docs", "docs", "--model", "scripted"]
+        shell = Shell(io.StringIO(), out, err, {}, folder, folder)
+        assert main([*words, "--judge", "scripted", "--dry-run", "--json"], shell) == 0, err.getvalue()
+        told.append(json.loads(out.getvalue()))
+    react, hira, both = told
+    for measure in ("calls", "tokens", "cost"):
+        assert react["all"][measure] < hira["all"][measure]
+        assert react["all"][measure] + hira["all"][measure] == pytest.approx(both["all"][measure])
+    assert react["rows"]["judge"]["calls"] == 2 * 18
+    assert not list(folder.glob("eval*")), "nothing was asked"
+
+
+def test_direct_reasoning_runs_with_and_without_thinking_and_sends_top_k(folder: Path, endpoint: Endpoint) -> None:
+    thinking = {"chat_template_kwargs": {"enable_thinking": False}}
+    (folder / "hira.toml").write_text(
+        "[roles.reasoner]\nextra_body = { chat_template_kwargs = { enable_thinking = false } }\n"
+    )
+    evaluated(folder, "hira-table1=sets", endpoint, workflow="direct")
+    asked = [call.body for call in endpoint.calls if "Known answer:" not in str(call.body["messages"][-1])]
+    judged = [call.body for call in endpoint.calls if call.body not in asked]
+    assert all(thinking.items() <= body.items() for body in asked)
+    assert {body["top_k"] for body in asked} == {20}
+    assert judged
+    assert not any("chat_template_kwargs" in body for body in judged), "a setting of one role"
+    with pytest.raises(UsageError, match="extra_body"):
+        configure_roles(Settings(model="offline", roles={"*": RoleSettings(extra_body=thinking)}), {})

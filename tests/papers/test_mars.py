@@ -17,9 +17,10 @@ from hira import Hira, Settings
 from hira.agents.run_context import RoleConfig, RunContext
 from hira.core.budget import Budget
 from hira.core.errors import EndpointError, ToolError, UsageError
-from hira.core.events import SubtaskDone, SubtaskIssued
+from hira.core.events import Notice, SubtaskDone, SubtaskIssued
 from hira.core.policy import Completion, Request, Sampling, Watch
 from hira.core.tokens import count
+from hira.evaluation.run import ToolCounts
 from hira.evidence import OUTPUT, Source
 from hira.journal import Journal
 from hira.policies.dialects import DIALECTS, Call
@@ -234,7 +235,10 @@ async def test_ten_pages_of_a_query_are_read_and_five_works_and_none_twice() -> 
     scholar, _ = library(found=14, named="scholar")
     box = Toolbox(search=search, browse=browse, scholar=scholar)
     people, policy = context([wanted("a", "a", "b"), wanted("c", name="scholar"), ANSWER], box=box)
+    counts = ToolCounts()
+    people.events.readers.append(counts)
     await rollout(MARS(), QUESTION, people)
+    assert counts.tools == {"search": (2, 2), "browse": (20, 20), "scholar": (1, 1), "paper": (5, 5)}, "Table 4"
     pages, works = (request.messages[0].text for request in of(policy, "system1"))
     assert len(re.findall(r"\w-\d+ ends\.", pages)) == 20
     assert len(re.findall(r"\w-\d+ ends\.", works)) == 5
@@ -430,7 +434,36 @@ async def test_the_length_of_replies_is_bounded_for_each_system_where_it_is_set(
     """Table 5."""
     people, policy = context([wanted("height"), ANSWER])
     await rollout(MARS(system1_reply=8_192, system2_reply=28_672), QUESTION, people)
-    assert [request.sampling.max_tokens for request in policy.requests] == [28_672, 8_192, 28_672]
+    first, notes, second = policy.requests
+    reserve, turns = 2_867, people.rollout.trajectories["system2"].turns
+    written = turns[0].completion.usage.completion_tokens
+    assert written > 0
+    assert first.sampling.max_tokens == 28_672 - reserve
+    assert notes.sampling.max_tokens == 8_192
+    assert second.sampling.max_tokens == 28_672 - reserve - written, "all turns of System 2 together"
+
+
+async def test_system_2_answers_when_its_tokens_are_almost_written() -> None:
+    people, policy = context([wanted("height"), ANSWER])
+    await rollout(MARS(system2_reply=20), QUESTION, people)
+    last = policy.requests[-1]
+    assert "your replies have 20 tokens in all" in last.messages[-1].text
+    assert people.rollout.answer == "The tower is 31 m high [s1]."
+
+
+async def test_a_question_that_is_longer_than_system_2s_prompt_is_cut_and_that_is_told() -> None:
+    """Table 5."""
+    long = f"{QUESTION} {'It stands in a wide field of wheat. ' * 2_000}"
+    people, policy = context([ANSWER, ANSWER])
+    heard: list[Any] = []
+    people.events.readers.append(heard.append)
+    await rollout(MARS(system2_prompt=3_072), long, people)
+    assert count(policy.requests[0].messages[-1].text) <= 3_072
+    assert QUESTION in policy.requests[0].messages[-1].text
+    assert any("the question is cut to" in event.text for event in heard if isinstance(event, Notice))
+    await rollout(MARS(system2_prompt=3_072), QUESTION, context([ANSWER])[0])
+    with pytest.raises(UsageError, match="no room for the question"):
+        await MARS(system2_prompt=10).run(QUESTION, context([ANSWER])[0])
 
 
 class Counting(ScriptedPolicy):

@@ -8,20 +8,22 @@ from typing import Any
 
 import pytest
 
-from hira.agents import distiller
-from hira.agents.coordinator import Coordinator
+from hira.agents import distiller, experts, planner
+from hira.agents.coordinator import ASSIGN, Coordinator
 from hira.agents.distiller import distil
 from hira.agents.expert import Account, Expert, Task
 from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Subtask
-from hira.core.memory import DualMemory, Fact
+from hira.core.memory import DualMemory, Fact, Recall
 from hira.core.prompts import Prompt
+from hira.evaluation.rewards import answer_judge
 from hira.evaluation.rewards.answer_judge import JUDGES
 from hira.testing import ScriptedPolicy
 from hira.testing.script import make_context
-from hira.trainers.curation.filters import CLARITY
+from hira.trainers.curation.filters import CLARITY, EXPERT, LEVEL
 from hira.workflows.baselines import plan_and_solve
 from hira.workflows.mams import rubrics, steps
+from hira.workflows.mars import system1, system2
 from hira.workflows.matpo import agents as matpo
 
 PACKAGE = Path(__file__).parents[2] / "hira"
@@ -60,6 +62,33 @@ async def test_whoever_chooses_notes_drops_failures_guesses_and_suspicious_addre
         assert re.search(rf"Leave out [^.]*{unwanted}", choosing)
 
 
+def test_an_expert_is_chosen_by_required_abilities_and_by_complexity_depth_and_time() -> None:
+    """HiRA, I_select."""
+    prompt = fill(ASSIGN)
+    for part in ("knowledge", "tools", "several steps", "deep", "more time", "can complete the task"):
+        assert part in prompt
+    assert (
+        prompt.index("Weigh what the task needs") < prompt.index("how hard it is") < prompt.index("select the cheapest")
+    )
+
+
+def test_an_expert_checks_its_notes_first_and_knows_that_they_may_be_incomplete() -> None:
+    task = Task("1", "How high?", Recall((Fact("It is 31 m high.", (), "0"),)))
+    assert re.search(r"Check them first[^\n]*may be incomplete", task.known)
+    assert not Task("1", "How high?").known
+
+
+async def test_twelve_entries_of_memory_are_candidates() -> None:
+    policy = ScriptedPolicy({"coordinator": [json.dumps({"chosen": []}), "{}"]})
+    memory = DualMemory()
+    for number in range(20):
+        memory.add_fact(Fact(f"Tower {number} is {number} m high.", (), "0"))
+    coord = Coordinator(make_context(policy), [Expertise("only")], faithful=True, distils=False)
+    await coord.delegate([Subtask("1", "How high is the tower?")], memory)
+    listed = policy.requests[0].messages[0].text
+    assert len(re.findall(r"^\d+\. Tower", listed, re.MULTILINE)) == 12
+
+
 async def test_distillation_reads_the_whole_work_and_asks_for_reasoning_facts_and_resources() -> None:
     work = "".join(f"Step {number}: I read page {number}.\n" for number in range(2_000))
     reply = {"reasoning": "r", "conclusion": "c", "facts": [], "resources": []}
@@ -69,6 +98,8 @@ async def test_distillation_reads_the_whole_work_and_asks_for_reasoning_facts_an
     assert work.strip() in prompt
     for key in reply:
         assert f'- "{key}":' in prompt
+    assert "really opened or listed" in prompt.partition('"resources"')[2]
+    assert re.search("keep what belongs together in one statement", prompt)
     assert "path" in prompt.partition('"resources"')[2], "where a resource can be opened again"
 
 
@@ -94,6 +125,76 @@ def test_clarity_asks_for_one_meaning_and_for_a_unique_answer() -> None:
     prompt = fill(CLARITY)
     assert "understood in one way only" in prompt
     assert "it has one answer" in prompt
+
+
+def test_the_level_of_a_question_sets_school_questions_apart_and_doubt_takes_the_higher_one() -> None:
+    prompt = fill(LEVEL)
+    assert "before university" in prompt.partition('- "school"')[2].splitlines()[0]
+    assert re.search("between two levels, take the higher", prompt)
+
+
+def test_graduate_level_is_knowledge_of_experts_and_not_long_wording() -> None:
+    prompt = fill(EXPERT)
+    for part in ("graduate school", "research", "Long wording"):
+        assert part in prompt
+
+
+def test_hles_judge_extracts_the_final_answer_and_accepts_only_the_same_one() -> None:
+    """MARS, D.3."""
+    prompt = str(Prompt(answer_judge.__file__, "judge_hle").fill(question="q", gold="17", response="18"))
+    for part in ("final answer", '"none"', "no solution of your own", "small margin of error", "100 if it states none"):
+        assert part in prompt
+
+
+def test_hiras_judges_ask_for_equivalence_and_for_all_key_information() -> None:
+    """HiRA, "Evaluation Metrics"."""
+    short = str(Prompt(answer_judge.__file__, "judge_equivalent").fill(question="q", gold="17", response="18"))
+    web = str(Prompt(answer_judge.__file__, "judge_webwalker").fill(question="q", gold="17", response="18"))
+    assert '"verdict"' in short
+    assert "all key information" in web
+    assert "all key information" not in short
+
+
+def test_system_1_extracts_for_each_query_word_for_word_with_sources_and_does_not_answer() -> None:
+    """MARS, D.1."""
+    prompt = fill(system1.SYSTEM1)
+    for part in ("Go through every document", "id of its document", "exactly as written", "keep them apart"):
+        assert part in prompt
+    assert "do not answer the question" in prompt
+    assert "Leave nothing out that serves the purpose" in prompt
+
+
+def test_system_2_searches_persistently_verifies_and_answers_between_tags() -> None:
+    """MARS, D.1."""
+    prompt = fill(system2.SYSTEM2)
+    for part in ("purpose", "second search", "credible", "current", "contradictions", "reasons", "<answer>"):
+        assert part in prompt
+    assert re.search("The reader can miss things and sources can be wrong", prompt), "tools are not always reliable"
+
+
+def test_a_query_plan_has_few_different_precise_queries() -> None:
+    prompt = fill(experts.PLAN, most=3)
+    for part in ("at most 3", "as few as possible", "something different", "names, terms and years"):
+        assert part in prompt
+
+
+def test_code_is_checked_and_corrected_and_computes_every_figure() -> None:
+    prompt = fill(experts.CODE, limit=10)
+    for part in ("Compute every figure", "Correct it if it failed", "10 programs", r"\boxed{}"):
+        assert part in prompt
+
+
+def test_the_multimodal_expert_asks_several_specific_questions_of_given_paths() -> None:
+    prompt = fill(experts.MULTIMODAL, limit=10)
+    for part in ("pictures, sounds or videos", "paths exactly as given", "one specific question", "10 questions"):
+        assert part in prompt
+
+
+def test_the_planner_writes_subtasks_in_full_corrects_reports_and_answers_from_them() -> None:
+    """HiRA, eq. 1 and 2."""
+    prompt = fill(planner.PLANNER, several=0, limit=10)
+    for part in ("sees only its subtask", "at most 10", "delegate a corrected subtask", r"in `\boxed{}`"):
+        assert part in prompt
 
 
 def test_a_rubric_asks_for_the_five_items_that_depend_on_the_query() -> None:

@@ -57,9 +57,9 @@ async def test_reason_in_documents_sees_question_reasoning_query_and_pages() -> 
     policy = ScriptedPolicy({"reasoner": [searching("height", "It may be 30 m."), ANSWER], "reader": [CONDENSED]})
     await rollout(SearchO1(), QUESTION, make_context(policy, tools=BOX))
     (told,) = of(policy, "reader")[0].messages
-    assert told.values["task"] == QUESTION
-    assert "It may be 30 m." in told.values["reasoning"]
-    assert told.values["query"] == "height"
+    assert f"Question: {QUESTION}" in told.text
+    assert "It may be 30 m." in told.text.partition("Reasoning so far:")[2].partition("Query:")[0]
+    assert "Query: height" in told.text
     assert "Hit for height." in told.values["documents"]
 
 

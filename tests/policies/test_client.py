@@ -3,13 +3,14 @@
 import subprocess
 import sys
 
+import httpx
 import openai
 import pytest
 
 from hira import Hira
 from hira.core.errors import AccessDenied, EndpointError, UsageError
 from hira.core.messages import system, user
-from hira.core.policy import Request, Sampling
+from hira.core.policy import CallOptions, Request, Sampling
 from hira.policies.openai import OpenAIPolicy
 from hira.testing import Endpoint
 
@@ -113,3 +114,21 @@ asyncio.run(main())
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["fine", "False"]
+
+
+async def test_openai_gets_one_cache_key_for_all_requests_of_a_run_and_nobody_else_does():
+    with Endpoint(["one", "two", "three", "four"]) as endpoint:
+        proxy = endpoint.base_url.removesuffix("/v1")
+        for base_url, through, run in (
+            ("http://api.openai.com/v1", proxy, "run-1"),
+            ("http://api.openai.com/v1", proxy, "run-1"),
+            ("http://api.openai.com/v1", proxy, "run-2"),
+            (endpoint.base_url, None, "run-1"),
+        ):
+            http_client = httpx.AsyncClient(proxy=through)
+            client = openai.AsyncOpenAI(base_url=base_url, api_key="k", http_client=http_client)
+            await ask_through(client, ASKED, CallOptions(run=run))
+        first, second, other, elsewhere = [call.body.get("prompt_cache_key") for call in endpoint.calls]
+    assert first == second != other
+    assert "run-1" not in first
+    assert elsewhere is None

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 import pytest
 
 from hira.core.errors import AccessDenied, ContextOverflow, EndpointError, RateLimited, UsageError
-from hira.core.messages import user
+from hira.core.messages import Message, ToolCall, assistant, user
 from hira.core.policy import Request, Sampling
 from hira.policies import open_policy
 from hira.policies.litellm import LiteLLMPolicy, load
@@ -105,3 +105,29 @@ async def test_no_key_of_the_environment_goes_to_a_base_url(monkeypatch):
         assert "sk-of-the-environment" not in repr([request.headers for request in endpoint.requests])
         assert raised.value.fix.startswith("set HIRA_API_KEY")
         assert "no key" in raised.value.where
+
+
+CLAUDE = {
+    "id": "m", "type": "message", "role": "assistant", "model": "claude-sonnet-4-5", "stop_reason": "end_turn",
+    "content": [{"type": "text", "text": "31 metres"}],
+    "usage": {"input_tokens": 10, "output_tokens": 3, "cache_read_input_tokens": 2000},
+}  # fmt: skip
+
+
+@needs_litellm
+async def test_claude_is_told_to_cache_the_prompt_up_to_its_end_and_what_it_had_is_counted():
+    called = ToolCall("c1", "search", '{"query": "Alta"}')
+    messages = (user("How high?"), assistant("", (called,)), Message("tool", "31 metres", call_id="c1"))
+    with Endpoint(pages={"/v1/messages": CLAUDE}) as endpoint:
+        policy = LiteLLMPolicy("anthropic/claude-sonnet-4-5", endpoint.base_url.removesuffix("/v1"), "sk-secret")
+        first = await policy.complete(ASKED)
+        await policy.complete(Request(messages))
+        marks = ["cache_control" in str(message) for one in endpoint.calls for message in one.body["messages"]]
+    assert (first.text, first.usage.cached_tokens, first.usage.prompt_tokens) == ("31 metres", 2000, 2010)
+    assert marks == [True, False, False, True]
+
+
+async def test_other_models_get_no_mark(asking):
+    with Endpoint(["the reply"]) as endpoint:
+        await asking(endpoint)
+        assert "cache" not in str(endpoint.calls[0].body)

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from hira import Hira, Settings
+from hira.core.messages import user
 from hira.core.policy import Request
-from hira.policies.offline import ROLES
+from hira.policies.offline import ROLES, OfflinePolicy
 from hira.policies.offline.solving import Act, OfflineRequest, find_expression, read_request, write_act
 from hira.tools import Tool, tool
 
@@ -67,6 +68,13 @@ def test_a_tool_that_the_request_does_not_offer_is_named_and_not_called() -> Non
     text, calls = write_act(Act("", (("lookup", {"word": "tide"}), ("fly", {"to": "Fenra"}))), asked)
     assert [call.name for call in calls] == ["lookup"]
     assert "no tool named fly" in text
+
+
+@pytest.mark.parametrize("asks", [True, False])
+async def test_an_answer_is_in_a_box_only_if_the_prompt_asks_for_one(*, asks: bool) -> None:
+    prompt = "How high is the tower of Alta?" + " Write the answer in \\boxed{}." * asks
+    reply = await OfflinePolicy().complete(Request((user(prompt),)))
+    assert ("\\boxed{" in reply.text, "do not hold the answer" in reply.text) == (asks, True)
 
 
 def test_every_prompt_that_offline_plays_is_a_prompt_of_hira() -> None:

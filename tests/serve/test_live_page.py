@@ -84,6 +84,48 @@ def test_a_claim_that_the_answer_cites_nothing_for_has_its_verdict_missing_words
             driven.size(1280, 900)
 
 
+def test_the_page_names_model_and_documents_then_how_a_role_is_getting_on_then_takes_a_follow_up_question(
+    driven: Browser, docs: Path, tmp_path: Path
+) -> None:
+    asked: list[str] = []
+
+    def answer(request: Request) -> str:
+        asked.append(request.messages[-1].text)
+        return "\\boxed{The tower of Alta is 31 metres high. [s1]}"
+
+    with Endpoint(answer, delay=2.0) as endpoint:
+        settings = Settings(
+            model="small-1",
+            base_url=endpoint.base_url,
+            api_key="k",
+            docs=(docs,),
+            verify="off",
+            journal=tmp_path / "j.sqlite",
+        )
+        with served(settings) as server:
+            go(driven, f"{server.url}/")
+            shown = until(driven, "return document.querySelector('.setup')?.textContent")
+            assert shown == f"small-1 · reads {docs.name}"
+            body = {"question": "How high is the tower of Alta?", "workflow": "rag"}
+            run = httpx.post(f"{server.url}/api/runs", json=body).json()["id"]
+            go(driven, f"{server.url}/#/{run}")
+            until(
+                driven,
+                "return document.querySelector('.pace')?.textContent.match(/ s · reads about [0-9.]+K? tokens$/)",
+            )
+            until(
+                driven,
+                "return !document.querySelector('.follow')?.hidden && document.querySelector('.answer:not([hidden])')",
+            )
+            ask = "const [form] = document.getElementsByClassName('follow'); form.firstElementChild.value = arguments[0]; form.requestSubmit()"
+            driven.run(ask, "Who built it?")
+            link = until(driven, "return document.querySelector('.follows:not([hidden]) a')?.hash")
+            assert link == f"#/{run}"
+            until(driven, "return document.querySelector('.answer:not([hidden])')?.textContent")
+            assert driven.run("return document.querySelector('h1').textContent") == "Who built it?"
+    assert "How high is the tower of Alta?" in asked[-1]
+
+
 def scripted(request: Request) -> Any:
     """A planner that hands out a subtask, and answers once it has to."""
     return "\\boxed{nothing yet}" if request.choose == "none" else calling("subtask", task="Find the tower's height.")

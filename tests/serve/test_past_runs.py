@@ -41,6 +41,34 @@ async def test_a_run_of_any_workflow_is_told_from_the_journal_as_it_was(settings
     assert later["texts"] == live["texts"]
 
 
+async def test_a_question_of_the_page_follows_an_earlier_run_also_from_the_journal(settings: Settings) -> None:
+    async with connect(settings) as client:
+        first = await ran(client)
+    async with connect(settings) as client:
+        body = {"question": "And where did she keep bees?", "workflow": "hira", "follows": first}
+        begun = (await client.post("/api/runs", json=body)).json()
+        assert (await told(client, begun["id"]))[-1]["follows"] == first
+        missing = await client.post("/api/runs", json={**body, "follows": "20260101-000000-000000"})
+        assert (missing.status_code, missing.json()["error"]["param"]) == (400, "follows")
+    async with connect(settings) as client:
+        assert (await client.get(f"/api/runs/{begun['id']}")).json()["follows"] == first
+
+
+async def test_two_servers_of_one_journal_continue_and_list_each_others_runs(settings: Settings) -> None:
+    async with connect(settings) as first, connect(settings) as second:
+        run = await ran(first)
+        response = await second.get(f"/v1/responses/resp_{run}")
+        assert "Lund" in response.json()["output"][-1]["content"][0]["text"]
+        body = {"model": "rag", "input": QUESTION, "previous_response_id": f"resp_{run}"}
+        assert (await second.post("/v1/responses", json=body, timeout=60)).json()["status"] == "completed"
+        assert len((await first.get("/api/runs")).json()["runs"]) == 2
+
+
+async def test_the_page_learns_which_models_and_documents_answer_but_not_where_they_are(settings: Settings) -> None:
+    async with connect(settings) as client:
+        assert (await client.get("/api/setup")).json() == {"models": ["offline"], "documents": ["docs"]}
+
+
 async def test_what_is_deleted_from_the_journal_is_told_no_more(settings: Settings) -> None:
     assert settings.journal is not None
     async with connect(settings) as client:

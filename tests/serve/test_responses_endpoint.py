@@ -147,6 +147,37 @@ def test_a_run_that_is_not_to_be_stored_is_nowhere(settings: Settings, server: S
         journal.close()
 
 
+def test_a_response_is_read_again_and_deleted_also_from_the_journal(settings: Settings) -> None:
+    with served(settings) as server, client_of(server) as client:
+        first = client.responses.create(model="rag", input=ASKED)
+        second = client.responses.create(model="rag", input=ASKED, previous_response_id=first.id)
+        assert client.responses.retrieve(second.id).output_text == second.output_text
+    with served(settings) as server, client_of(server) as client:
+        again = client.responses.retrieve(second.id)
+        assert (again.output_text, again.previous_response_id) == (second.output_text, first.id)
+        assert again.output[-1] == second.output[-1]
+        client.responses.delete(first.id)
+        for gone in (first.id, "resp_20260101-000000-000000"):
+            for ask in (client.responses.retrieve, client.responses.delete):
+                with pytest.raises(openai.NotFoundError, match="there is no run"):
+                    ask(gone)
+        assert [run["id"] for run in get(f"{server.url}/api/runs").json()["runs"]] == [second.id.removeprefix("resp_")]
+
+
+def test_another_key_cannot_read_or_delete_a_response(settings: Settings) -> None:
+    keys = {"keys": {name: {"key": f"key-of-{name}-1"} for name in ("ada", "bob")}}
+    with (
+        served(settings.with_values(keys, "test")) as server,
+        client_of(server, "key-of-ada-1") as ada,
+        client_of(server, "key-of-bob-1") as bob,
+    ):
+        mine = ada.responses.create(model="rag", input=ASKED)
+        for ask in (bob.responses.retrieve, bob.responses.delete):
+            with pytest.raises(openai.NotFoundError, match="there is no run"):
+                ask(mine.id)
+        assert ada.responses.retrieve(mine.id).id == mine.id
+
+
 def test_another_key_cannot_continue_a_response(settings: Settings) -> None:
     keys = {name: KeySettings.model_validate({"key": f"key-of-{name}-1"}) for name in ("ada", "bob")}
     with (
@@ -166,12 +197,13 @@ def test_what_hira_does_not_do_is_refused_with_what_to_do(server: Served) -> Non
     for more, says in (
         ({"tools": [TOOL]}, "its own tools; remove them"),
         ({"background": True}, "set stream to see the progress"),
-        ({"text": {"format": {"type": "json_object"}}}, "use 'text' or 'json_schema'"),
+        ({"text": {"format": {"type": "yaml"}}}, "use 'text', 'json_schema' or 'json_object'"),
+        ({"tools": [TOOL, TOOL], "tool_choice": "required"}, "or require one that takes the answer"),
         ({"text": {"format": {"type": "json_schema", "name": "t"}}}, r"text.format.schema: the schema is missing"),
         ({"previous_response_id": "resp_none"}, "send the earlier messages as input instead"),
         ({"input": []}, "a user message with text is missing"),
         ({"instructions": "Be brief. " * 50_000}, "are more than 400,000"),
-        ({"input": [{"type": "function_call_output", "call_id": "1", "output": "31"}]}, "'function_call_output'"),
+        ({"input": [{"type": "computer_call", "call_id": "1"}]}, "'computer_call'"),
     ):
         with client_of(server) as client, pytest.raises(openai.BadRequestError, match=says):
             client.responses.create(**{"model": "direct", "input": ASKED, **more})

@@ -1,6 +1,8 @@
 """Runs as spans: recorded ones exported, those under way watched, by the GenAI conventions, to a real collector."""
 
 import json
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -198,6 +200,42 @@ async def test_a_run_under_way_is_watched(tmp_path: Path, collector: Collector) 
     assert ("invoke_agent simple_search", "invoke_workflow hira") in tree
     assert ("execute_tool search", "invoke_agent simple_search") in tree
     assert "tower" not in json.dumps([told(one) for one in collector.spans])
+
+
+TRACED = """
+import asyncio, sys
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from hira import Hira, Settings
+
+spans = InMemorySpanExporter()
+provider = TracerProvider()
+provider.add_span_processor(SimpleSpanProcessor(spans))
+trace.set_tracer_provider(provider)
+
+
+async def main():
+    async with Hira(settings=Settings(model="offline", otel=sys.argv[1])) as hira:
+        with provider.get_tracer("program").start_as_current_span("request"):
+            await hira.ask("What is 2 + 2?")
+
+
+asyncio.run(main())
+names = {span.context.span_id: span.name for span in spans.get_finished_spans()}
+print(sorted({(span.name, names.get(span.parent.span_id) if span.parent else None) for span in spans.get_finished_spans()}))
+"""
+
+
+@pytest.mark.heavy
+def test_a_program_that_traces_itself_gets_the_spans_below_its_own_without_a_setting() -> None:
+    def run(otel: str) -> str:
+        command = [sys.executable, "-c", TRACED, otel]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+    assert "('invoke_workflow hira', 'request')" in run("")
+    assert run("off") == "[('request', None)]\n"
 
 
 @pytest.mark.heavy(seconds=2)

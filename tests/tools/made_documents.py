@@ -14,6 +14,7 @@ OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 DRAWING = "http://schemas.openxmlformats.org/drawingml/2006/main"
 SLIDES = "http://schemas.openxmlformats.org/presentationml/2006/main"
+TAB = "\t"
 SHEETS = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 
 
@@ -156,8 +157,8 @@ def epub(path: Path, chapters: Sequence[tuple[str, str]], *, title: str = "") ->
 
 
 def pdf(path: Path, pages: Sequence[str], *, title: str = "", labels: str = "") -> Path:
-    """A PDF by hand: one font, one content stream a page; an empty string makes a page with nothing to read. `labels`
-    are the pages' printed numbers, as PDF writes them."""
+    """A PDF by hand: one font, one content stream a page; an empty string makes a page with nothing to read. A tab
+    moves to the next of the columns. `labels` are the pages' printed numbers, as PDF writes them."""
     labelled = f" /PageLabels << /Nums [{labels}] >>" if labels else ""
     objects = [
         f"<< /Type /Catalog /Pages 2 0 R{labelled} >>",
@@ -167,7 +168,13 @@ def pdf(path: Path, pages: Sequence[str], *, title: str = "", labels: str = "") 
     kids = []
     for text in pages:
         escaped = text.replace("(", r"\(").replace(")", r"\)")
-        lines = " ".join(f"({line}) Tj T*" for line in escaped.split("\n") if line)
+        lines = " ".join(
+            " ".join(f"({cell}) Tj 150 0 Td" for cell in line.split("\t")) + f" {-150 * line.count(TAB) - 150} -14 Td"
+            if TAB in line
+            else f"({line}) Tj T*"
+            for line in escaped.split("\n")
+            if line
+        )
         stream = f"BT /F1 12 Tf 14 TL 50 750 Td {lines} ET"
         objects.append(f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream")
         objects.append(

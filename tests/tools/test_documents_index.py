@@ -13,7 +13,7 @@ from made_documents import pdf
 
 from hira.core.errors import ToolError
 from hira.tools.documents import Document, Index, Part, browse_documents, search_documents
-from hira.tools.documents.document import MOST, cut, query_of, words_in
+from hira.tools.documents.document import MOST, cut, list_terms, words_in
 from hira.tools.documents.store import Store
 from hira.tools.documents.walk import walk
 from hira.tools.media import how_to_see
@@ -72,13 +72,21 @@ def test_no_text_is_lost_and_no_passage_is_much_too_long(tokens):
 
 
 def test_words_of_a_question_are_quoted_and_operators_are_words():
-    assert query_of('AND OR NEAR( " *') == '"NEAR"'
-    assert query_of("or not") == '"or" OR "not"'
-    assert (
-        query_of("what is the COVID-19 rate of 1,250,000")
-        == '"COVID-19" OR "COVID" OR "19" OR "rate" OR "1,250,000" OR "1250000"'
-    )
-    assert query_of("***") == ""
+    assert list_terms('AND OR NEAR( " *') == ['"NEAR"']
+    assert list_terms("or not") == ['"or"', '"not"']
+    assert list_terms("what is the COVID-19 rate of 1,250,000") == [
+        *('"COVID-19"', '"COVID"', '"19"', '"rate"', '"1,250,000"', '"1250000"')
+    ]
+    assert list_terms("***") == []
+
+
+async def test_a_word_that_most_passages_of_a_large_index_have_decides_only_if_there_is_no_other(tmp_path):
+    entries = [f"# Entry {number}\n\nThe ledger has a line." for number in range(10_001)]
+    entries[5_000] = "# Entry 5000\n\nThe ledger mentions a walrus."
+    (tmp_path / "ledger.md").write_text("\n\n".join(entries))
+    index = Index([tmp_path])
+    assert [hit.piece.heading for hit in await index.search("the ledger with the walrus")] == ["Entry 5000"]
+    assert len(await index.search("ledger")) == 10
 
 
 async def test_the_passage_that_answers_a_question_comes_first(folder):
@@ -221,6 +229,58 @@ async def test_two_processes_may_make_and_use_one_index_at_once(tmp_path):
     store = Store(file)
     assert store.select("SELECT count(*) FROM passages") == [(120,)]
     store.close()
+
+
+async def test_a_folder_that_changes_while_it_is_indexed_is_told_of_and_right_after_the_next_question(tmp_path):
+    folder = tmp_path / "docs"
+    (folder / "late").mkdir(parents=True)
+    for name in ("a", "gone", "late/moved", "late/rewritten", "late/zlast"):
+        (folder / f"{name}.txt").write_text(f"The walrus of {name.replace('/', ' ')}.")
+        older(folder / f"{name}.txt")
+
+    def change(done: int, total: int) -> None:
+        if done == 1:
+            (folder / "gone.txt").unlink()
+            (folder / "late" / "moved.txt").rename(folder / "came.txt")
+            (folder / "late" / "rewritten.txt").write_text("The seal of rewritten.")
+            (folder / "new.txt").write_text("The walrus of new.")
+
+    index = Index([folder], tmp_path / "cache")
+    await index.refresh(change)
+    assert [line.partition(" does")[0].rpartition("/")[2] for line in index.warnings] == ["gone.txt", "moved.txt"]
+    assert await found(index, "seal") == ["late/rewritten.txt"]
+    await index.refresh()
+    assert index.warnings == []
+    assert sorted(await found(index, "walrus")) == ["a.txt", "came.txt", "late/zlast.txt", "new.txt"]
+
+
+async def test_a_folder_that_is_removed_while_it_is_indexed_leaves_the_others(tmp_path):
+    for name in ("a", "b", "c"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "note.txt").write_text(f"The walrus of {name}.")
+    index = Index([tmp_path])
+
+    def replace_folder(done: int, total: int) -> None:
+        if done == 1:
+            shutil.rmtree(tmp_path / "b")
+            (tmp_path / "b").write_text("no folder any more")
+
+    await index.refresh(replace_folder)
+    assert sorted(await found(index, "walrus")) == ["a/note.txt", "c/note.txt"]
+    await index.refresh()
+    assert await found(index, "folder any more") == ["b"]
+
+
+@pytest.mark.heavy
+async def test_a_book_of_five_thousand_pages_with_printed_numbers_is_read_within_the_limits_of_a_question(tmp_path):
+    pages = [f"The walrus number{number} eats {'many small fish every day. ' * 8}" for number in range(5_000)]
+    pdf(tmp_path / "book.pdf", pages, labels="0 << /S /r >> 10 << /S /D >>")
+    index = Index([tmp_path])
+    await index.refresh()
+    assert index.warnings == []
+    for number, place in ((2, "p. iii (page 3 of the file)"), (4_998, "p. 4989 (page 4999 of the file)")):
+        (hit, *_) = await index.search(f"number{number}")
+        assert hit.piece.locate(hit.title) == place
 
 
 async def test_indexing_leaves_the_loop_free_and_stops_when_it_is_cancelled(tmp_path):

@@ -1,5 +1,6 @@
 import json
 import zipfile
+from email.message import EmailMessage
 from pathlib import Path
 
 import pytest
@@ -25,7 +26,9 @@ from hira.core.errors import ToolError
 from hira.tools.charsets import decode_file
 from hira.tools.documents import read_file
 from hira.tools.documents.archive import MEMBER
+from hira.tools.documents.document import cut
 from hira.tools.documents.plain import reflow
+from hira.tools.documents.parsing import parse_file
 from hira.tools.opening import LIMIT
 
 
@@ -109,6 +112,149 @@ def test_text_of_every_kind_becomes_lines_that_stand_alone(tmp_path):
         assert (document.title, document.text) == (title, text)
 
 
+RST = """Mills
+=====
+
+The mill has been here for longer than anybody in the town can
+remember.
+
+Wheel
+-----
+
+It is red [1]_.
+
+.. code-block:: python
+
+   turn()
+"""
+ORG = """#+TITLE: Mills
+#+STARTUP: overview
+* Wheel                                   :oak:
+:PROPERTIES:
+:ID: 7
+:END:
+It is red.
+** TODO Teeth
+| Wheel | Teeth |
+|-------+-------|
+| big   | 90    |
+| small | 12    |
+#+BEGIN_SRC python
+* turn()
+#+END_SRC
+"""
+TEX = r"""\documentclass{article}
+\usepackage{booktabs}
+\title{Mills of \'Evora}
+\begin{document}
+\section{Wheel} % a remark
+It is \textbf{red}, 5\% oak~\cite{oak} and $\frac{a_1}{b}$; \c{c}a va, \draw.
+\begin{tabular}{lr}
+\toprule
+Wheel & Teeth \\ \midrule
+big & 90 \\
+small & 12 \\
+\end{tabular}
+\end{document}
+never shown
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "title", "passages"),
+    [
+        (
+            "m.rst",
+            RST,
+            "Mills",
+            [
+                ("line 4", "The mill has been here for longer than anybody in the town can remember."),
+                ("section Wheel, lines 10–14", "It is red [1]_.\n\n.. code-block:: python\n\n   turn()"),
+            ],
+        ),
+        (
+            "m.org",
+            ORG,
+            "Mills",
+            [
+                ("section Wheel, line 7", "It is red."),
+                (
+                    "section Wheel › Teeth, lines 11–15",
+                    "Wheel: big | Teeth: 90\nWheel: small | Teeth: 12\n```\n* turn()\n```",
+                ),
+            ],
+        ),
+        (
+            "m.tex",
+            TEX,
+            "Mills of Évora",
+            [
+                (
+                    "section Wheel, lines 6–11",
+                    "It is red, 5% oak and $\\frac{a_1}{b}$; ça va, .\nWheel: big | Teeth: 90\nWheel: small | Teeth: 12",
+                )
+            ],
+        ),
+    ],
+)
+def test_markup_is_read_with_its_headings_tables_and_lines(tmp_path, name, content, title, passages):
+    document = parse_file(written(tmp_path / name, content))
+    assert document.title == title
+    shown = [(piece.locate(title), piece.text) for piece in cut(document)]
+    assert [(place, " ".join(text.split())) for place, text in shown] == [
+        (place, " ".join(text.split())) for place, text in passages
+    ]
+
+
+def test_a_passage_of_a_notebook_names_its_cells(tmp_path):
+    cells = [*CELLS, {"cell_type": "markdown", "source": "## Wheel\n\nIt is red.\nIt turns."}]
+    pieces = cut(parse_file(written(tmp_path / "n.ipynb", json.dumps({"cells": cells}))))
+    assert [piece.locate("Fit") for piece in pieces] == ["cells 1–2", "section Wheel, cell 3"]
+
+
+def test_a_mail_names_its_sender_date_and_attachments_and_shows_its_text(tmp_path):
+    mail = EmailMessage()
+    mail["Subject"], mail["From"], mail["To"] = "Wheel für Évora", "Ada <ada@example.org>", "bo@example.org"
+    mail["Date"] = "Mon, 04 May 2026 10:00:00 +0000"
+    mail.set_content("The wheel is red.\n")
+    mail.add_alternative("<p>The wheel is <b>blue</b>.</p>", subtype="html")
+    mail.add_attachment(b"%PDF-1.4", maintype="application", subtype="pdf", filename="wheel.pdf")
+    document = read_file(written(tmp_path / "m.eml", bytes(mail)))
+    assert document.title == "Wheel für Évora"
+    assert document.text == (
+        "Subject: Wheel für Évora\nFrom: Ada <ada@example.org>\nTo: bo@example.org\n"
+        "Date: Mon, 04 May 2026 10:00:00 +0000\n\nThe wheel is red.\n\n\nAttachment: wheel.pdf"
+    )
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        (
+            b"Content-Type: text/html; charset=utf-8\n\n<html><body><p>The wheel is red.</p></body></html>",
+            "The wheel is red.",
+        ),
+        (b"Content-Type: text/plain; charset=no-such\n\nK\xf6ln", "Köln"),
+        (b"Content-Type: text/plain\nContent-Transfer-Encoding: base64\n\n!!!!", ""),
+    ],
+)
+def test_a_mail_of_html_or_with_wrong_headers_is_read_as_far_as_possible(tmp_path, body, text):
+    assert read_file(written(tmp_path / "m.eml", b"From: a@example.org\n" + body)).text == (
+        "From: a@example.org" + (f"\n\n{text}" if text else "")
+    )
+
+
+def test_hostile_mails_are_refused_in_one_line_or_read(tmp_path):
+    deep = b"".join(
+        b'Content-Type: multipart/mixed; boundary="%d"\n\n--%d\n' % (level, level) for level in range(1_200)
+    )
+    assert refusal(written(tmp_path / "deep.eml", deep))
+    assert (
+        refusal(written(tmp_path / "no.eml", b"\0\1\2" * 100))
+        == "no.eml is not a mail: it has neither a sender nor a text"
+    )
+
+
 def test_a_word_document_keeps_headings_lists_tables_notes_and_their_order(tmp_path):
     body = (
         paragraph("Annual report", "Titel")
@@ -151,6 +297,62 @@ def test_slides_come_in_the_order_of_the_presentation_with_tables_charts_and_not
         == "## Welcome\n\na\nb\n\nChart:\ncategory: 2023 | Sales: 5\ncategory: 2024 | Sales: 7\n\nNotes: Say hello"
     )
     assert document.parts[1].text == "Region: North | Sales: 120"
+
+
+SALES = "Region\tSold\tShare\nNorth\t1,120\t56 %\nSouth\t880\t44 %"
+TEXT = "The shop grew in both of its regions last year, and sold more than\nin any year since it was founded in the old mill."
+
+
+def test_rows_of_a_pdf_table_name_their_columns_between_the_text_around_them(tmp_path):
+    path = pdf(tmp_path / "r.pdf", [f"{TEXT}\n{SALES}\nThe figures are of May.", "Second page."])
+    document = read_file(path)
+    assert document.parts[0].text == (
+        f"{TEXT.replace(chr(10), ' ')}\n\nRegion: North | Sold: 1,120 | Share: 56 %\n"
+        "Region: South | Sold: 880 | Share: 44 %\n\nThe figures are of May."
+    )
+    assert document.parts[1].text == "Second page."
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("Name\tValue\nsmall\tred\nlarge\tblue", "two columns of words may be names and values"),
+        ("Region\tSold\tShare\nNorth\t1,120\t56 %", "a single row"),
+        (
+            (
+                "The mill of the town is\told and its wheel is as\tred as the barn beside it\n"
+                "and was built of oak in\tthe year when the river\trose over its banks and\n"
+                "took the bridge with it\tas the parish book says\tand nobody knows better\n"
+                "until the council finds\tthe plans of the bridge\tthat a clerk had drawn\n"
+                "with the ink of a squid"
+            ),
+            "prose in columns",
+        ),
+        ("3\t4\t5\n6\t7\t8\n9\t10\t11", "numbers without a header"),
+    ],
+)
+def test_columns_that_are_no_table_with_a_header_stay_as_the_page_shows_them(tmp_path, text, why):
+    words = "".join(text.split())
+    assert "".join(read_file(pdf(tmp_path / "p.pdf", [text])).parts[0].text.split()) == words, why
+
+
+def test_a_cell_of_several_lines_and_an_empty_cell_stay_in_their_columns(tmp_path):
+    text = "Region\tSold\tRemark\nNorth\t1,120\tgrew in\n\t\tMay\nSouth\t880\tfell\nWest\t\tclosed\nEast\t7\tnew"
+    assert read_file(pdf(tmp_path / "r.pdf", [text])).parts[0].text.split("\n") == [
+        "Region: North | Sold: 1,120 | Remark: grew in May",
+        "Region: South | Sold: 880 | Remark: fell",
+        "Region: West | Remark: closed",
+        "Region: East | Sold: 7 | Remark: new",
+    ]
+
+
+def test_the_rows_of_a_pdf_table_have_its_page_as_their_place(tmp_path):
+    path = pdf(tmp_path / "r.pdf", ["Front page.", SALES])
+    pieces = cut(read_file(path))
+    assert [(piece.locate("r"), piece.text) for piece in pieces][1] == (
+        "p. 2",
+        "Region: North | Sold: 1,120 | Share: 56 %\nRegion: South | Sold: 880 | Share: 44 %",
+    )
 
 
 def test_rows_of_a_sheet_name_their_columns_and_show_values_with_formulas(tmp_path):

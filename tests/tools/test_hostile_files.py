@@ -239,7 +239,7 @@ def test_files_that_take_too_long_leave_the_time_of_the_others_and_are_named_onc
     for number in range(4):
         slow_pdf(tmp_path / f"{number}.pdf")
     docx(tmp_path / "last.docx", paragraph("Still read."))
-    store, _ = open_store(None)
+    store = open_store(None)
     files = walk([tmp_path]).files
     changes, unread = find_changes(files, {}, {})
     with FileReader() as reader:

@@ -355,6 +355,23 @@ async def test_tools_go_to_the_experts_that_are_named_or_to_all_and_it_is_told_i
         assert told == f"no role of workflow {workflow!r} gets these tools: those of MCP server 'shelf'"
 
 
+async def test_calls_of_the_tools_that_a_setting_names_need_approval():
+    async def list_approved(approve: object) -> list[str]:
+        settings = mcp_settings(approve=approve)
+        async with Hira(policies={"*": ScriptedPolicy([])}, settings=settings, approve_tool=lambda use: use) as hira:
+            return (await hira.open_session()).tools_to_approve
+
+    assert "shelf_read_note" in await list_approved(["read.Note"])
+    assert len(await list_approved(["read.Note"])) == 1
+    assert len(await list_approved(approve=True)) > 1
+    assert await list_approved(approve=False) == []
+    with pytest.raises(UsageError, match=r"the MCP server 'shelf' has no tool 'read\.Nose'") as error:
+        await list_approved(["read.Nose"])
+    assert "shelf_read_note" in error.value.fix
+    with pytest.raises(UsageError, match="a person has to approve calls of 'shelf_read_note'"):
+        await Hira("offline", settings=mcp_settings(approve=["read.Note"])).ask("?")
+
+
 async def test_without_the_package_one_line_says_how_to_install_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "mcp", None)
     with pytest.raises(UsageError) as error:

@@ -12,16 +12,21 @@ import pytest
 from hira.core.concurrency import SingleFlight
 from hira.core.errors import ToolDown, ToolError, UsageError
 from hira.core.events import Notice
+from hira.core.sources import Sources
+from hira.evidence import verify
 from hira.testing.web import FakeWeb, Served
 from hira.tools.addresses import canonicalise_url
-from hira.tools.fetch import identification
+from hira.tools.browse import browse_tool
+from hira.tools.fetch import Fetcher, identification
 from hira.tools.search import (
     BACKENDS,
+    CITATIONS,
     SCHOLARLY,
     Cache,
     Hit,
     Unusable,
     cache_search,
+    citations_tool,
     open_backend,
     open_client,
     scholar_tool,
@@ -86,6 +91,20 @@ WORK = {
 }
 PAPER = ONE | {"abstract": LONG, "publicationDate": None, "year": 2024, "openAccessPdf": None}
 ITEM = {"title": ["The Kama"], "URL": ONE["url"], "abstract": LONG, "issued": {"date-parts": [[2024, 5]]}}
+PMC = {
+    "source": "MED",
+    "id": "20011",
+    "title": "The Kama",
+    "abstractText": LONG,
+    "firstPublicationDate": DAY,
+    "pubTypeList": {"pubType": ["Journal Article"]},
+    "fullTextUrlList": {
+        "fullTextUrl": [
+            {"availabilityCode": "S", "documentStyle": "pdf", "url": "https://paid.example/kama.pdf"},
+            {"availabilityCode": "OA", "documentStyle": "html", "url": ONE["url"]},
+        ]
+    },
+}
 SHAPES = {  # service: path, where its results are, one of them, and what the request must hold
     "searxng": ("/search", "results", ONE | {"content": LONG, "publishedDate": DAY}, "format=json"),
     "serper": ("/search", "organic", ONE | {"snippet": LONG, "date": DAY}, "x-api-key: KEY"),
@@ -114,6 +133,7 @@ SHAPES = {  # service: path, where its results are, one of them, and what the re
         "srsearch=the river Kama",
     ),
     "semantic_scholar": ("/graph/v1/paper/search", "data", PAPER, "x-api-key: KEY"),
+    "europepmc": ("/europepmc/webservices/rest/search", "resultList.result", PMC, "email=ann@example.org"),
     "arxiv": ("/api/query", "", ATOM, 'search_query=all:"river" AND all:"Kama"'),
     "crossref": ("/works", "message.items", ITEM, "mailto=ann@example.org"),
 }
@@ -306,6 +326,146 @@ async def test_scholarly_works_have_a_tool_of_their_own_and_what_it_finds_may_be
     assert (scholar.name, passage.source.location) == ("scholar", KAMA[0].url)
     assert canonicalise_url(KAMA[0].url) in seen
     assert {"openalex", "arxiv", "serper_scholar"} <= SCHOLARLY <= set(BACKENDS)
+
+
+async def test_a_scholarly_hit_leads_to_the_free_full_text_if_there_is_any(client):
+    work = WORK | {"open_access": {"is_oa": True, "oa_url": "https://free.example/kama.pdf"}}
+    closed = WORK | {"open_access": {"is_oa": False, "oa_url": None}}
+    both = [
+        {"availabilityCode": "OA", "documentStyle": kind, "url": f"https://e.example/{kind}"}
+        for kind in ("pdf", "html")
+    ]
+    for name, answer, url in (
+        ("openalex", {"results": [work]}, "https://free.example/kama.pdf"),
+        ("openalex", {"results": [closed]}, ONE["url"]),
+        (
+            "europepmc",
+            {"resultList": {"result": [PMC | {"fullTextUrlList": {"fullTextUrl": both}}]}},
+            "https://e.example/pdf",
+        ),
+        (
+            "europepmc",
+            {"resultList": {"result": [PMC | {"fullTextUrlList": None}]}},
+            "https://pubmed.ncbi.nlm.nih.gov/20011/",
+        ),
+        (
+            "europepmc",
+            {"resultList": {"result": [{"source": "PPR", "id": "PPR1", "title": "The Kama"}]}},
+            "https://europepmc.org/article/PPR/PPR1",
+        ),
+    ):
+        (hit,) = await ask(client, name, answer)
+        assert hit.url == url
+
+
+RETRACTIONS = {
+    "openalex": {"results": [WORK | {"is_retracted": True}]},
+    "europepmc": {"resultList": {"result": [PMC | {"pubTypeList": {"pubType": ["Retracted Publication"]}}]}},
+    "crossref": {"message": {"items": [ITEM | {"updated-by": [{"type": "retraction", "DOI": "10.1/x"}]}]}},
+}
+
+
+@pytest.mark.parametrize("name", RETRACTIONS)
+async def test_a_retracted_work_says_so_in_the_title_of_its_hit(client, name):
+    (hit,) = await ask(client, name, RETRACTIONS[name])
+    assert hit.title == "RETRACTED: The Kama"
+    marked = json.loads(json.dumps(RETRACTIONS[name]).replace('"The Kama"', '"[Retracted] The Kama"'))
+    assert [hit.title for hit in await ask(client, name, marked)] == ["[Retracted] The Kama"]
+
+
+async def test_a_work_that_was_corrected_is_not_a_retracted_one(client):
+    corrected = {"message": {"items": [ITEM | {"updated-by": [{"type": "correction", "DOI": "10.1/x"}]}]}}
+    assert [hit.title for hit in await ask(client, "crossref", corrected)] == ["The Kama"]
+
+
+async def test_the_citation_of_an_opened_work_names_its_retraction_also_behind_a_redirect(client):
+    moved = Served(status=302, headers={"Location": "/publisher"})
+    with FakeWeb({"/doi": moved, "/publisher": PAGES["/kama"]}) as web:
+        work = WORK | {"is_retracted": True, "primary_location": {"landing_page_url": f"{web.url}/doi"}}
+        seen: set[str] = set()
+        retracted: set[str] = set()
+        web.pages["/works"] = Served({"results": [work]}, "application/json")
+        scholar = scholar_tool([open_backend("openalex", client, base_url=web.url)], seen=seen, retracted=retracted)
+        await scholar.call({"query": "Kama"})
+        browse = browse_tool(Fetcher([web.host]), seen=seen, retracted=retracted)
+        sources = Sources()
+        for passage in (await browse.call({"url": f"{web.url}/doi"})).passages:
+            sources.add(passage.source)
+        (citation,) = verify("The river Kama is 1,805 kilometres long and joins the Volga [s1].", sources)
+        assert (sources.read[citation.source].title, citation.verdict) == ("RETRACTED: The Kama", "supported")
+
+
+CITING = {"paperId": "c1", "url": "https://a.example/volga", "title": "The Volga", "abstract": LONG, "year": 2025}
+MATCH = {"data": [{"paperId": "b" * 40, "title": "The Kama", "matchScore": 90.1}]}
+
+
+@pytest.fixture
+async def citations(client):
+    """The tool over a service that knows a work, and the visits that it had."""
+    base = "/graph/v1/paper"
+    pages = {
+        f"{base}/search/match?query=The Kama&fields=title": MATCH,
+        f"{base}/{'b' * 40}/citations": {"offset": 0, "data": [{"citingPaper": CITING}, {"citingPaper": None}, 5]},
+        f"{base}/DOI:10.1000/ka(ma)/references": {"data": [{"citedPaper": CITING | {"url": None}}]},
+        f"{base}/ARXIV:2101.00001/references": {"data": None},
+    }
+    with FakeWeb({path: Served(page, "application/json") for path, page in pages.items()}) as web:
+        seen: set[str] = set()
+        opened = {
+            name.rpartition("_")[2]: open_backend(name, client, base_url=web.url, key="KEY") for name in CITATIONS
+        }
+        yield citations_tool(opened, seen=seen), web, seen
+
+
+async def test_the_works_that_cite_a_work_are_listed_by_its_title_and_may_be_opened(citations):
+    tool, web, seen = citations
+    result = await tool.call({"work": "RETRACTED: The Kama", "direction": "citations"})
+    assert result.text == "citations of 'The Kama'"
+    (passage,) = result.passages
+    assert (passage.source.title, passage.source.location) == ("The Volga", CITING["url"])
+    assert canonicalise_url(CITING["url"]) in seen
+    assert [visit.headers["x-api-key"] for visit in web.visits] == ["KEY", "KEY"]
+
+
+@pytest.mark.parametrize(
+    ("work", "sent"),
+    [
+        ("https://doi.org/10.1000/ka(ma).", "DOI:10.1000/ka(ma)"),
+        ("arXiv:2101.00001v2", "ARXIV:2101.00001"),
+        ("https://arxiv.org/pdf/2101.00001", "ARXIV:2101.00001"),
+    ],
+)
+async def test_a_doi_or_an_arxiv_id_needs_no_look_up(citations, work, sent):
+    tool, web, _ = citations
+    assert (await tool.call({"work": work})).text == f"{work!r} has no known references"
+    assert [visit.path for visit in web.visits] == [f"/graph/v1/paper/{sent}/references"]
+
+
+@pytest.mark.parametrize(
+    ("work", "why"),
+    [
+        ("10.1000/unknown", "does not know this work; check its DOI"),
+        ("Zebras of the Kama", "knows no work of this title; give its DOI"),
+        ("10.1000/../../author", "knows no work of this title"),
+        (" ", "named by its DOI, its arXiv id or its title"),
+        ("word " * 100, "at most 400 characters"),
+    ],
+)
+async def test_a_work_that_nobody_knows_is_an_error_that_says_what_to_give(citations, work, why):
+    tool, web, _ = citations
+    with pytest.raises(ToolError, match=why):
+        await tool.call({"work": work})
+    assert all(visit.path.startswith("/graph/v1/paper/") for visit in web.visits)
+
+
+async def test_services_at_one_host_share_its_pace(client):
+    paces: dict = {}
+    for name in ("semantic_scholar", *CITATIONS, "arxiv"):
+        open_backend(name, client, paces=paces)
+    assert {host: pace.every for host, pace in paces.items()} == {
+        "api.semanticscholar.org": 1.0,
+        "export.arxiv.org": 3.0,
+    }
 
 
 async def test_what_several_runs_ask_at_once_is_sent_once():

@@ -99,6 +99,31 @@ def test_mars_adds_the_objectives_of_both_systems() -> None:
         assert sums == {"system1": pytest.approx(credited.normaliser), "system2": pytest.approx(credited.normaliser)}
 
 
+def test_mars_takes_the_mean_over_all_samples_also_of_groups_without_a_signal() -> None:
+    """Eq. 7: the mean over all of D_i."""
+    alive, dead = (
+        group(systems(1.0, 1, 0), systems(0.0, 3, 1)),
+        group(systems(1.0, 2, 0), systems(1.0, 2, 1), systems(1.0, 2, 2), systems(1.0, 2, 3)),
+    )
+    for balance in (True, False):
+        alone, both = mars([alive], balance=balance), mars([alive, dead], balance=balance)
+        assert (alone.normaliser, both.normaliser) == (2, 6)
+        assert weights(both)[:2] == weights(alone)[:2]
+        ones = [
+            (one.weight / made.normaliser) for made in (alone, both) for one in made.rows if one.row.role == "system1"
+        ]
+        samples = (2, 6) if balance else (4, 12)
+        assert ones[-1] == pytest.approx(ones[0] * samples[0] / samples[1])
+
+
+def test_mars_draws_as_many_samples_as_rollouts_that_count() -> None:
+    broken = attempt(2, 0.0, row("system2", 4), row("system1", 2, conversation="2.0/system1"), status="infra_failed")
+    made = group(systems(1.0, 4, 0), systems(0.0, 4, 1), broken)
+    credited = mars([made])
+    drawn = [one.weight * one.row.tokens for one in credited.rows if one.row.role == "system1"]
+    assert (sum(drawn), credited.normaliser, credited.excluded) == (pytest.approx(2), 2, 1)
+
+
 def test_mars_balances_system_one_to_exactly_as_many_samples_as_rollouts() -> None:
     for first, second in ((1, 0), (3, 9), (1, 1)):
         made = [group(systems(1.0, first, 0), systems(0.0, second, 1))]

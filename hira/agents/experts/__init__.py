@@ -6,31 +6,22 @@ from contextlib import nullcontext
 from pathlib import PurePath
 from typing import Any
 
-from pydantic import Field
-
 from hira.agents.expert import Account, Expert, Task, reason
 from hira.agents.loop import ask_for_text
-from hira.agents.record import Reply, ask_for_record
 from hira.agents.retrieval import look_up
 from hira.agents.run_context import RunContext, together
-from hira.core.errors import DialectError, EndpointError, MediaRefused, Stop, ToolError
+from hira.core.errors import EndpointError, MediaRefused, Stop, ToolError
 from hira.core.memory import Fact
 from hira.core.messages import Filled, user
-from hira.core.prompts import Prompt, is_copied
+from hira.core.prompts import Prompt
 from hira.core.sanitize import sanitize
 from hira.evidence import Source, join_question_and_answer
 from hira.policies.dialects.answer import strip_thought
 from hira.tools import Observation, Passage, Tool
 
-PLAN = Prompt(__file__, "simple_search_plan")
 ANSWER = Prompt(__file__, "simple_search_answer")
-QUERIES = 3
 OWN_QUERY = 25
 """Words of a task up to which it is a query itself, and no call plans others."""
-
-
-class SearchPlan(Reply):
-    queries: list[str] = Field(json_schema_extra={"maxItems": QUERIES})
 
 
 class SimpleSearch:
@@ -62,15 +53,10 @@ class SimpleSearch:
         if len(task.text.split()) <= OWN_QUERY and not task.files and not task.faithful:
             facts = [entry.text for entry in task.recall.entries if isinstance(entry, Fact)]
             return [" ".join(" ".join([task.text, *facts]).split()[: 2 * OWN_QUERY])]
+        from hira.agents.queries import plan_queries  # a short task is its own query
+
         conversation = context.conversation(self.name, task.id)
-        message = user(PLAN.fill(most=QUERIES, task=sanitize(task.text), files=task.attached, known=task.known))
-        instructions = PLAN.fill(most=QUERIES, task="", files="", known="")
-        try:
-            plan = await ask_for_record(conversation, message, SearchPlan)
-        except DialectError:
-            return [task.text]
-        queries = dict.fromkeys(query.strip() for query in plan.queries if not is_copied(query, instructions))
-        return [*queries][:QUERIES] or [task.text]
+        return await plan_queries(conversation, task.text, task.attached, task.known) or [task.text]
 
 
 DEEP_SEARCH = Prompt(__file__, "deep_search")

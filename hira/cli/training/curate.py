@@ -41,6 +41,7 @@ def curate(args: argparse.Namespace, shell: Shell) -> int:
         settings = settings.with_values({"docs": data.docs, "search": ""}, f"the documents of {data.name}")
     fewest, most = _range(args.keep, "--keep")
     workflow = args.workflow or "mars"
+    args.metric = args.metric or ("hle" if args.judge else "match")
     challenge = Challenge(args.attempts, fewest, most, workflow, args.metric, args.concurrency)
     stages: tuple[Stage, ...] = tuple(part.strip() for part in args.stages.split(","))
     curating = Curating(data.name, data.items, stages, args.similarity, challenge, args.concurrency)

@@ -158,7 +158,7 @@ def _add_curate(curate: Parser) -> None:
     group.add_argument("--attempts", type=int, default=16, metavar="N", help="attempts at each question (16)")
     group.add_argument("--keep", default="1-12", metavar="N-M", help="how many of them must be right (1-12)")
     group.add_argument(
-        "--metric", default="match", metavar="NAME", help="how attempts are scored, as hira eval (match)"
+        "--metric", metavar="NAME", help="how attempts are scored, as hira eval (hle with --judge, else match)"
     )
     group.add_argument(
         "--from-graph", type=int, metavar="N", help="generate N questions from chains of a graph's facts"

@@ -226,19 +226,27 @@ def box(text: str) -> str:
     return f"\\boxed{{{text if paired else text.replace('{', '(').replace('}', ')')}}}"
 
 
+def _finish(text: str, request: OfflineRequest) -> str:
+    """The final answer, in a box if a prompt asks for a marked one."""
+    prompts = "".join(message.text for message in request.request.messages)
+    is_marked = "\\boxed" in prompts or "<answer>" in prompts
+    return box(text) if is_marked and request.prompt not in REPORTING else text
+
+
 def _solve(request: OfflineRequest) -> Program:
     question, texts = request.question, list[str]()
     sees = set(request.tools) == {"look"} or any(map(MEDIA.search, request.files))
     if sees and not _handing_out(request):
-        return box("A reader of text cannot see pictures or hear sounds: connect a model that can.")
+        text = "A reader of text cannot see pictures or hear sounds: connect a model that can."
+        return _finish(text, request)
     for part in split_questions(question):
         text = yield from _answer(request, part)
         if not text:
             read = find_passages("\n\n".join(text for _, text in request.results))
-            return refuse(part, read) if request.prompt in REPORTING else box(refuse(part))
+            return _finish(refuse(part, read if request.prompt in REPORTING else ()), request)
         texts.append(text)
     text = " ".join(dict.fromkeys(texts))
-    return text if request.prompt in REPORTING else box(text)
+    return _finish(text, request)
 
 
 def _answer(request: OfflineRequest, question: str) -> Program:

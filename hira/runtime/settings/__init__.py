@@ -30,6 +30,7 @@ A model is not chosen here: `model == ""` lets `hira.runtime.endpoints` look for
 """
 
 from hira.runtime.settings.fields import (
+    DOCUMENTS,
     FILE,
     JOURNAL,
     OFF,
@@ -46,11 +47,13 @@ from hira.runtime.settings.fields import (
     Sandbox,
     Settings,
     TimeoutSettings,
+    list_retrievers,
 )
-from hira.runtime.settings.reading import find_journal, load
+from hira.runtime.settings.reading import find_journal, find_memory, load
 from hira.runtime.settings.trust import MCP_CONSENT, SERVE_KEY, TRUST
 
 __all__ = [
+    "DOCUMENTS",
     "FILE",
     "JOURNAL",
     "MCP_CONSENT",
@@ -71,5 +74,7 @@ __all__ = [
     "Settings",
     "TimeoutSettings",
     "find_journal",
+    "find_memory",
+    "list_retrievers",
     "load",
 ]

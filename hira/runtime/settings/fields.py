@@ -28,7 +28,7 @@ from hira.policies.names import Api
 
 FILE = "hira.toml"
 PROFILE, SERVED = "profile.toml", "served.toml"
-JOURNAL, OFF = "journal.sqlite", "off"
+JOURNAL, MEMORY, OFF = "journal.sqlite", "memory.sqlite", "off"
 ORIGINS = "origins"
 SHORTEST_SECRET = 8
 Dialect = Literal["native", "tags", "xml", "json"]
@@ -40,6 +40,16 @@ _SECRET = re.compile(r"(?:^|_)(?:API_?KEY|KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDE
 LONGEST_SHOWN = 100
 _SECRETS = ("api_key", "search_keys", "mcp", "keys", "experts")
 _ALLOWED = re.compile(r"'([^']*)'")
+DOCUMENTS = "documents"
+"""Stands among the names of searches for the documents alone, so that no web search is chosen."""
+
+
+def list_retrievers(search: str) -> list[str]:
+    """Return the retrievers among the names of searches: functions, as `module:function`."""
+    names = map(str.strip, search.split(","))
+    return [name for name in names if ":" in name and not name.startswith("litellm:")]
+
+
 # Where the key of a search service is found.
 SEARCH_KEYS: Mapping[str, str] = {
     "serper": "SERPER_API_KEY",
@@ -79,7 +89,8 @@ class RoleSettings(StrictModel):
 
     `model` may name several, separated by commas: each one replaces the one before it when that is down. The limits
     bound the role's usage in one run: tokens in and out, US dollars, seconds summed over its calls, calls, and the
-    subtasks that it gets as an expert. An empty `adapter` means the base model alone.
+    subtasks that it gets as an expert. An empty `adapter` means the base model alone. `extra_body` is added to each
+    request to its endpoint, such as the arguments of a chat template.
     """
 
     model: str = ""
@@ -91,6 +102,7 @@ class RoleSettings(StrictModel):
     top_p: float | None = Field(default=None, gt=0, le=1)
     top_k: int | None = Field(default=None, ge=1)
     reasoning_effort: Effort | None = None
+    extra_body: Mapping[str, Any] = Field(default_factory=dict)
     dialect: Dialect | None = None
     continuation: Continuation | None = None
     max_reply_tokens: int | None = Field(default=None, ge=1)
@@ -124,7 +136,7 @@ class McpSettings(StrictModel):
     """An MCP server: a `command` with `args` and `env` to start it, or the `url` of one that runs, with `headers`.
 
     `roles` are those that are given its tools, all that work in a loop if none is named, or `*`; `seconds` bounds a
-    call.
+    call. A person has to `approve` each call of the named tools, or of all with true.
     """
 
     command: str = ""
@@ -134,6 +146,7 @@ class McpSettings(StrictModel):
     headers: Mapping[str, SecretStr] = Field(default_factory=dict)
     roles: tuple[str, ...] = ()
     seconds: float = Field(default=120, gt=0)
+    approve: bool | tuple[str, ...] = False
 
     @property
     def for_some(self) -> bool:
@@ -198,14 +211,16 @@ class Settings(StrictModel):
     confinement that Python code requires (hira.tools.python), `sandbox_image` the image of its container; `cache` is
     the folder in which indexes of documents and searches are kept, None keeps them in memory. `search` names
     services, separated by commas, in order of preference; `contact` (an address or URL) is sent to the sites that
-    hira reads; `embed` and `rerank` name the models that encode and order passages; `allowed_hosts` contains
-    "host:port" entries of servers in this network that may be opened. `adapter` is a LoRA adapter for a model of this
-    process (`hf:NAME`). `mcp` names servers whose tools experts are given. Files and folders that `exclude` names are
-    read neither as documents nor by programs. `max_subtasks`, `parallel` and `dialect` are the workflow's own by
-    default; `workflows` holds further options of workflows, by their names. `verify` says how answers are checked, None
-    for a model where one is connected, lexically otherwise; without `verifier_exam` its verdicts count unexamined;
-    `verifier`, `tools`, `experts` and `workflow` name objects of your own as `module:Object`. `otel` is the base URL of
-    a collector of spans, empty or "off" for none.
+    hira reads; `embed` and `rerank` name the models that encode and order passages; `evidence` is the number of
+    passages that a model scores and condenses for each search, 0 for none; with `rewrite`, it adds queries to each;
+    `allowed_hosts` contains "host:port" entries of servers in this network that may be opened. `adapter` is a LoRA
+    adapter for a model of this process (`hf:NAME`). `mcp` names servers whose tools experts are given. Files and
+    folders that `exclude` names are read neither as documents nor by programs. `max_subtasks`, `parallel` and `dialect`
+    are the workflow's own by default; `workflows` holds further options of workflows, by their names. `verify` says how
+    answers are checked, None for a model where one is connected, lexically otherwise; without `verifier_exam` its
+    verdicts count unexamined; `verifier`, `tools`, `experts` and `workflow` name objects of your own as
+    `module:Object`. `otel` is the base URL of a collector of spans, empty or "off" for none. `memory`
+    is the file in which verified claims of answers are kept and found again, None for none.
     """
 
     profile: Path | None = None
@@ -224,6 +239,8 @@ class Settings(StrictModel):
     exclude: tuple[Path, ...] = ()
     embed: str = ""
     rerank: str = ""
+    evidence: int = Field(default=0, ge=0)
+    rewrite: bool = False
     search: str = ""
     search_keys: Mapping[str, SecretStr] = Field(default_factory=dict)
     searxng_url: str = ""
@@ -255,6 +272,7 @@ class Settings(StrictModel):
     sandbox_image: str = Field(default="", pattern="^([A-Za-z0-9][A-Za-z0-9._:/@-]*)?$")
     cache: Path | None = None
     journal: Path | None = None
+    memory: Path | None = None
     cache_responses: bool = False
     cache_responses_hours: float = Field(default=24, gt=0)
     otel: str = ""
@@ -283,10 +301,10 @@ class Settings(StrictModel):
     def _one_or_several(cls, paths: Any) -> Any:
         return (paths,) if paths and isinstance(paths, str | Path) else paths
 
-    @field_validator("journal", mode="before")
+    @field_validator("journal", "memory", mode="before")
     @classmethod
-    def _drop_off(cls, journal: Any) -> Any:
-        return None if str(journal) == OFF else journal
+    def _drop_off(cls, file: Any) -> Any:
+        return None if str(file) == OFF else file
 
     @model_validator(mode="after")
     def _chains_in_tags(self) -> Self:
@@ -327,7 +345,8 @@ class Settings(StrictModel):
     def origin(self, name: str) -> str:
         """Where the value of a setting came from; "default" if nobody set it."""
         return self._origins.get(
-            name, "default" if name not in self.model_fields_set or name in ("cache", "journal") else "Settings(…)"
+            name,
+            "default" if name not in self.model_fields_set or name in ("cache", "journal", "memory") else "Settings(…)",
         )
 
     @property

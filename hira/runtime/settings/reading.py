@@ -14,6 +14,7 @@ from hira.core.errors import UsageError, did_you_mean, find_near
 from hira.runtime.settings.fields import (
     FILE,
     JOURNAL,
+    MEMORY,
     OFF,
     ORIGINS,
     PROFILE,
@@ -33,6 +34,7 @@ from hira.runtime.settings.fields import (
 from hira.runtime.settings.keys import pair_keys
 from hira.runtime.settings.trust import (
     MCP_CONSENT,
+    ON,
     SERVE_KEY,
     TRUST,
     TRUSTED,
@@ -331,6 +333,7 @@ def load(
     if "cache" not in values:
         values["cache"] = Path(environ.get("XDG_CACHE_HOME") or home / ".cache") / "hira"
     values["journal"] = find_journal(values.get("journal", names is None), environ, folder, home)
+    values["memory"] = find_memory(values.get("memory"), environ, folder, home)
     withheld = [
         *refused,
         *find_misspelt(environ),
@@ -355,10 +358,29 @@ def find_journal(
 ) -> Path | None:
     """Return the file of a journal, None for none: True is the user's own, "off" and False mean none."""
     if journal is True:
-        return Path(environ.get("XDG_STATE_HOME") or home / ".local" / "state") / "hira" / JOURNAL
+        return find_state(environ, home) / JOURNAL
     if not journal or Path(journal).name == OFF:
         return None
     return folder / Path(journal).expanduser()
+
+
+def find_memory(
+    memory: str | Path | bool | None,  # noqa: FBT001 - a value of a setting
+    environ: Mapping[str, str],
+    folder: Path,
+    home: Path,
+) -> Path | None:
+    """Return the file of the memory, None for none: True is the user's own, "off" and False mean none."""
+    if str(memory).lower() in ON:
+        return find_state(environ, home) / MEMORY
+    if str(memory).lower() in ("", "none", "false", "0", "no", OFF):
+        return None
+    return folder / Path(str(memory)).expanduser()
+
+
+def find_state(environ: Mapping[str, str], home: Path) -> Path:
+    """Return the folder of the user's journal and memory."""
+    return Path(environ.get("XDG_STATE_HOME") or home / ".local" / "state") / "hira"
 
 
 def merge_layers(layers: Iterable[Layer]) -> tuple[dict[str, Any], dict[str, str]]:

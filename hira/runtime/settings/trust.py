@@ -15,7 +15,7 @@ from hira.core.plugin import WORKFLOWS as INSTALLED
 from hira.core.plugin import find_installed
 from hira.core.sanitize import without_userinfo
 from hira.policies.names import GGUF, IN_PROCESS, LITELLM, names_of
-from hira.runtime.settings.fields import Layer, split_list
+from hira.runtime.settings.fields import Layer, list_retrievers, split_list
 from hira.runtime.settings.keys import endpoint, endpoints_of
 
 # The servers of a project's file that the user wants, by name. A command of that file would run with the user's rights,
@@ -29,8 +29,8 @@ SERVE_KEY = "HIRA_SERVE_KEY"
 TRUSTED = "trusted.json"
 _STORE = TypeAdapter(dict[str, list[str]], config=ConfigDict(defer_build=True))
 # What only the user may loosen: a project's hira.toml may have been written by anyone.
-_GUARDS = ("sandbox", "sandbox_image", "allowed_hosts", "otel")
-_ON = ("true", "1", "yes", "on", "t", "y")
+_GUARDS = ("sandbox", "sandbox_image", "allowed_hosts", "otel", "memory")
+ON = ("true", "1", "yes", "on", "t", "y")
 # What it may name only in its own folder: what is read there, and where is written.
 _NAMED = {"docs": "documents", "journal": "a journal", "cache": "a cache"}
 
@@ -146,7 +146,7 @@ def check_trusted(
     requests += collect(_models_of, "loads the models {}, with your tokens where they have to be fetched")
     requests += collect(documents_elsewhere, "reads {}")
     requests += collect(_instructions_of, "adds instructions to the prompts")
-    if str(values.get("cache_responses")).lower() in _ON:
+    if str(values.get("cache_responses")).lower() in ON:
         requests += collect(_replies_of, "answers with replies recorded in its journal")
     if wanted:
         recorded = " names a journal whose run" if len(doubted) > 1 else ""
@@ -256,6 +256,7 @@ def code_of(values: Mapping[str, Any]) -> list[str]:
         experts = [table.get("object") for table in experts.values() if isinstance(table, Mapping)]
     workflow = str(values.get("workflow") or "")
     code = [str(name) for name in (values.get("verifier"), workflow, *experts) if ":" in str(name)]
+    code += list_retrievers(str(values.get("search") or ""))
     return [*map(str, tools), *code, *([workflow] if _is_installed(workflow) else [])]
 
 

@@ -12,7 +12,7 @@ const approve = document.getElementById("approve");
 const choices = document.getElementById("workflows"), how = document.getElementById("how");
 const header = document.querySelector("header");
 const narrow = matchMedia("(max-width: 900px)");
-let shown = [];
+let shown = [], setup = "";
 
 function complain(error) {
   trouble.textContent = error ? error.message ?? String(error) : "";
@@ -34,6 +34,12 @@ async function workflows() {
     named.textContent = chosen().join(" · ") || "hira";
     named.setAttribute("aria-label", `workflows: ${named.textContent}`);
   });
+}
+
+async function describeSetup() {
+  const { models, documents } = await call("/api/setup");
+  const read = documents.length ? `reads ${documents.join(", ")}` : "reads no documents";
+  setup = `${models.join(", ")} · ${read}`;
 }
 
 async function ask(event) {
@@ -75,6 +81,7 @@ function welcome() {
   return element("div", { class: "welcome" }, [
     element("h1", { text: "Ask a hard question." }),
     element("p", { text: "A planner hands out subtasks, experts search, read and compute, and the answer cites what was really read. Choose several workflows to see them side by side." }),
+    element("p", { class: "setup", text: setup }),
     element("p", { class: "keys" }, [element("kbd", { text: "/" }), " asks, ", element("kbd", { text: "s" }), " stops and answers, ", element("kbd", { text: "r" }), " shows the runs, ", element("kbd", { text: "Esc" }), " closes"]),
   ]);
 }
@@ -128,6 +135,7 @@ list.addEventListener("click", event => { if (event.target.closest("a") && narro
 window.addEventListener("hashchange", () => { complain(null); route().catch(complain); });
 try {
   await workflows();
+  await describeSetup();
   if (innerWidth >= 1100) toggle();
   await route();
 } catch (error) { complain(error); }

@@ -6,6 +6,7 @@ import { open as openSource } from "./source.js";
 import { plain, written } from "./written.js";
 
 const TOOLS_SHOWN = 6;
+const CHARACTERS_A_TOKEN = 8;  // most servers send each token by itself
 
 export class RunView {
   // `title` is that of several runs side by side, each of which is called by its workflow.
@@ -34,6 +35,8 @@ export class RunView {
     this.resume = element("button", { type: "button", class: "resume", text: "Go on", hidden: true });
     this.resume.addEventListener("click", () => this.goOn());
     this.answer = element("div", { class: "answer", "aria-live": "polite", hidden: true, dir: "auto" });
+    this.follows = element("p", { class: "follows", hidden: true });
+    this.follow = this.makeFollow();
     this.claims = element("details", { class: "claims", hidden: true });
     this.copy = element("button", { type: "button", class: "copy", text: "Copy", "aria-label": "copy the answer", hidden: true });
     this.copy.addEventListener("click", () => this.copied());
@@ -56,16 +59,40 @@ export class RunView {
       this.status, this.meters, element("div", { class: "ways" }, [this.every, this.stop, this.copy, this.resume]), this.problem,
     ]);
     const parts = this.shared ? [element("div", {}, [this.title, this.asked]), head, this.answer, this.claims, work] : [
-      this.title, head, this.answer, this.claims, element("div", { class: "columns" }, [work, element("div", {}, [memory, read])]),
+      this.title, this.follows, head, this.answer, this.claims, this.follow, element("div", { class: "columns" }, [work, element("div", {}, [memory, read])]),
     ];
     this.root = element("article", { class: "run", "data-run": this.id }, parts);
     this.meter();
+  }
+
+  makeFollow() {
+    const field = element("textarea", { rows: 1, dir: "auto", required: true, placeholder: "Ask a follow-up question", "aria-label": "follow-up question" });
+    const form = element("form", { class: "follow", hidden: true }, [field, element("button", { type: "submit", class: "main", text: "Ask" })]);
+    field.addEventListener("keydown", event => {
+      if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+      event.preventDefault();
+      form.requestSubmit();
+    });
+    form.addEventListener("submit", event => { event.preventDefault(); this.askNext(field.value.trim()); });
+    return form;
+  }
+
+  async askNext(question) {
+    if (!question) return;
+    try {
+      const begun = await call("/api/runs", { method: "POST", body: { question, workflow: this.told.workflow, follows: this.id } });
+      location.hash = `#/${begun.id}`;
+    } catch (error) { this.complain(error); }
   }
 
   async show() {
     this.ticking = setInterval(() => this.meter(), 500);
     try {
       this.working = { ...await call(`/api/runs/${this.id}`), heard: performance.now() };
+      if (this.working.follows) {
+        this.follows.replaceChildren("follows ", element("a", { href: `#/${this.working.follows}`, text: "an earlier question" }));
+        this.follows.hidden = false;
+      }
       for await (const event of watch(this.id, this.abort.signal)) this.take(event);
       const told = await call(`/api/runs/${this.id}`);
       this.ended(told);
@@ -238,12 +265,16 @@ export class RunView {
   }
 
   onTurnStarted(event) {
-    this.running.set(event.conversation, event.role);
-    this.branch(this.of(event.conversation)).said.textContent = event.prompt ? `${event.role} reads about ${figure(event.prompt)} tokens …` : `${event.role} thinks …`;
+    this.running.set(event.conversation, { role: event.role, prompt: event.prompt, since: event.at, tokens: 0 });
   }
 
   onTurnText(event) {
     const branch = this.branch(this.of(event.conversation));
+    const turn = this.running.get(event.conversation);
+    if (turn) {
+      turn.first ??= event.at;
+      turn.tokens += Math.max(1, Math.floor(event.text.length / CHARACTERS_A_TOKEN));
+    }
     branch.text = ((branch.text ?? "") + event.text).slice(-160);
     branch.said.textContent = branch.text;
   }
@@ -251,7 +282,7 @@ export class RunView {
   onTurnEnded(event) {
     this.running.delete(event.conversation);
     const branch = this.branch(this.of(event.conversation));
-    branch.said.textContent = branch.text = "";
+    branch.said.textContent = branch.pace.textContent = branch.text = "";
     this.spent.calls += event.usage.calls;
     this.spent.tokens += event.usage.prompt_tokens + event.usage.completion_tokens;
     if (event.usage.cost != null) this.spent.cost = (this.spent.cost ?? 0) + event.usage.cost;
@@ -305,12 +336,12 @@ export class RunView {
     if (!branch) {
       branch = {
         head: element("p", { dir: "auto" }), who: element("b"), note: element("i"), failed: element("em"),
-        said: element("p", { class: "said", dir: "auto" }), tools: element("ul", { class: "tools" }),
+        pace: element("p", { class: "pace" }), said: element("p", { class: "said", dir: "auto" }), tools: element("ul", { class: "tools" }),
         conclusion: element("p", { class: "conclusion", dir: "auto" }), lines: new Map(),
       };
       branch.root = element("li", { class: key ? "subtask busy" : "top" }, [
         element("div", { class: "head" }, [key ? element("u", { text: key }) : "", branch.head, branch.who, branch.note, branch.failed]),
-        branch.said, branch.tools, branch.conclusion,
+        branch.pace, branch.said, branch.tools, branch.conclusion,
       ]);
       this.branches.set(key, branch);
       this.tree.append(branch.root);
@@ -322,16 +353,24 @@ export class RunView {
   // Between two events the clock goes on by itself. The events that a page reads late do not say how late it is: the
   // server does.
   passed() {
-    if (this.at == null) return "";
-    if (this.state !== "running") return seconds(this.at);
+    if (this.at == null || this.state !== "running") return this.at;
     const { seconds: before, heard } = this.working?.seconds != null ? this.working : { seconds: this.at, heard: this.heard };
-    return seconds(before + (performance.now() - heard) / 1000);
+    return before + (performance.now() - heard) / 1000;
+  }
+
+  // As the terminal has it: how long the role has been at work, how much it reads, or how much it has written.
+  pace({ role, prompt, since, first, tokens }) {
+    const now = this.passed(), wrote = now - first;
+    const reads = prompt ? `reads about ${figure(prompt)} tokens` : "reads";
+    const speed = wrote >= 1 ? ` · ${(tokens / wrote).toFixed(1)} tokens/s` : "";
+    return `${role} · ${seconds(Math.max(0, now - since))} · ${tokens ? `about ${figure(tokens)} tokens${speed}` : reads}`;
   }
 
   meter() {
+    for (const [conversation, turn] of this.running) this.branch(this.of(conversation)).pace.textContent = this.pace(turn);
     const of = (name, form) => this.limits?.[name] ? ` of ${form(this.limits[name])}` : "";
     const paid = this.spent.cost || this.limits?.cost ? money(this.spent.cost ?? 0) : "";
-    const passed = this.passed();
+    const passed = this.passed() == null ? "" : seconds(this.passed());
     const shown = [
       ["workflow", this.shared ? "" : this.workflow], ["model", this.models],
       ["calls", figure(this.spent.calls) + of("calls", figure)], ["tokens", figure(this.spent.tokens) + of("tokens", figure)],
@@ -351,6 +390,7 @@ export class RunView {
     this.status.textContent = told.status.replaceAll("_", " ");
     this.quiet();
     this.meter();
+    this.follow.hidden = Boolean(this.shared) || !told.answer?.answer;
     if (told.error && !told.answer?.answer) return this.fail(told.error);
     if (!told.answer) return;
     this.told = told;
@@ -416,11 +456,12 @@ export class RunView {
   }
 
   quiet() {
+    this.running.clear();
     this.every.hidden = true;
     for (const branch of this.branches.values()) {
       branch.root.classList.remove("busy", "waits");
       branch.form?.remove();
-      branch.said.textContent = "";
+      branch.said.textContent = branch.pace.textContent = "";
     }
   }
 

@@ -42,7 +42,7 @@ __all__ = [
 ]
 
 # part of the file's name: increment it when the readers, the passages or the tables change
-_EDITION = 3
+_EDITION = 4
 _LISTED = 5
 _RERANKED = 30
 """The first passages, which a reranker orders."""
@@ -70,7 +70,7 @@ class Index:
         named = [*map(str, roots_of(self.paths)), *(f"without {path}" for path in sorted(real_paths(self.exclude)))]
         identity = hashlib.blake2b("\0".join(named).encode(), digest_size=12).hexdigest()
         file = cache / f"documents-{_EDITION}-{identity}.sqlite" if cache else None
-        self._store, self._trouble = open_store(file)
+        self._store = open_store(file)
         weakref.finalize(self, self._store.close)
         self.warnings: list[str] = []
         self._ready = False
@@ -88,6 +88,11 @@ class Index:
     def is_only_words(self) -> bool:
         """True if neither an encoder nor a reranker takes part in a search."""
         return self._vectors is None and self._reranker is None
+
+    @property
+    def models(self) -> "tuple[Encoder | None, Reranker | None]":
+        """The encoder and the reranker, which another index may use too."""
+        return self._vectors.encoder if self._vectors else None, self._reranker
 
     async def refresh(self, on_progress: Progress | None = None) -> None:
         """Bring the words of the index up to date. `on_progress(done, total)` counts changed files, and is called in a
@@ -133,7 +138,9 @@ class Index:
         return await asyncio.to_thread(self._store.choose, order, question, top)
 
     async def _add_near(self, question: str, order: "list[Ranked]", spend: "Spend | None") -> "list[Ranked]":
-        return fuse([order, await self._vectors.find_near(question, spend)]) if self._vectors else order
+        if not self._vectors:
+            return order
+        return fuse([order, await self._vectors.find_near(question, spend)], lambda ranked: ranked.row)
 
     async def _rerank(self, question: str, order: "list[Ranked]", spend: "Spend | None") -> "list[Ranked]":
         if not (self._reranker and order):
@@ -157,13 +164,18 @@ class Index:
         await self._ensure_fresh()
         return await asyncio.to_thread(self._store.names)
 
+    async def read_versions(self) -> dict[str, tuple[str, str]]:
+        """Return the shown name and the digest of each document, by its path."""
+        await self._ensure_fresh()
+        return await asyncio.to_thread(self._store.read_versions)
+
     async def take_new_warnings(self) -> list[str]:
         """Return the warnings that no process with this index has taken yet. One that comes back is new again."""
         return await asyncio.to_thread(self._store.take_new, list(dict.fromkeys(self.warnings)))
 
     async def aclose(self) -> None:
         """Close the connections to the encoder and the reranker."""
-        for used in (self._vectors.encoder if self._vectors else None, self._reranker):
+        for used in self.models:
             if used and used.endpoint.client:
                 await used.endpoint.client.aclose()
 
@@ -188,7 +200,7 @@ class Index:
             if changes:
                 reading = Refresh(self._store, self._reader, roots_of(self.paths), unread, self._stopped)
                 reading.read(changes, on_progress)
-            trouble = [self._trouble] if self._trouble else []
+            trouble = [self._store.trouble] if self._store.trouble else []
             warnings = [*trouble, *listing.warnings, *unread.describe(), *self._store.notes()]
             self.warnings = [" ".join(clean(warning).split()) for warning in warnings]
             self._ready = not self._stopped.is_set()
@@ -201,6 +213,8 @@ def format_warnings(warnings: Sequence[str]) -> list[str]:
 
 
 LONG = 3_000
+TOP = 10
+"""Passages that a search shows."""
 RELEVANT = 0.25
 """A passage below this share of the best passage's score is left out; it shares only common words."""
 _NEAR = 5
@@ -209,9 +223,14 @@ _WITH_NEIGHBOURS = 2
 
 
 def search_documents(
-    index: Index, *, top: int = 10, spend: "Spend | None" = None, on_failure: Callable[[str], None] | None = None
+    index: Index,
+    *,
+    top: int = TOP,
+    relevant: float = RELEVANT,
+    spend: "Spend | None" = None,
+    on_failure: Callable[[str], None] | None = None,
 ) -> Tool:
-    """Create the tool "search": at most `top` relevant passages of the indexed documents, best first. `spend` and
+    """Create the tool "search": at most `top` passages of the indexed documents, best first. `relevant`, `spend` and
     `on_failure` are those of `Index.search`."""
     from pydantic import Field
 
@@ -219,7 +238,7 @@ def search_documents(
         query: Annotated[str, Field(description="a question or its key words")],
     ) -> Observation:
         """Search the local documents for passages."""
-        hits = await index.search(query, top, RELEVANT, spend=spend, on_failure=on_failure)
+        hits = await index.search(query, top, relevant, spend=spend, on_failure=on_failure)
         if not hits:
             count = len(await index.names())
             return Observation(f"nothing found for {query!r} in {count} {'document' if count == 1 else 'documents'}")

@@ -42,7 +42,7 @@ class Part:
     place: str = ""
     media: bool = False
     lines: tuple[int, ...] = ()
-    unit: Literal["line", "row"] = "line"
+    unit: Literal["line", "row", "cell"] = "line"
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +214,7 @@ def _paragraphs(text: str) -> Iterator[str]:
         for line in run.split("\n"):
             fenced ^= bool(_FENCE.match(line))
             if not fenced and _HEADING.fullmatch(line):
-                if lines:
+                if any(text.strip() for text in lines):
                     yield "\n".join(lines)
                 yield line
                 lines = []
@@ -317,8 +317,8 @@ def _pieces(word: str) -> Iterator[str]:
         yield word[position:]
 
 
-def query_of(question: str) -> str:
-    """Return the question as an FTS5 query: any of its content words. "" if it has no word.
+def list_terms(question: str) -> list[str]:
+    """Return the content words of a question as terms of an FTS5 query, nothing if it has no word.
 
     Every word is in quotes, so that nothing in a question acts as an operator.
     """
@@ -326,7 +326,7 @@ def query_of(question: str) -> str:
     tokens = [match[0] for match in _TOKEN.finditer(text)]
     content = [token for token in tokens if words(token)] or tokens
     terms = list(dict.fromkeys(term for token in content for term in _terms(token)))
-    return " OR ".join(terms[:_TERMS])
+    return terms[:_TERMS]
 
 
 def _terms(token: str) -> Iterator[str]:

@@ -5,6 +5,7 @@ A page without text is marked for the multimodal expert.
 
 import logging
 import re
+from collections.abc import Sequence
 from importlib.util import find_spec
 from io import BytesIO
 from pathlib import Path
@@ -14,6 +15,7 @@ from xml.etree.ElementTree import Element
 from hira.core.errors import ToolError
 from hira.tools.documents.archive import FALLBACK, Archive, find_outermost, open_archive
 from hira.tools.documents.document import Document, Lacking, Part, add_title
+from hira.tools.documents.pdf_tables import Table, open_pages, replace_tables
 from hira.tools.documents.plain import reflow
 from hira.tools.documents.sheets import lines_of
 
@@ -45,7 +47,10 @@ def read_pdf(path: Path, data: BinaryIO) -> Document:
     if reader.is_encrypted:
         _unlock(reader, path)
     labels = _read_labels(reader)
-    parts = tuple(page_of(page, number, labels.get(number, "")) for number, page in enumerate(reader.pages, 1))
+    with open_pages(data) as pages:
+        parts = tuple(
+            page_of(page, number, labels.get(number, ""), pages(number)) for number, page in enumerate(reader.pages, 1)
+        )
     title = (reader.metadata.title if reader.metadata else None) or ""
     if not parts:
         raise ToolError(f"{path.name} is damaged: it holds no pages")
@@ -77,8 +82,8 @@ def _read_labels(reader: "PdfReader") -> dict[int, str]:
     return {number: label for number, label in labels.items() if label and label != str(number)}
 
 
-def page_of(page: "PageObject", number: int, label: str = "") -> Part:
-    """Read one page. If its content cannot be read as text, it can still be looked at."""
+def page_of(page: "PageObject", number: int, label: str = "", tables: Sequence[Table] = ()) -> Part:
+    """Read one page, with the rows of its tables. If its content cannot be read as text, it can still be looked at."""
     place = f"page {number}, labelled {label}" if label else f"page {number}"
     try:
         text = page.extract_text()
@@ -86,7 +91,10 @@ def page_of(page: "PageObject", number: int, label: str = "") -> Part:
         raise
     except Exception:  # noqa: BLE001 - one damaged page must not hide the others; it is marked as unread
         return Part("", place, media=True)
-    text = reflow(_HYPHENATED.sub("", text)).strip()
+    text = "\n\n".join(
+        part if is_table else reflow(_HYPHENATED.sub("", part)).strip()
+        for part, is_table in replace_tables(text, tables)
+    ).strip()
     return Part(text, place, media=not text)
 
 

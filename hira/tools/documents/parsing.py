@@ -12,6 +12,7 @@ from hira.tools.charsets import decode_file
 from hira.tools.documents import plain
 from hira.tools.documents.archive import open_archive
 from hira.tools.documents.document import Document, NoText, Part
+from hira.tools.documents.markup import READERS
 from hira.tools.documents.office import check_library, read_docx, read_pdf, read_pptx
 from hira.tools.documents.plain import read_epub, read_html
 from hira.tools.documents.sheets import read_xlsx
@@ -112,6 +113,7 @@ _BINARY: dict[str, Reader] = {
     ".xlsx": read_xlsx,
     ".xlsm": read_xlsx,
     ".epub": read_epub,
+    ".eml": plain.read_mail,
     ".zip": _read_zip,
 }
 _INSIDE: dict[str, Reader] = {
@@ -130,6 +132,7 @@ _TEXT: dict[str, Callable[[Path, str], Document]] = {
     ".jsonl": plain.read_jsonl,
     ".ndjson": plain.read_jsonl,
     ".ipynb": plain.read_notebook,
+    **dict.fromkeys(READERS, plain.read_marked),
 }
 
 

@@ -1,9 +1,10 @@
-"""Text files, tables, notebooks, HTML pages and books (.epub)."""
+"""Text files, tables, notebooks, mails, HTML pages and books (.epub)."""
 
 import json
 import re
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from email import message_from_binary_file, policy
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 from urllib.parse import unquote
@@ -13,6 +14,7 @@ from hira.core.errors import ToolError
 from hira.tools.charsets import decode_file
 from hira.tools.documents.archive import open_archive
 from hira.tools.documents.document import Document, Part, add_title
+from hira.tools.documents.markup import READERS
 from hira.tools.documents.sheets import read_csv
 
 _ITEM = re.compile(r"\s*(?:[-*•‣▪–+|#>=~`]|\d{1,3}[.)]\s|\(?[a-zA-Z0-9]{1,3}\)\s|\[\^?\w+\])")
@@ -28,17 +30,19 @@ def reflow(text: str) -> str:
     return _join_lines(text)[0]
 
 
-def _join_lines(text: str) -> tuple[str, tuple[int, ...]]:
-    """Return the text with broken lines joined, and for each of its lines the number of its first line before."""
+def _join_lines(text: str, known: Sequence[int] = ()) -> tuple[str, tuple[int, ...]]:
+    """Return the text with broken lines joined, and for each of its lines the number of its first line before; `known`
+    are the numbers of the lines, if they do not follow one another."""
     lines = text.split("\n")
     lengths = sorted(len(line) for line in lines if len(line) >= _SHORTEST)
+    known = known or range(1, len(lines) + 1)
     if not lengths:
-        return text, tuple(range(1, len(lines) + 1))
+        return text, tuple(known)
     full = max(_SHORTEST, _FULL * lengths[(len(lengths) - 1) * 9 // 10])
     paragraphs: list[list[str]] = []
     numbers = array("L")
     fenced = open_ = False
-    for number, line in enumerate(lines, 1):
+    for number, line in zip(known, lines, strict=True):
         if _FENCE.match(line):
             fenced, open_ = not fenced, False
             paragraphs.append([line])
@@ -59,7 +63,7 @@ def _figures(line: str) -> bool:
     return len(_NUMBERS.findall(line)) >= max(_FIGURES, len(line.split()) / 3)
 
 
-PROSE = frozenset(["", ".txt", ".text", ".md", ".markdown", ".rst"])
+PROSE = frozenset(["", ".txt", ".text", ".md", ".markdown"])
 _WHOLE = 5_000
 
 
@@ -106,14 +110,23 @@ def read_jsonl(path: Path, text: str) -> Document:
     return Document(path.stem, (Part("\n".join(records.values()), lines=tuple(records)),))
 
 
+def read_marked(path: Path, text: str) -> Document:
+    """Read a text in another markup than Markdown (.rst, .org, .tex), with its headings, tables and lines."""
+    title, lines = READERS[path.suffix.lower()](text)
+    joined, numbers = _join_lines("\n".join(line for line, _ in lines), [number for _, number in lines])
+    return add_title(path, (Part(joined, lines=numbers),), title)
+
+
 def read_notebook(path: Path, text: str) -> Document:
     """Read the cells of a Jupyter notebook with their printed text."""
     try:
         cells = json.loads(text)["cells"]
-        blocks = [block for cell in cells for block in _cell(cell)]
+        blocks = [(block, number) for number, cell in enumerate(cells, 1) for block in _cell(cell) if block.strip()]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return read_json(path, text)
-    return add_title(path, (Part("\n\n".join(block for block in blocks if block.strip())),))
+    joined = "\n\n".join(block for block, _ in blocks)
+    numbers = [number for block, number in blocks for _ in f"{block}\n".split("\n")][: joined.count("\n") + 1]
+    return add_title(path, (Part(joined, lines=tuple(numbers), unit="cell"),))
 
 
 def _cell(cell: dict[str, Any]) -> Iterator[str]:
@@ -178,6 +191,23 @@ def read_html(path: Path, text: str) -> Document:
     return add_title(path, (Part(readable),), title)
 
 
+def read_mail(path: Path, data: BinaryIO) -> Document:
+    """Read a mail: its sender, receivers and date, its text, and the names of its attachments."""
+    mail = message_from_binary_file(data, policy=policy.default)
+    body = mail.get_body(("plain", "html"))
+    payload = None if body is None else body.get_payload(decode=True)
+    text = decode_file(payload) or "" if isinstance(payload, bytes) else ""
+    if body is not None and body.get_content_type() == "text/html":
+        text = page_of(text)[1]
+    head = [f"{name}: {' '.join(str(mail[name]).split())}" for name in _MAIL_HEAD if mail[name]]
+    attached = [f"Attachment: {' '.join((part.get_filename() or '').split())}" for part in mail.iter_attachments()]
+    if not (head or text.strip()):
+        raise ToolError(f"{path.name} is not a mail: it has neither a sender nor a text")
+    parts = (Part("\n\n".join(filter(str.strip, ("\n".join(head), reflow(text), "\n".join(attached))))),)
+    return add_title(path, parts, " ".join(str(mail["Subject"] or "").split()))
+
+
+_MAIL_HEAD = ("Subject", "From", "To", "Cc", "Date")
 _CONTAINER = "META-INF/container.xml"
 _OPF = "{http://www.idpf.org/2007/opf}"
 _DC = "{http://purl.org/dc/elements/1.1/}"

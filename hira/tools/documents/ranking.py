@@ -8,11 +8,12 @@ the first one names.
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
+T = TypeVar("T")
 MOST_OF_ONE = 4
 """Passages of one document among the first; others follow only if no other document has any."""
 MENTIONING = 3
@@ -97,16 +98,15 @@ def sort_key(date: str) -> tuple[str | int, ...]:
     return tuple(int(part) if part.isdecimal() else part for part in re.findall(r"\d+|[^\d\s-]+", date))
 
 
-def fuse(orders: Sequence[Sequence[Ranked]]) -> list[Ranked]:
-    """Merge orders by reciprocal rank. A passage keeps its score by words."""
-    scores: Counter[int] = Counter()
-    passages: dict[int, Ranked] = {}
+def fuse(orders: Sequence[Sequence[T]], key: Callable[[T], Hashable]) -> list[T]:
+    """Merge orders by reciprocal rank. Of what has the same key, the first order's is kept."""
+    scores: Counter[Hashable] = Counter()
+    kept: dict[Hashable, T] = {}
     for order in orders:
-        for place, ranked in enumerate(order, 1):
-            scores[ranked.row] += 1 / (_CONSTANT + place)  # type: ignore[assignment]  # a Counter counts fractions too
-            if ranked.score or ranked.row not in passages:
-                passages[ranked.row] = ranked
-    return sorted(passages.values(), key=lambda ranked: -scores[ranked.row])
+        for place, item in enumerate(order, 1):
+            scores[key(item)] += 1 / (_CONSTANT + place)  # type: ignore[assignment]  # a Counter counts fractions too
+            kept.setdefault(key(item), item)
+    return [kept[name] for name, _ in scores.most_common()]
 
 
 def spread(order: Sequence[Ranked], top: int) -> list[Ranked]:
@@ -122,10 +122,9 @@ def spread(order: Sequence[Ranked], top: int) -> list[Ranked]:
 
 
 def put_newest_first(order: Sequence[Ranked], vintages: Mapping[int, Vintage], question: str) -> list[Ranked]:
-    """Exchange passages of vintages of a document that score alike, the newest first, unless the question names a
-    date."""
-    if read_vintage("", question).date:
-        return list(order)
+    """Exchange passages of vintages of a document that score alike: those of the date that the question names first,
+    without a date the newest."""
+    asked = read_vintage("", question).date
     places: dict[str, list[int]] = {}
     for place, ranked in enumerate(order):
         if series := vintages[ranked.file].series:
@@ -133,8 +132,12 @@ def put_newest_first(order: Sequence[Ranked], vintages: Mapping[int, Vintage], q
     result = list(order)
     for held in places.values():
         alike = [place for place in held if order[place].score >= _CLOSE * order[held[0]].score]
-        newest = sorted(alike, key=lambda place: sort_key(vintages[order[place].file].date), reverse=True)
-        for place, other in zip(alike, newest, strict=True):
+        dates = {place: vintages[order[place].file].date for place in alike}
+        if asked:
+            wanted = sorted(alike, key=lambda place: not dates[place].startswith(asked))
+        else:
+            wanted = sorted(alike, key=lambda place: sort_key(dates[place]), reverse=True)
+        for place, other in zip(alike, wanted, strict=True):
             result[place] = order[other]
     return result
 

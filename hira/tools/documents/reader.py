@@ -1,5 +1,4 @@
-"""One file, of any kind, as a `Document` or as its passages. The content decides, the name only if the content is
-inconclusive.
+"""One file, of any kind, as a `Document` or as its passages.
 
 Files are parsed in a child process with limits, so that a hostile file can fail only its own reading. One child serves
 the whole process, however many clients it has. Only short plain text, which needs no parser, is read at once.
@@ -18,8 +17,6 @@ WHOLE = 30_000
 """Characters of a file that may be shown whole."""
 _TOGETHER, _PIECES = 1_000_000, 1_000
 """Characters and passages of a file that are sent at once: few enough not to hold up the event loop."""
-
-
 _MORE = "\0"
 """In place of a part's name: the text continues the part before."""
 

@@ -2,14 +2,14 @@
 
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from hira.core.errors import ToolError
-from hira.tools.documents.document import TRAIL, Piece, find_extra_words, query_of
+from hira.tools.documents.document import TRAIL, Piece, find_extra_words, list_terms
 from hira.tools.documents.ranking import (
     MENTIONING,
     Issue,
@@ -25,9 +25,12 @@ from hira.tools.documents.ranking import (
 )
 
 _WAIT = 30.0
+_UNWRITABLE = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY})
 DEEP = 100
 """Passages that are ranked before the first are chosen."""
 _AMONG = 500
+_LARGE = 10_000
+"""Passages of an index in which common words take most of the time of a search."""
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS files (
   id INTEGER PRIMARY KEY, path TEXT UNIQUE, name TEXT, size INTEGER, changed INTEGER, digest BLOB, title TEXT,
@@ -102,31 +105,41 @@ class Store:
     another process writes it. The passages of a file have consecutive row ids, `first` and `count` in `files`.
     """
 
-    def __init__(self, file: Path | None) -> None:
-        self.where = str(file) if file else "in memory"
+    def __init__(self, file: Path | None, trouble: str = "") -> None:
+        self.trouble = trouble
+        self._file = file
         self._lock = threading.RLock()
-        self._db = sqlite3.connect(
-            str(file) if file else ":memory:", timeout=_WAIT, isolation_level=None, check_same_thread=False
-        )
-        try:
-            # two processes may switch a new file at once; the second one finds it switched
-            with suppress(sqlite3.OperationalError):
-                self._db.execute("PRAGMA journal_mode = WAL")
-            self._db.execute("PRAGMA synchronous = NORMAL")
-            self._db.executescript(f"BEGIN IMMEDIATE;{_SCHEMA}COMMIT;")
-        except sqlite3.Error:
-            self._db.close()
-            raise
+        self._db = _connect(file)
 
-    @contextmanager
-    def writing(self) -> Iterator[sqlite3.Connection]:
-        """Run one transaction, begun as a writer, so that it waits for other processes only here."""
+    def write(self, change: Callable[[sqlite3.Connection], object]) -> None:
+        """Make a change in one transaction, begun as a writer, so that it waits for other processes only here. If the
+        file can no longer be written, as on a full disk, the store continues as a copy in memory."""
         try:
-            with self._lock, self._db:
-                self._db.execute("BEGIN IMMEDIATE")
-                yield self._db
+            with self._lock:
+                try:
+                    self._transact(change)
+                except sqlite3.OperationalError as error:
+                    if self._file is None or error.sqlite_errorcode & 0xFF not in _UNWRITABLE:
+                        raise
+                    self._move_to_memory(self._file, error)
+                    self._transact(change)
         except sqlite3.Error as error:
             raise ToolError(f"the index of the documents ({self.where}) cannot be written: {error}") from None
+
+    def _transact(self, change: Callable[[sqlite3.Connection], object]) -> None:
+        with self._db:
+            self._db.execute("BEGIN IMMEDIATE")
+            change(self._db)
+
+    def _move_to_memory(self, file: Path, error: sqlite3.Error) -> None:
+        copy = _connect(None)
+        self._db.backup(copy)
+        self._db.close()
+        self._db, self._file, self.trouble = copy, None, _describe_trouble(file, error)
+
+    @property
+    def where(self) -> str:
+        return str(self._file) if self._file else "in memory"
 
     def select(self, statement: str, *values: object) -> list[tuple[object, ...]]:
         try:
@@ -143,13 +156,13 @@ class Store:
         return {str(row[0]): Refused(*row[1:]) for row in rows}  # type: ignore[arg-type]
 
     def refuse(self, refused: Mapping[str, Refused]) -> None:
-        with self.writing() as db:
-            rows = [(path, *refusal) for path, refusal in refused.items()]
-            db.executemany("INSERT OR REPLACE INTO refused VALUES (?, ?, ?, ?, ?, ?)", rows)
+        rows = [(path, *refusal) for path, refusal in refused.items()]
+        self.write(lambda db: db.executemany("INSERT OR REPLACE INTO refused VALUES (?, ?, ?, ?, ?, ?)", rows))
 
     def put(self, entries: Sequence[IndexedFile]) -> None:
         """Replace these files. One that another process has stored meanwhile, with the same content, stays."""
-        with self.writing() as db:
+
+        def change(db: sqlite3.Connection) -> None:
             last = db.execute("SELECT first + count FROM files ORDER BY id DESC LIMIT 1").fetchone()
             first = last[0] if last else 1
             db.executemany("DELETE FROM refused WHERE path = ?", [(entry.path,) for entry in entries])
@@ -161,26 +174,41 @@ class Store:
                     _insert(db, entry, first)
                     first += len(entry.pieces)
 
-    def stamp(self, stamps: Mapping[str, Stamp]) -> None:
-        with self.writing() as db:
-            rows = [(stamp.size, stamp.changed, path, stamp.digest) for path, stamp in stamps.items()]
-            db.executemany("UPDATE files SET size = ?, changed = ? WHERE path = ? AND digest = ?", rows)
+        self.write(change)
 
-    def drop(self, paths: Iterable[str]) -> None:
-        with self.writing() as db:
+    def stamp(self, stamps: Mapping[str, Stamp]) -> None:
+        rows = [(stamp.size, stamp.changed, path, stamp.digest) for path, stamp in stamps.items()]
+        self.write(
+            lambda db: db.executemany("UPDATE files SET size = ?, changed = ? WHERE path = ? AND digest = ?", rows)
+        )
+
+    def drop(self, paths: Sequence[str]) -> None:
+        def change(db: sqlite3.Connection) -> None:
             for path in paths:
                 _delete(db, path)
                 db.execute("DELETE FROM refused WHERE path = ?", (path,))
 
+        self.write(change)
+
     def match(self, question: str, top: int, relevant: float = 0.0) -> list[Ranked]:
         """Return the passages that share words with a question, best first, more than `top`. Those with less than the
         share `relevant` of the best score are left out: they share only common words."""
-        query = query_of(question)
-        if not query:
+        terms = self._drop_common(list_terms(question))
+        if not terms:
             return []
         statement = "SELECT rowid, file, -rank FROM passages WHERE passages MATCH ? ORDER BY rank LIMIT ?"
-        order = [Ranked(*row) for row in self.select(statement, query, max(top, DEEP))]  # type: ignore[arg-type]
+        order = [Ranked(*row) for row in self.select(statement, " OR ".join(terms), max(top, DEEP))]  # type: ignore[arg-type]
         return [ranked for ranked in order if ranked.score >= relevant * order[0].score]
+
+    def _drop_common(self, terms: list[str]) -> list[str]:
+        """Return the terms without those that more than half of the passages of a large index have, unless all do.
+        FTS5 gives them no weight, but computes a score for every passage that has one."""
+        passages = int(str(self.select("SELECT count(*) FROM passages_docsize")[0][0]))
+        if passages <= _LARGE:
+            return terms
+        having = "SELECT count(*) FROM passages WHERE passages MATCH ?"
+        rare = [term for term in terms if int(str(self.select(having, term)[0][0])) <= passages / 2]
+        return rare or terms
 
     def choose(self, order: Sequence[Ranked], question: str, top: int) -> list[PassageHit]:
         """Return the first `top` passages of an order, with those of documents that the best of them mention."""
@@ -264,6 +292,10 @@ class Store:
     def names(self) -> list[str]:
         return [str(row[0]) for row in self.select("SELECT name FROM files ORDER BY name")]
 
+    def read_versions(self) -> dict[str, tuple[str, str]]:
+        rows = self.select("SELECT path, name, hex(digest) FROM files")
+        return {str(path): (str(name), str(digest)) for path, name, digest in rows}
+
     def notes(self) -> list[str]:
         return [str(row[0]) for row in self.select("SELECT note FROM files WHERE note <> '' ORDER BY name")]
 
@@ -283,10 +315,13 @@ class Store:
     def take_new(self, lines: Sequence[str]) -> list[str]:
         """Return the lines that the last call did not have."""
         known = {str(row[0]) for row in self.select("SELECT line FROM warned")}
+
+        def change(db: sqlite3.Connection) -> None:
+            db.execute("DELETE FROM warned")
+            db.executemany("INSERT INTO warned VALUES (?)", [(line,) for line in lines])
+
         if known != set(lines):
-            with self.writing() as db:
-                db.execute("DELETE FROM warned")
-                db.executemany("INSERT INTO warned VALUES (?)", [(line,) for line in lines])
+            self.write(change)
         return [line for line in lines if line not in known]
 
     def close(self) -> None:
@@ -294,28 +329,48 @@ class Store:
             self._db.close()
 
 
-def open_store(file: Path | None) -> tuple[Store, str]:
-    """Open the store in this file (None: in memory), and return a warning if another place had to be used.
+def open_store(file: Path | None) -> Store:
+    """Open the store in this file (None: in memory). Its `trouble` says why another place had to be used.
 
     A damaged file is replaced: all its content can be read again from the documents.
     """
     if file is None:
-        return Store(None), ""
+        return Store(None)
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         file.touch(mode=0o600)
         file.chmod(0o600)  # for an index from an earlier version
         try:
-            return Store(file), ""
+            return Store(file)
         except sqlite3.OperationalError:
             raise
         except sqlite3.DatabaseError:
             for name in (file.name, f"{file.name}-wal", f"{file.name}-shm"):
                 file.with_name(name).unlink(missing_ok=True)
             file.touch(mode=0o600)
-            return Store(file), ""
+            return Store(file)
     except (OSError, sqlite3.Error) as error:
-        return Store(None), f"the index cannot be kept in {file} ({error}); it is kept in memory for this run"
+        return Store(None, _describe_trouble(file, error))
+
+
+def _describe_trouble(file: Path, error: Exception) -> str:
+    return f"the index cannot be kept in {file} ({error}); it is kept in memory for this run"
+
+
+def _connect(file: Path | None) -> sqlite3.Connection:
+    db = sqlite3.connect(
+        str(file) if file else ":memory:", timeout=_WAIT, isolation_level=None, check_same_thread=False
+    )
+    try:
+        # two processes may switch a new file at once; the second one finds it switched
+        with suppress(sqlite3.OperationalError):
+            db.execute("PRAGMA journal_mode = WAL")
+        db.execute("PRAGMA synchronous = NORMAL")
+        db.executescript(f"BEGIN IMMEDIATE;{_SCHEMA}COMMIT;")
+    except sqlite3.Error:
+        db.close()
+        raise
+    return db
 
 
 def _delete(db: sqlite3.Connection, path: str) -> None:

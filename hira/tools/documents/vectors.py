@@ -5,6 +5,7 @@ removed, and made anew with the next question.
 """
 
 import asyncio
+import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -105,16 +106,19 @@ class Vectors:
         import numpy as np
 
         self._check(encoded)
-        with self.store.writing() as db:
-            rows = (
-                (place.row, vector.astype(np.float16).tobytes(), place.file, place.digest, place.row)
-                for place, vector in zip(places, encoded.vectors, strict=True)
-            )
+        rows = [
+            (place.row, vector.astype(np.float16).tobytes(), place.file, place.digest, place.row)
+            for place, vector in zip(places, encoded.vectors, strict=True)
+        ]
+
+        def change(db: sqlite3.Connection) -> None:
             db.executemany(_PUT, rows)
             made = (self.encoder.endpoint.model, encoded.model, encoded.vectors.shape[1])
             db.execute(
                 "INSERT INTO encoder VALUES (0, ?, ?, ?, 1) ON CONFLICT (id) DO UPDATE SET changes = changes + 1", made
             )
+
+        self.store.write(change)
 
     def _check(self, encoded: Encoded) -> None:
         """Raise `EncoderFailed` and remove the vectors if the server has another model than the one that made them."""
@@ -131,9 +135,11 @@ class Vectors:
         return Maker(*rows[0]) if rows else None  # type: ignore[arg-type]
 
     def _forget(self) -> None:
-        with self.store.writing() as db:
+        def change(db: sqlite3.Connection) -> None:
             db.execute("DELETE FROM vectors")
             db.execute("DELETE FROM encoder")
+
+        self.store.write(change)
 
     def _find_near(self, encoded: Encoded) -> list[Ranked]:
         import numpy as np

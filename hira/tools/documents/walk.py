@@ -75,7 +75,7 @@ def walk(paths: Sequence[Path], exclude: Iterable[Path] = ()) -> WalkResult:
                 seen.add(path)
                 kind = listing.media if path != root and path.suffix.lower() in MEDIA else listing.files
                 base = root.parent if root == path else _base(root, roots)
-                name = path.relative_to(base).as_posix()
+                name = str(path).removeprefix(str(base).rstrip(os.sep) + os.sep).replace(os.sep, "/")
                 kind[path.as_posix() if name in kind else name] = path
     if keys:
         named = ", ".join(dict.fromkeys(keys))

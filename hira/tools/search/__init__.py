@@ -6,11 +6,12 @@
 """
 
 from hira.tools.search.service import Backend, Hit, Unusable, open_client
-from hira.tools.search.services import BACKENDS, SCHOLARLY, open_backend
-from hira.tools.search.tool import LEAKING, Cache, cache_search, scholar_tool, search_tool, share_search
+from hira.tools.search.services import BACKENDS, CITATIONS, SCHOLARLY, open_backend
+from hira.tools.search.tool import LEAKING, Cache, cache_search, citations_tool, scholar_tool, search_tool, share_search
 
 __all__ = [
     "BACKENDS",
+    "CITATIONS",
     "LEAKING",
     "SCHOLARLY",
     "Backend",
@@ -18,6 +19,7 @@ __all__ = [
     "Hit",
     "Unusable",
     "cache_search",
+    "citations_tool",
     "open_backend",
     "open_client",
     "scholar_tool",

@@ -6,10 +6,10 @@ import re
 import time
 import zlib
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Protocol
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import quote, urljoin, urlsplit
 from urllib.request import getproxies
 
 from hira.core.errors import ToolDown, ToolError
@@ -27,6 +27,8 @@ LIMIT = 5_000_000
 LONGEST_FIELD = 50_000
 """Characters of a title, address or snippet: two services are libraries, whose answers hira cannot bound in bytes."""
 PATIENCE = 10.0  # the longest Retry-After to wait for
+RETRACTED = "RETRACTED: "
+"""Precedes the title of a work that its publisher has taken back."""
 _SOON = frozenset({429, 502, 503, 504})
 
 
@@ -57,6 +59,11 @@ def make_hit(title: object, url: object, snippet: object, date: object = "") -> 
     """Make a hit of what a service wrote, without its markup."""
     where = _repair(url)
     return Hit(clip_title(_read_plain(title) or where), where, _read_plain(snippet), _repair(date))
+
+
+def mark_retracted(title: str) -> str:
+    """Return the title of a retracted work with the mark, which some publishers write themselves."""
+    return title if title.lstrip("[( ").lower().startswith("retract") else clip_title(f"{RETRACTED}{title}")
 
 
 def _read_plain(text: object) -> str:
@@ -134,12 +141,13 @@ class HostPace:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """How a service is asked and read. `url` is only a path if the user names the server.
+    """How a service is asked and read. `url` is only a path if the user names the server; the query replaces "{}".
 
     `ask` returns the parameters for a query and a number of hits, or the JSON body if the request is a `post`.
     `results` finds the results in the parsed answer, `fields` their title, URL, snippet and date: by name or function.
     `key` names the header that holds the user's key, or, after a "?", the parameter; `contact` a parameter. `refused`
-    says what a 401 or 403 means, and what to do.
+    says what a 401 or 403 means, and what to do, `unknown` what a 404 means. `retracted` says whether a result is a
+    work that was retracted.
     """
 
     url: str
@@ -148,6 +156,8 @@ class Form:
     fields: tuple[str | Callable[[Any], object], ...]
     pace: tuple[float, int] = (0.0, 256)
     refused: str = ""
+    unknown: str = ""
+    retracted: Callable[[Any], object] = lambda _: False
     post: bool = False
     key: str = ""
     key_needed: bool = True
@@ -166,10 +176,7 @@ class Line:
     url: str
     key: str
     contact: str
-    pace: HostPace = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.pace = HostPace(*self.form.pace)
+    pace: HostPace
 
     async def ask(self, query: str, n: int) -> list[Hit]:
         """Return the hits of a query. Raises `ToolError` with the reason if there is no answer."""
@@ -180,7 +187,8 @@ class Line:
             headers[form.key] = f"Bearer {self.key}" if form.key == "Authorization" else self.key
         if form.contact and "@" in self.contact:
             content[form.contact] = self.contact
-        answer = await self._request(headers, content)
+        url = self.url.replace("{}", quote(query, safe=":/()"))
+        answer = await self._request(url, headers, content)
         try:
             told = form.parse(answer)
         except ValueError:
@@ -200,15 +208,16 @@ class Line:
                 raise TypeError(target)
             if target and target.startswith(".."):  # the form's own, next to the service
                 target = urljoin(self.url, target)
-            return make_hit(title, target, *more)
+            hit = make_hit(title, target, *more)
+            return replace(hit, title=mark_retracted(hit.title)) if self.form.retracted(record) else hit
         except (KeyError, TypeError, AttributeError, IndexError, ValueError):
             return make_hit("", "", "")
 
-    async def _request(self, headers: Mapping[str, str], content: Mapping[str, Any]) -> str:
+    async def _request(self, url: str, headers: Mapping[str, str], content: Mapping[str, Any]) -> str:
         """Return the answer; the request is repeated once if that may help."""
         for last in (False, True):
             async with self.pace:
-                status, answer, wait = await self._send(headers, content)
+                status, answer, wait = await self._send(url, headers, content)
             if status == HTTPStatus.OK:
                 return answer
             if last or status not in _SOON or wait > PATIENCE:
@@ -216,14 +225,14 @@ class Line:
             await asyncio.sleep(wait)
         raise AssertionError("the last try returns or raises")
 
-    async def _send(self, headers: Mapping[str, str], content: Mapping[str, Any]) -> tuple[int, str, float]:
+    async def _send(self, url: str, headers: Mapping[str, str], content: Mapping[str, Any]) -> tuple[int, str, float]:
         """Return the status, the text, and the seconds to wait that the service named."""
         import httpx
 
         method, place = ("POST", "json") if self.form.post else ("GET", "params")
         wire: dict[str, Any] = {"headers": headers, place: content}
         try:
-            async with asyncio.timeout(SECONDS), self.client.stream(method, self.url, **wire) as response:
+            async with asyncio.timeout(SECONDS), self.client.stream(method, url, **wire) as response:
                 if (encoding := find_encoding(response.headers)) is None:
                     raise ToolDown(f"{self.name} answered in a compression that hira does not read")
                 body = BoundedBody(encoding, LIMIT)  # httpx would unpack a chunk whole, however large it becomes
@@ -244,6 +253,8 @@ class Line:
         if status in {401, 403}:
             unaccepted = f"its key was not accepted; check {self.name.partition('_')[0].upper()}_API_KEY"
             return Unusable(f"{self.name} refused the request: {self.form.refused or unaccepted}")
+        if status == HTTPStatus.NOT_FOUND and self.form.unknown:
+            return ToolError(f"{self.name} {self.form.unknown}")
         if status == 402:
             return Unusable(f"{self.name} refused the request: its credit is used up")
         if status == 429:

@@ -5,7 +5,7 @@ Two are third-party libraries, if they are installed: litellm's providers, and d
 
 import asyncio
 import xml.etree.ElementTree as ET
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
@@ -13,7 +13,7 @@ from urllib.parse import quote, urlsplit
 from hira.core.bm25 import words
 from hira.core.errors import ToolDown, ToolError, UsageError, did_you_mean
 from hira.core.sanitize import clean
-from hira.tools.search.service import SECONDS, Backend, Form, Hit, Line, Service, Unusable, make_hit
+from hira.tools.search.service import SECONDS, Backend, Form, Hit, HostPace, Line, Service, Unusable, make_hit
 
 if TYPE_CHECKING:
     import httpx
@@ -82,6 +82,38 @@ def _join_date(issued: Mapping[str, Any]) -> str:
     return "-".join(f"{part:02d}" for part in parts if part)
 
 
+def _read_papers(told: Any) -> Any:
+    return told.get("data") or ()
+
+
+def _locate_article_of_pmc(record: Mapping[str, Any]) -> str:
+    """Return the address of the free full text if there is one, as PDF if possible, which has pages; otherwise of the
+    abstract."""
+    links = (record.get("fullTextUrlList") or {}).get("fullTextUrl") or ()
+    free = {link.get("documentStyle"): link.get("url") for link in links if link.get("availabilityCode") in _FREE_TEXT}
+    abstract = f"https://europepmc.org/article/{record['source']}/{record['id']}"
+    if record["source"] == "MED":  # its page needs no script
+        abstract = f"https://pubmed.ncbi.nlm.nih.gov/{record['id']}/"
+    return str(free.get("pdf") or free.get("html") or free.get("doi") or abstract)
+
+
+_FREE_TEXT = frozenset({"OA", "F"})
+_TAKEN_BACK = frozenset({"retraction", "withdrawal", "removal"})
+_PAPERS = "https://api.semanticscholar.org/graph/v1/paper"
+_PAPER_FIELDS: tuple[str | Callable[[Any], object], ...] = (
+    "title",
+    lambda record: (record.get("openAccessPdf") or {}).get("url") or record["url"],
+    "abstract",
+    lambda record: record.get("publicationDate") or record.get("year"),
+)
+
+
+def _find_within(name: str, field: str | Callable[[Any], object]) -> Callable[[Any], object]:
+    """Return the function that reads a field of the work that a record holds under this name."""
+    return lambda record: record[name].get(field) if isinstance(field, str) else field(record[name])
+
+
+_REFUSED = "its key was not accepted; check it"
 _GOOGLE = ("title", "link", "snippet", "date")
 _FREE = "it blocks requests for a while"
 # Google's results by serper.dev and serpapi.com, the indexes of Brave and Exa, Wikipedia or any other wiki
@@ -179,29 +211,40 @@ _WORKS = {
         (
             "display_name",
             lambda record: (
-                (record.get("primary_location") or {}).get("landing_page_url") or record.get("doi") or record["id"]
+                (record.get("open_access") or {}).get("oa_url")
+                or (record.get("primary_location") or {}).get("landing_page_url")
+                or record.get("doi")
+                or record["id"]
             ),
             lambda record: _order_words(record.get("abstract_inverted_index")),
             "publication_date",
         ),
         refused="its key was not accepted; a free one is given at openalex.org",
+        retracted=lambda record: record.get("is_retracted") is True,
         key="?api_key",
         key_needed=False,
     ),
     "semantic_scholar": Form(  # without a key all its users share one allowance
-        "https://api.semanticscholar.org/graph/v1/paper/search",
+        f"{_PAPERS}/search",
         lambda query, n: {"query": query, "limit": min(n, 100), "fields": ",".join(_PAPER)},
-        lambda told: told.get("data") or (),
-        (
-            "title",
-            lambda record: (record.get("openAccessPdf") or {}).get("url") or record["url"],
-            "abstract",
-            lambda record: record.get("publicationDate") or record.get("year"),
-        ),
+        _read_papers,
+        _PAPER_FIELDS,
         pace=(1.0, 1),
-        refused="its key was not accepted; check it",
+        refused=_REFUSED,
         key="x-api-key",
         key_needed=False,
+    ),
+    "europepmc": Form(  # all of PubMed, preprints, and the full texts of PubMed Central
+        "https://www.ebi.ac.uk/europepmc/webservices/rest/search",
+        lambda query, n: {"query": query, "pageSize": min(n, 100), "resultType": "core", "format": "json"},
+        lambda told: told["resultList"]["result"],
+        ("title", _locate_article_of_pmc, "abstractText", "firstPublicationDate"),
+        pace=(0.1, 3),
+        refused=_FREE,
+        retracted=lambda record: (
+            "retracted publication" in map(str.lower, (record.get("pubTypeList") or {}).get("pubType") or ())
+        ),
+        contact="email",
     ),
     "arxiv": Form(
         "https://export.arxiv.org/api/query",
@@ -224,17 +267,53 @@ _WORKS = {
         ),
         pace=(0.0, 3),
         refused=_FREE,
+        retracted=lambda record: any(update.get("type") in _TAKEN_BACK for update in record.get("updated-by") or ()),
         contact="mailto",
     ),
 }
+_CITATIONS = {
+    "semantic_scholar_match": Form(
+        f"{_PAPERS}/search/match",
+        lambda query, _: {"query": query, "fields": "title"},
+        _read_papers,
+        ("title", lambda record: f"https://www.semanticscholar.org/paper/{record['paperId']}", lambda _: ""),
+        pace=(1.0, 1),
+        refused=_REFUSED,
+        unknown="knows no work of this title; give its DOI or arXiv id",
+        key="x-api-key",
+        key_needed=False,
+    )
+} | {
+    f"semantic_scholar_{direction}": Form(
+        f"{_PAPERS}/{{}}/{direction}",
+        lambda _, n: {"limit": min(n, 1000), "fields": ",".join(_PAPER)},
+        _read_papers,
+        tuple(_find_within(name, field) for field in _PAPER_FIELDS),
+        pace=(1.0, 1),
+        refused=_REFUSED,
+        unknown="does not know this work; check its DOI or arXiv id, or give its title",
+        key="x-api-key",
+        key_needed=False,
+    )
+    for direction, name in (("citations", "citingPaper"), ("references", "citedPaper"))
+}
+"""The parts of `follow_citations`: the work of a title, the works that cite a work, and those that it cites."""
 SCHOLARLY = frozenset(_WORKS)
 BACKENDS = (*_WEB, "ddgs", *_WORKS)
+CITATIONS = tuple(_CITATIONS)
 
 
 def open_backend(
-    name: str, client: "httpx.AsyncClient", *, key: str = "", base_url: str = "", contact: str = ""
+    name: str,
+    client: "httpx.AsyncClient",
+    *,
+    key: str = "",
+    base_url: str = "",
+    contact: str = "",
+    paces: dict[str, HostPace] | None = None,
 ) -> Backend:
-    """Open the service of that name, or `litellm:<provider>` for one that litellm knows.
+    """Open the service of that name, or `litellm:<provider>` for one that litellm knows. `paces` has the rate of
+    requests to each host, for backends that ask the same one.
 
     Raises `UsageError` for an unknown name, and for a missing key, address or library.
     """
@@ -243,16 +322,20 @@ def open_backend(
         return _open_litellm(name, key, base_url)
     if name == "ddgs":
         return _open_ddgs()
-    if name not in BACKENDS:
+    form = (_WEB | _WORKS | _CITATIONS).get(name)
+    if form is None:
         raise UsageError(f"there is no search service {name!r}", fix=did_you_mean(name, BACKENDS))
-    form = (_WEB | _WORKS)[name]
     keyless = form.key and form.key_needed and not key
     if keyless or (form.url.startswith("/") and not base_url):
         what = "an API key" if keyless else "the address of its server"
         fix = "set it, or choose another with --search"
         raise UsageError(f"the search service {name!r} needs {what}", fix=fix)
     url = base_url + urlsplit(form.url).path if base_url else form.url
-    return Service(name, Line(name, form, client, url, key, contact).ask)
+    paces = {} if paces is None else paces
+    pace = paces.setdefault(urlsplit(url).netloc, HostPace(*form.pace))
+    return Service(
+        name, Line("semantic_scholar" if name in _CITATIONS else name, form, client, url, key, contact, pace).ask
+    )
 
 
 def _open_litellm(name: str, key: str, base_url: str) -> Backend:

@@ -5,14 +5,15 @@ Answers are shared by runs and kept on disk for a day: nobody pays twice for one
 
 import asyncio
 import json
+import re
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from hira.core.concurrency import SingleFlight
 from hira.core.errors import ToolDown, ToolError
@@ -21,12 +22,16 @@ from hira.core.sanitize import clean
 from hira.core.tool import Observation, Passage, Tool, tool
 from hira.evidence import Source
 from hira.tools.addresses import canonicalise_url
-from hira.tools.search.service import Backend, Hit, Service, Unusable
+from hira.tools.search.service import RETRACTED, Backend, Hit, Service, Unusable
 from hira.tools.toolbox import LONGEST_QUERY
 
 # Hosts that publish the answers of benchmarks; MATPO keeps them out of its training and evaluation.
 LEAKING = ("huggingface.co", "hf.co", "hf-mirror.com")
 
+_DOI = re.compile(r"10\.\d{4,9}/[^\s<>\"]+")
+_ARXIV = re.compile(
+    r"(?:^|arxiv\.org/\w+/|arxiv:\s*)(\d{4}\.\d{4,5}|[a-z-]+(?:\.[A-Z]{2})?/\d{7})(?:v\d+)?(?:\.pdf)?$", re.IGNORECASE
+)
 
 DAY = 86_400.0
 
@@ -153,11 +158,12 @@ def search_tool(
     *,
     top: int = 10,
     seen: set[str] | None = None,
+    retracted: set[str] | None = None,
     on_notice: Callable[[Notice], object] = lambda _: None,
 ) -> Tool:
     """Create the tool "search" for one run over services in order of preference; if one fails, the next one answers.
 
-    URLs of hits are added to `seen`, so that `browse` may open them.
+    URLs of hits are added to `seen`, so that `browse` may open them, and those of retracted works to `retracted`.
     """
     from pydantic import Field
 
@@ -174,8 +180,7 @@ def search_tool(
             sent = f"at most {LONGEST_QUERY} are sent; shorten it to key words"
             raise ToolError(f"the query has {len(query)} characters, {sent}")
         hits = merge_hits(await chain.search(query, top))[:top]
-        if seen is not None:
-            seen.update(canonicalise_url(hit.url) for hit in hits)
+        note_hits(hits, seen, retracted)
         note = "" if hits else f"nothing found; try other words for {clean(query)!r}"
         return Observation(note, tuple(map(_passage, hits)))
 
@@ -187,15 +192,64 @@ def scholar_tool(
     *,
     top: int = 5,
     seen: set[str] | None = None,
+    retracted: set[str] | None = None,
     on_notice: Callable[[Notice], object] = lambda _: None,
 ) -> Tool:
     """Create the tool "scholar": the same over services of scholarly works, with `top` hits per query (MARS, 2.1)."""
     described = (
         "Search scholarly works. Returns titles, addresses and abstracts of those that fit best; open one to read it."
     )
-    return replace(
-        search_tool(backends, top=top, seen=seen, on_notice=on_notice), name="scholar", description=described
-    )
+    search = search_tool(backends, top=top, seen=seen, retracted=retracted, on_notice=on_notice)
+    return replace(search, name="scholar", description=described)
+
+
+def citations_tool(
+    backends: Mapping[str, Backend], *, top: int = 10, seen: set[str], retracted: set[str] | None = None
+) -> Tool:
+    """Create the tool "follow_citations" over the backends that find the work of a title ("match"), the works that
+    cite a work ("citations") and those that it cites ("references")."""
+    from pydantic import Field
+
+    async def follow_citations(
+        work: Annotated[str, Field(description="the DOI, the arXiv id or the exact title of a scholarly work")],
+        direction: Annotated[
+            Literal["references", "citations"],
+            Field(description="references: the works that it cites; citations: the works that cite it"),
+        ] = "references",
+    ) -> Observation:
+        """List the works that a scholarly work cites, or those that cite it: titles, addresses and abstracts."""
+        work = " ".join(work.split())
+        if not work or len(work) > LONGEST_QUERY:
+            raise ToolError(
+                f"the work is named by its DOI, its arXiv id or its title, at most {LONGEST_QUERY} characters"
+            )
+        named, note = _identify_work(work), ""
+        if not named:
+            matches = await backends["match"].search(work.removeprefix(RETRACTED), 1)
+            if not matches:
+                raise ToolError(f"no work has the title {clean(work)!r}; give its DOI or arXiv id")
+            named, note = matches[0].url.rpartition("/")[2], f"{direction} of {clean(matches[0].title)!r}"
+        hits = merge_hits(await backends[direction].search(named, top))[:top]
+        note_hits(hits, seen, retracted)
+        return Observation(note if hits else f"{clean(work)!r} has no known {direction}", tuple(map(_passage, hits)))
+
+    return tool(follow_citations, pure=True)
+
+
+def _identify_work(work: str) -> str:
+    """Return the id of a work as Semantic Scholar reads it, empty for a title."""
+    if (doi := _DOI.search(work)) and not {".", ".."} & set(doi[0].split("/")):
+        return f"DOI:{doi[0].rstrip('.,;')}"
+    return f"ARXIV:{arxiv[1]}" if (arxiv := _ARXIV.search(work)) else ""
+
+
+def note_hits(hits: Iterable[Hit], seen: set[str] | None, retracted: set[str] | None) -> None:
+    """Add the addresses of hits to those that may be opened, and of retracted works to those."""
+    for hit in hits:
+        if seen is not None:
+            seen.add(canonicalise_url(hit.url))
+        if retracted is not None and hit.title.startswith(RETRACTED):
+            retracted.add(canonicalise_url(hit.url))
 
 
 def merge_hits(hits: Iterable[Hit]) -> list[Hit]:

@@ -21,10 +21,10 @@ def mars(
     floor: float = FLOOR,
 ) -> Credited:
     """A_sys2^k = (r^k - μ) / σ over the G rollouts of a question; A_sys1^{k,j} = (r^k - μ') / σ' over all M = Σ n_k
-    conversations of System 1 (MARS, eq. 7 and 8 and section 2.2.2), then J = J_sys1 + J_sys2, each the mean over its
-    samples of the mean over their tokens (eq. 9): w = 1/|y|, divided by the number of samples of its system. For
-    one Z, the number of System 2's, System 1's weights are multiplied by their ratio. J is maximised. Groups without
-    a signal leave both means, where the paper's run over all of D_i.
+    conversations of System 1 (MARS, eq. 5 and section 2.2.2), then J = J_sys1 + J_sys2 (eq. 6), each the mean over all
+    samples of D_i (eq. 7) of the mean over their tokens (eq. 9): w = 1/|y|, divided by the number of samples of its
+    system. For one Z, the number of System 2's, System 1's weights are multiplied by their ratio. J is maximised.
+    Groups without a signal add nothing to the sums and count in both means, because they are in D_i.
 
     `baseline="pooled"` is the paper's μ' and σ' over the M conversations, where a rollout counts n_k times;
     `"trajectory"` counts each rollout once, as for System 2. Balancing draws exactly G of the M without replacement, or
@@ -39,24 +39,26 @@ def mars(
         attempts = [attempt for attempt in group.counting if _of(attempt, system2)]
         rewards = [float(attempt.reward or 0.0) for attempt in attempts]
         sizes.append(len(attempts))
+        pool = [(attempt, name) for attempt in attempts for name in _of(attempt, system1)]
+        times = (
+            count_draws(len(pool), len(attempts), f"{seed}/{group.problem}") if balance and pool else [1] * len(pool)
+        )
+        many_twos += len(attempts)
+        many_ones += sum(times)
         gained = advantages(rewards, floor=floor)
         if gained is None:
             alone += len(attempts) == 1
             dead += len(attempts) > 1
             continue
-        many_twos += len(attempts)
         for attempt, reward, advantage in zip(attempts, rewards, gained, strict=True):
             rows = [row for row in attempt.rows if row.role == system2]
             twos += _weigh_rows(rows, Key(group.problem, system2), reward, advantage, 1)
-        pool = [(attempt, name) for attempt in attempts for name in _of(attempt, system1)]
         paid = [float(attempt.reward or 0.0) for attempt, _ in pool]
         sizes += [len(pool)] if pool else []
         worth = advantages(paid, baseline=paid if baseline == "pooled" else rewards, floor=floor)
         if worth is None:
             dead += bool(pool)
             continue
-        times = count_draws(len(pool), len(attempts), f"{seed}/{group.problem}") if balance else [1] * len(pool)
-        many_ones += sum(times)
         for (attempt, name), reward, advantage, often in zip(pool, paid, worth, times, strict=True):
             rows = [row for row in attempt.rows if row.conversation == name]
             ones += _weigh_rows(rows, Key(group.problem, system1), reward, advantage, often)

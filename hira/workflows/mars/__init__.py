@@ -29,8 +29,9 @@ class MARS:
     """`max_turns` of System 2, results read for a query of the web and documents (`pages`) and of scholarly works
     (`papers`), and tokens of a prompt of System 1 (`window`) are the paper's (section 2.1, Table 5); `queries` of one
     request are bounded by ourselves. The tokens of a reply of each system are left to the endpoint unless they are set,
-    since not every one takes the paper's 8,192 of System 1 and 28,672 of System 2, all its turns together. `without`
-    takes tools away by name, as Table 3 does: `mars.without=python,scholar`."""
+    since not every one takes the paper's 8,192 of System 1 for each, and 28,672 of System 2 for all its turns together.
+    `system2_prompt` are the tokens of System 2's first prompt, to which a longer question is cut (3,072 in the paper).
+    `without` takes tools away by name, as Table 3 does: `mars.without=python,scholar`."""
 
     roles: ClassVar[frozenset[str]] = frozenset({"system2", "system1"})
     takes_tools: ClassVar[frozenset[str]] = frozenset({"system2"})
@@ -42,6 +43,7 @@ class MARS:
     window: int = 23_552
     system1_reply: int | None = None
     system2_reply: int | None = None
+    system2_prompt: int | None = None
     without: str = ""
     name: str = "mars"
 
@@ -64,11 +66,11 @@ class MARS:
 
     async def run(self, question: str, context: RunContext) -> str:
         async with tools_of(context, self.queries, self._left_out) as tools:
-            loop = begin(question, context, tools, self.max_turns, self.system2_reply)
-            step = await think(loop)
+            loop = begin(question, context, tools, self.max_turns, self.system2_prompt)
+            step = await think(loop, self.system2_reply)
             while step.calls:
                 loop.observe([(call, await self._result(question, call, loop)) for call in step.calls])
-                step = await think(loop)
+                step = await think(loop, self.system2_reply)
             return answer(step)
 
     async def _result(self, question: str, call: Call, loop: Loop) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Collection
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Annotated, Any
 
 from hira.agents.expert import format_files
@@ -14,6 +15,7 @@ from hira.core.errors import ToolError, UsageError
 from hira.core.messages import user
 from hira.core.prompts import Prompt
 from hira.core.sanitize import sanitize
+from hira.core.tokens import clip, count
 from hira.policies.dialects import Call
 from hira.policies.dialects.answer import find_boxed, find_final_answer, find_tagged
 from hira.tools import Observation, Tool, tool
@@ -21,6 +23,8 @@ from hira.tools import Observation, Tool, tool
 SYSTEM2 = Prompt(__file__, "mars_system2")
 GO_ON = Prompt(__file__, "mars_remarks", "mars_go_on")
 REQUEST = Prompt(__file__, "mars_request")
+RESERVED = 10
+"""The answer's part of the tokens that System 2 may write: one of ten."""
 QUOTED = 200
 """Tokens of sources outside searches that are kept for a run that ends early."""
 
@@ -71,23 +75,48 @@ def requesting(search: Tool, most: int) -> Tool:
     return replace(made, description=REQUEST.fill(where=search.description.partition(".")[0], most=most))
 
 
-def begin(question: str, context: RunContext, tools: list[Tool], turns: int, reply: int | None = None) -> Loop:
-    """Begin the loop of System 2 with the question: the context c₀."""
-    conversation = context.conversation("system2", reply=reply)
+def begin(question: str, context: RunContext, tools: list[Tool], turns: int, longest: int | None = None) -> Loop:
+    """Begin the loop of System 2 with the question: the context c₀, of at most `longest` tokens."""
+    conversation = context.conversation("system2")
     loop = Loop(conversation, tools, limit=turns, final=True, task=question)
-    prompt = SYSTEM2.fill(
+    prompt = partial(
+        SYSTEM2.fill,
         today=context.rollout.today,
         tools=conversation.explain(tools),
         limit=turns,
-        question=sanitize(question),
         files=format_files(context.files),
     )
-    conversation.say(user(prompt))
+    text = prompt(question=sanitize(question))
+    room = count(question)
+    while longest and (excess := count(text) - longest) > 0:
+        room -= excess
+        if room < 1:
+            what = f"`mars.system2_prompt` leaves no room for the question: {longest} tokens"
+            raise UsageError(what, fix="give more, or leave it out")
+        text = prompt(question=sanitize(clip(question, room, middle=True)))
+    if room < count(question):
+        context.note(f"the question is cut to {room} tokens, so that System 2's prompt has at most {longest}")
+    conversation.say(user(text))
     return loop
 
 
-async def think(loop: Loop) -> Step:
-    """Return a request or the answer (eq. 1).
+async def think(loop: Loop, written: int | None = None) -> Step:
+    """Return a request or the answer (eq. 1), with at most `written` tokens of System 2 in all its turns."""
+    if written is None:
+        return await _think(loop)
+    conversation = loop.conversation
+    left = written - sum(turn.completion.usage.completion_tokens for turn in conversation.trajectory.turns)
+    reserve = written // RESERVED
+    closes = left <= reserve
+    config = conversation.config
+    longest = max(1, left if closes else left - reserve)
+    longest = min(longest, config.replies.tokens) if config.replies else longest
+    conversation.config = replace(config, sampling=replace(config.sampling, max_tokens=longest))
+    return await loop.close(f"your replies have {written} tokens in all") if closes else await _think(loop)
+
+
+async def _think(loop: Loop) -> Step:
+    """A turn, and the next one after mere reasoning.
 
     A turn with neither a call nor an answer in its tags is reasoning; it counts as a turn and the next one follows
     (Algorithm 1, lines 13 to 17). The text after it is the answer, with or without tags.

@@ -5,6 +5,7 @@ from collections import Counter
 from pathlib import Path
 
 from later import needs
+from terminal import Terminal
 
 from hira.agents.run_context import RoleConfig, RunContext
 from hira.core.errors import EndpointError
@@ -29,7 +30,8 @@ AGAIN = item("again", "Which enzyme unwinds the double helix, ahead of the repli
 VAGUE = item("vague", "What does the text above say about it?", "much")
 EASY = item("easy", "How many legs does a horse have?", "four")
 SMALL = item("small", "Write a poem about spring.", "a poem")
-ALL = (GOOD, AGAIN, VAGUE, EASY, SMALL)
+SCHOOL = item("school", "At which gait is a horse fastest?", "gallop")
+ALL = (GOOD, AGAIN, VAGUE, EASY, SMALL, SCHOOL)
 
 
 def judge(request: Request) -> str:
@@ -58,10 +60,26 @@ async def test_each_stage_keeps_what_it_is_there_for(tmp_path: Path) -> None:
     found = Curation(Curating("made", ALL, JUDGED), tmp_path, context()[0])  # type: ignore[arg-type]
     assert [one.id for one in await found.run()] == ["good"]
     gone = {one.stage: set(one.came) - set(one.kept) for one in found.passed}
-    assert gone == {"level": {"small"}, "duplicates": {"again"}, "clarity": {"vague"}, "expert": {"easy"}}
+    assert gone == {"level": {"small", "school"}, "duplicates": {"again"}, "clarity": {"vague"}, "expert": {"easy"}}
     (kept,) = [json.loads(line) for line in (tmp_path / CURATED).read_text().splitlines()]
     assert (kept["id"], kept["answers"], kept["discipline"]) == ("good", ["helicase"], "biology")
     assert [one.id for one in items_of(tmp_path / CURATED)] == ["good"]
+
+
+def test_the_judge_scores_attempts_by_the_criteria_of_hle(tmp_path: Path) -> None:
+    def reply(request: Request) -> str:
+        if "Correct answer:" in request.messages[-1].text:
+            return json.dumps({"extracted_final_answer": "h", "reasoning": "r", "correct": "yes", "confidence": 100})
+        return "It is an enzyme."
+
+    (tmp_path / "pool.jsonl").write_text(json.dumps({"question": GOOD.question, "answer": "helicase"}) + "\n")
+    here = Terminal(tmp_path)
+    with Endpoint({"*": reply}) as endpoint:
+        words = ["--stages", "challenge", "--attempts", "2", "--keep", "2-2", "--workflow", "direct"]
+        asked = [*words, "--base-url", endpoint.base_url, "--model", "scripted", "--judge", "scripted"]
+        assert here.train("curate", "pool.jsonl", *asked) == 0, here.err
+    (kept,) = (tmp_path / "curation" / "pool" / CURATED).read_text().splitlines()
+    assert "helicase" in kept, "right by the judge, not by its words"
 
 
 async def test_what_a_judge_could_not_decide_is_neither_kept_nor_removed(tmp_path: Path) -> None:

@@ -1,0 +1,104 @@
+"""The evidence step of a search: a model scores and condenses many passages, and the best of them are shown
+(PaperQA2, 2409.13740)."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
+from itertools import takewhile
+
+from pydantic import Field, create_model
+
+from hira.agents.packing import first_fit_decreasing
+from hira.agents.record import Reply, ask_for_record
+from hira.agents.role import EVIDENCE
+from hira.agents.run_context import Conversation, RunContext, together
+from hira.core.bm25 import words
+from hira.core.errors import DialectError, EndpointError, Stop
+from hira.core.messages import user
+from hira.core.prompts import Prompt
+from hira.core.sanitize import sanitize
+from hira.core.tokens import clip, count
+from hira.evidence import inert
+from hira.tools import Observation, Passage
+
+PROMPT = Prompt(__file__, "evidence_step")
+WINDOW = 2_000
+"""Tokens of the passages in one call."""
+FEWEST, MOST = 5, 8
+"""Passages that are shown: those with at least half of the best score possible, and the next ones up to the fewest."""
+HALF = 5.0
+"""Also the score of a passage that the model did not score."""
+
+
+class PassageNote(Reply):
+    number: int
+    excerpt: str = ""
+    score: float
+
+
+class PassageNotes(Reply):
+    passages: list[PassageNote]
+
+
+async def choose_evidence(context: RunContext, query: str, observation: Observation) -> Observation:
+    """Return the passages of a search that serve the question best, condensed, the best first. Their sources and the
+    places in them stay, so that claims are checked against all that was read."""
+    passages = observation.passages
+    if len(passages) <= FEWEST:
+        return observation
+    sizes = [count(passage.text) for passage in passages]
+    under = name_search(query)
+    bins = [(context.conversation(EVIDENCE, under), numbers) for numbers in first_fit_decreasing(sizes, WINDOW)]
+    noted = await together([_read(talk, query, {number: passages[number] for number in some}) for talk, some in bins])
+    notes = {number: note for some in noted for number, note in some.items()}
+    order = sorted(range(len(passages)), key=lambda number: -notes[number].score if number in notes else -HALF)
+    good = sum(number not in notes or notes[number].score >= HALF for number in order)
+    chosen = order[: max(FEWEST, min(good, MOST))]
+    shown = tuple(_condense(passages[number], notes.get(number)) for number in chosen)
+    return replace(observation, passages=shown)
+
+
+def name_search(query: str) -> str:
+    """Return how the names of conversations about a search begin. Searches of several roles may begin in any order, so
+    numbers would differ from run to run."""
+    return f"search-{hashlib.blake2b(query.encode(), digest_size=4).hexdigest()}"
+
+
+async def _read(conversation: Conversation, query: str, passages: Mapping[int, Passage]) -> dict[int, PassageNote]:
+    """Return the model's notes on passages, nothing if it fails."""
+    numbers = list(passages)
+    texts = [f"Passage {at}: {_show(passage)}" for at, passage in enumerate(passages.values(), 1)]
+    question = conversation.context.rollout.question or query
+    prompt = PROMPT.fill(
+        passages="\n\n".join(texts), question=sanitize(question), query=sanitize(query), count=len(texts)
+    )
+    conversation.config = replace(conversation.config, sampling=replace(conversation.config.sampling, temperature=0.0))
+    try:
+        record = await ask_for_record(conversation, user(prompt), _shape_of(len(texts)))
+    except (DialectError, EndpointError, Stop) as error:
+        conversation.context.note(f"the evidence step failed, so passages are shown as they were found: {error.what}")
+        return {}
+    return {numbers[note.number - 1]: note for note in record.passages if 0 < note.number <= len(numbers)}
+
+
+def _show(passage: Passage) -> str:
+    """Return a passage as the model reads it, on as many tokens as one call has."""
+    return inert(clip(f"{passage.source.title}\n{passage.text}", WINDOW))
+
+
+@cache
+def _shape_of(count: int) -> type[PassageNotes]:
+    """Return the model of a record with this many notes. A small model keeps counting unless the number is fixed."""
+    exactly = Field(json_schema_extra={"minItems": count, "maxItems": count})
+    return create_model("PassageNotes", __base__=PassageNotes, passages=(list[PassageNote], exactly))
+
+
+def _condense(passage: Passage, note: PassageNote | None) -> Passage:
+    """Return a passage with the model's excerpt, after the lines that say where it is. An excerpt with words that
+    the passage lacks does not count."""
+    excerpt = note.excerpt.strip() if note else ""
+    if not excerpt or not set(words(excerpt)) <= set(words(passage.text)):
+        return passage
+    above = takewhile(lambda line: line.startswith("(") and line.endswith(")"), passage.text.splitlines())
+    return replace(passage, text="\n".join([*above, excerpt]))

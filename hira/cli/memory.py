@@ -1,0 +1,46 @@
+"""`hira memory`: the verified claims that `--memory` keeps."""
+
+import argparse
+import json
+from pathlib import Path
+
+from hira.cli import OK
+from hira.cli.shell import Shell
+from hira.core.errors import UsageError
+from hira.core.sanitize import clean
+from hira.runtime.claim_memory import ClaimMemory, VerifiedClaim
+from hira.runtime.settings import find_memory, load
+
+ALL, ALWAYS = "all", "on"
+
+
+def memory(args: argparse.Namespace, shell: Shell) -> int:
+    """List the claims, or forget some of them. Raises `UsageError` for a claim that is not there."""
+    settings = load({}, shell.environ, shell.folder, shell.home)
+    file = settings.memory or find_memory(ALWAYS, shell.environ, shell.folder, shell.home)
+    assert file is not None  # noqa: S101 - it names the user's own
+    if not file.is_file():
+        raise UsageError("nothing is remembered yet", where=f"at {file}", fix="hira ask --memory --docs PATH remembers")
+    claims = ClaimMemory(file)
+    if args.what == "forget":
+        return _forget(args.ids, claims, shell)
+    for claim in claims.list():
+        shell.say(json.dumps(claim._asdict(), ensure_ascii=False) if args.json else _describe(claim))
+    return OK
+
+
+def _describe(claim: VerifiedClaim) -> str:
+    place = ", ".join(filter(None, (Path(claim.path).name, claim.place)))
+    return " ".join(clean(f"{claim.id}  {claim.date}  {claim.claim} — {place}").split())
+
+
+def _forget(ids: list[str], claims: ClaimMemory, shell: Shell) -> int:
+    if ids == [ALL]:
+        count = claims.forget()
+    else:
+        known = {str(claim.id) for claim in claims.list()}
+        if unknown := [number for number in ids if number not in known]:
+            raise UsageError(f"no claim has the number {unknown[0]!r}", fix="hira memory list shows the numbers")
+        count = claims.forget([int(number) for number in dict.fromkeys(ids)])
+    shell.say(f"{count} {'claim is' if count == 1 else 'claims are'} forgotten")
+    return OK

@@ -1,0 +1,92 @@
+"""A retriever of the user's own, such as a vector store: one function from a query to the passages that fit it."""
+
+import inspect
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import replace
+from functools import partial
+from itertools import islice
+from typing import Annotated, Any
+
+from hira.core.errors import UsageError
+from hira.core.sanitize import printable
+from hira.core.tool import Context, Observation, Passage, Tool, find_context, tool
+from hira.evidence import Source
+
+Retriever = Callable[..., Awaitable[Iterable[Source]] | Iterable[Source]]
+"""Takes a query, after the run's `Context` if it wants that, and returns the passages that fit, best first."""
+MOST = 20
+"""The passages of one search; more are left out."""
+LONGEST = 20_000
+"""Characters of one passage that are kept; longer ones are cut."""
+SHOWN = 1_000
+"""Tokens of one passage that the model reads."""
+_FIX = "return a list of hira.evidence.Source(location, title, text): docs/retriever.md"
+
+
+def make_search_tool(retrieve: Retriever) -> Tool:
+    """Return the tool "search" of a retriever. A plain function runs in a thread and may block.
+
+    Raises:
+        UsageError: It is no function of one query.
+    """
+    from pydantic import Field
+
+    if not callable(retrieve):
+        raise UsageError(f"`search` is neither names of services nor a function: {retrieve!r:.80}", fix=_FIX)
+    name = getattr(retrieve, "__name__", type(retrieve).__name__)
+    called = retrieve if inspect.isroutine(retrieve) else retrieve.__call__  # type: ignore[operator]
+    context_name, deps = find_context(called)
+    try:
+        inspect.signature(retrieve).bind(*([None] if context_name else []), "query")
+    except TypeError as error:
+        what = f"the retriever {name!r} cannot be called with a query alone: {error}"
+        raise UsageError(what, fix="write async def retrieve(query: str)") from None
+    is_async = inspect.iscoroutinefunction(retrieve) or inspect.iscoroutinefunction(called)
+    Query = Annotated[str, Field(description="a question or its key words")]  # noqa: N806 - a type
+
+    async def run(query: str, *context: Context) -> Observation:
+        if is_async:
+            return read_sources(await called(*context, query), name, query)
+        from anyio import to_thread
+
+        return await to_thread.run_sync(partial(call_and_read, *context, query), abandon_on_cancel=True)
+
+    def call_and_read(*arguments: Any) -> Observation:
+        return read_sources(called(*arguments), name, arguments[-1])
+
+    async def search(query: Query) -> Observation:
+        """Search for passages."""
+        return await run(query)
+
+    async def search_in(context: Context, query: Query) -> Observation:
+        """Search for passages."""
+        return await run(query, context)
+
+    made = tool(search_in if context_name else search, name="search", pure=True, shown=SHOWN)
+    return replace(made, deps=deps)
+
+
+def read_sources(sources: Any, name: str, query: str) -> Observation:
+    """Return what a retriever returned as passages.
+
+    Raises:
+        UsageError: It is something other than sources with a location and a text.
+    """
+    if isinstance(sources, str | bytes) or not isinstance(sources, Iterable):
+        raise UsageError(f"the retriever {name!r} returned {sources!r:.80}", fix=_FIX)
+    first = list(islice(sources, MOST + 1))
+    for source in first:
+        if not (isinstance(source, Source) and isinstance(source.text, str) and isinstance(source.title, str)
+                and isinstance(source.location, str) and source.location.strip()):  # fmt: skip
+            raise UsageError(f"the retriever {name!r} returned {source!r:.80} among its passages", fix=_FIX)
+    if not first:
+        return Observation(f"nothing found for {query!r}")
+    note = f"only the first {MOST} passages are used" if len(first) > MOST else ""
+    return Observation(note, tuple(map(_make_passage, first[:MOST])))
+
+
+def _make_passage(source: Source) -> Passage:
+    """Return a source as a passage that names its place, as passages of documents do."""
+    kept = replace(source, location=printable(source.location.strip())[:LONGEST], text=source.text[:LONGEST], id="")
+    place = source.find_place("")
+    return Passage(kept, f"({place})\n{kept.text}" if place else kept.text)
