@@ -86,10 +86,10 @@ arguments += ["--model", "offline"] if mode == "offline" else remote
 sys.setprofile(trace)
 main(arguments)
 sys.setprofile(None)
-files = {Path(module.__file__) for name, module in list(sys.modules.items())
+files = {name: Path(module.__file__) for name, module in list(sys.modules.items())
          if name.partition(".")[0] == "hira" and getattr(module, "__file__", None)}
-lines = sum(file.read_text(encoding="utf-8").count("\\n") for file in files)
-print(json.dumps({**figures, "modules": len(files), "lines": lines}))
+lines = sum(file.read_text(encoding="utf-8").count("\\n") for file in files.values())
+print(json.dumps({**figures, "modules": [*files], "lines": lines}))
 """
 
 
@@ -100,7 +100,7 @@ class Ways(NamedTuple):
     complete: list[str]
     wire: list[str]
     functions: int
-    modules: int
+    modules: list[str]
     lines: int
 
 
@@ -119,8 +119,8 @@ def trace_ask(mode: str) -> Ways:
         for _ in range(2):
             done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=home, env=environ)
         figures = json.loads(done.stdout.splitlines()[-1])
-    names = ("functions", "modules", "lines")
-    return Ways(figures.get("complete", []), figures.get("wire", []), *(figures.get(name, 0) for name in names))
+    lists = (figures.get(name, []) for name in ("complete", "wire"))
+    return Ways(*lists, figures.get("functions", 0), figures["modules"], figures["lines"])
 
 
 @cache
@@ -379,7 +379,7 @@ def measure() -> dict[str, str]:
         "frames of hira from `main` to `policy.complete`, offline": str(len(offline.complete)),
         "frames of hira from `main` to the wire": str(len(remote.wire)),
         "functions that run before the first policy call (react, documents, warm index)": str(offline.functions),
-        "modules that `hira ask` loads": str(offline.modules),
+        "modules that `hira ask` loads": str(len(offline.modules)),
         "lines in them": f"{offline.lines:,}",
         "circles of files, imports inside functions included": str(len(circles)),
         "imports inside functions, or for types alone, within a circle (agents, policies)": str(count_back_arrows()),

@@ -14,7 +14,7 @@ from ways import check_order, code_below, steps_below
 
 PACKAGE = Path(__file__).parent.parent / "hira"
 sys.path.insert(0, str(PACKAGE.parent / "benchmarks"))
-from structure import trace_ask  # noqa: E402 - it is a script and no package
+from structure import count_nodes, find_circles, replaces_file, suggests, trace_ask  # noqa: E402 - it is a script and no package
 
 LONGEST = 80
 
@@ -47,7 +47,7 @@ def test_no_function_is_over_eighty_lines() -> None:
     assert not long, long
 
 
-LOADED = 102
+LOADED = 98
 """Modules of hira's that a question may load before its first request goes out; start-up time hangs on them."""
 FIRST_REQUEST = """
 import sys
@@ -105,6 +105,33 @@ def test_from_the_command_to_a_model_are_eleven_functions_and_fifteen_to_the_wir
     way = [name.strip(" \n") for name in code_below("The way of a call").split("→")]
     assert [*reversed(trace_ask("offline").complete)] == [*way[:10], "OfflinePolicy.complete"]
     assert [*reversed(trace_ask("remote").wire)] == way
+
+
+UNUSED = {
+    "hira.cli.dry_run",
+    "hira.runtime.replay",
+    "hira.runtime.trace.reading",
+    "hira.tools.addresses",
+    "hira.tools.documents.encoder",
+    "hira.tools.documents.parsing",
+    "hira.tools.documents.vectors",
+    "hira.tools.python.process",
+    "hira.tools.python.sandbox",
+}
+"""Parts that a question over indexed documents does not need unless its model calls for them."""
+
+
+def test_a_question_over_indexed_documents_loads_no_part_that_it_does_not_use() -> None:
+    assert UNUSED.isdisjoint(trace_ask("offline").modules)
+
+
+def test_one_place_replaces_files_and_one_suggests_names() -> None:
+    assert count_nodes(replaces_file) == 1
+    assert count_nodes(suggests) == 1
+
+
+def test_only_a_conversation_and_its_run_know_each_other() -> None:
+    assert find_circles() == [["hira.agents.conversation", "hira.agents.run_context"]]
 
 
 def test_a_question_takes_the_way_that_the_page_shows(tmp_path: Path) -> None:

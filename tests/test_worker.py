@@ -12,7 +12,7 @@ from hira.core.worker import Worker, run_apart
 from hira.evidence import LexicalVerifier, Source, Sources, verify_answer
 from hira.evidence.verifiers import verify
 from hira.tools.browse import open_page, read
-from hira.tools.documents.reader import parse_file
+from hira.tools.documents.parsing import parse_file
 from hira.tools.fetch import Fetched
 
 SENTENCE = "A long and readable sentence about the harbour of Alta. "

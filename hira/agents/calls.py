@@ -29,7 +29,6 @@ from hira.journal import OWN, CallSpec, Log
 from hira.journal.decoding import validate
 from hira.journal.encoding import digest_of_tool
 from hira.tools import Observation, Passage, Tool
-from hira.tools.addresses import is_on_host
 
 log = logging.getLogger("hira.agents")
 log.addHandler(logging.NullHandler())  # else a program that configures no logging has them on its terminal
@@ -334,6 +333,10 @@ def _check_unmasked(arguments: Mapping[str, Any], masked: Mapping[str, Any]) -> 
 
 def _check_open(value: Any, tool: Tool) -> None:
     """Refuse to open an address on a blocked host, at any depth of the arguments."""
+    if not tool.blocked:
+        return
+    from hira.tools.addresses import is_on_host
+
     if isinstance(value, str) and is_on_host(value.strip(), tool.blocked):
         raise ToolError(f"{value} is blocked in this run; continue without it")
     if isinstance(value, Mapping | list | tuple):
@@ -345,6 +348,8 @@ def _drop_blocked(observation: Observation, tool: Tool) -> Observation:
     """Remove the passages from blocked hosts, be it from a search, a redirect or an earlier run."""
     if not tool.blocked:
         return observation
+    from hira.tools.addresses import is_on_host
+
     passages = tuple(
         passage for passage in observation.passages if not is_on_host(passage.source.location, tool.blocked)
     )

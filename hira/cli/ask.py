@@ -13,7 +13,6 @@ from hira.agents.trajectory import Status
 from hira.api import Hira
 from hira.cli import INTERRUPTED, OK, code_of, explain, output
 from hira.cli.approve import AtTerminal, at_terminal
-from hira.cli.dry_run import print_bound
 from hira.cli.options import AskOptions
 from hira.cli.parser import LIMITS, check_options
 from hira.cli.running import announce_model, open_view, show_progress
@@ -41,6 +40,8 @@ def ask(options: AskOptions, shell: Shell) -> int:
     question = read_question(options.question, shell)
     files = find_attached_files(options, shell)
     if options.dry_run:
+        from hira.cli.dry_run import print_bound  # it runs nothing
+
         return print_bound(options, settings, shell)
     path = output.check_output_path(options.output, shell.folder) if options.output else None
     person = at_terminal(shell, needed=options.approve)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import IO, Any, Self, get_args
 
 from hira.agents.trajectory import Status
-from hira.core.errors import UsageError, nearest, suggest
+from hira.core.errors import UsageError, find_near, suggest
 from hira.core.files import replace_file
 from hira.journal.decoding import DamagedRecord, read_json
 from hira.journal.lines import append_lines, read_lines, repair_last_line
@@ -52,7 +52,7 @@ def _question(line: str, number: int, folder: Path) -> Question:
     except DamagedRecord as error:
         raise UsageError(str(error)) from None
     for key in values:
-        if key not in KEYS and (near := nearest(key, KEYS)) and near not in values:
+        if key not in KEYS and (near := find_near(key, KEYS)) and near[0] not in values:
             raise UsageError(f"unknown key {key!r}", fix=suggest(key, KEYS))
     text, files, given = values.get("question"), values.get("files", []), values.get("id", number)
     if not isinstance(text, str) or not text.strip():

@@ -18,11 +18,8 @@ from hira.core.options import SHARED
 from hira.core.policy import Usage
 from hira.core.sanitize import without_userinfo
 from hira.journal import Entry, Journal
-from hira.runtime.replay import read_settings
 from hira.runtime.settings import FILE, Settings, load
 from hira.runtime.settings.reading import find_own_file
-from hira.runtime.trace import read
-from hira.runtime.trace.conversations import conversations, write_lines
 
 
 @contextmanager
@@ -74,7 +71,11 @@ def runs(args: argparse.Namespace, shell: Shell) -> int:
 
 def find_cost(journal: Journal, entry: Entry) -> Usage:
     """Return the cost of a run: as recorded at its end, or else the sum of its calls."""
-    return Usage(**entry.usage) if entry.usage else read(journal, entry.id).usage
+    if entry.usage:
+        return Usage(**entry.usage)
+    from hira.runtime.trace import read  # asking does without it
+
+    return read(journal, entry.id).usage
 
 
 def as_json(entry: Entry, usage: Usage) -> dict[str, object]:
@@ -97,6 +98,9 @@ def as_json(entry: Entry, usage: Usage) -> dict[str, object]:
 
 
 def _export(journal: Journal, args: argparse.Namespace, shell: Shell) -> int:
+    from hira.runtime.trace import read
+    from hira.runtime.trace.conversations import conversations, write_lines
+
     named = [journal.entry(run) for run in args.runs] or [
         entry for entry in journal.runs(-1) if entry.state != "running"
     ]
@@ -169,6 +173,8 @@ def as_flags(entry: Entry, today: Settings) -> Mapping[str, Any]:
     password. A place that a file named then, and that no configuration names today, is sent no key: the file may have
     been anyone's.
     """
+    from hira.runtime.replay import read_settings  # only a run that continues another needs it
+
     values = dict(read_settings(entry))
     for name in ("base_url", "searxng_url"):
         if without_userinfo(getattr(today, name)) == values.get(name):

@@ -186,17 +186,17 @@ def of_the_machine(error: BaseException) -> HiraError | None:
     return HiraError(f"the machine is at a limit: {error or 'no memory is left'}", fix=SCARCE[number])
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
-    """Return the known name that `name` was probably meant to be, empty if none is near."""
+def find_near(name: str, known: Iterable[str], *, most: int = 1, likeness: float = 0.6) -> list[str]:
+    """Return the known names that `name` was probably meant to be, the nearest first."""
     from difflib import get_close_matches
 
-    return next(iter(get_close_matches(name, list(known), n=1, cutoff=0.6)), "")
+    return get_close_matches(name, list(known), most, likeness)
 
 
 def suggest(name: str, known: Iterable[str]) -> str:
     """Suggest the nearest known name, empty if none is near."""
-    near = nearest(name, known)
-    return f"did you mean {near!r}?" if near else ""
+    near = find_near(name, known)
+    return f"did you mean {near[0]!r}?" if near else ""
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -1,13 +1,13 @@
 """Probes a base URL: which models, which server, and whether there is an endpoint at all."""
 
 import asyncio
-import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import httpx
 
+from hira.core.errors import find_near
 from hira.policies.names import LOCAL_PORTS, is_nearby
 from hira.policies.reply import whole
 from hira.policies.transport import StreamTransport, transport_for
@@ -138,7 +138,7 @@ async def missing(model: str, base_url: str, api_key: str) -> str:
         return "check the base URL, most end in /v1, and the model's name"
     if model in endpoint.models:
         return "the endpoint lists this model; check the base URL's path"
-    near = difflib.get_close_matches(model, endpoint.models, n=3, cutoff=0.4) or endpoint.models[:3]
+    near = find_near(model, endpoint.models, most=3, likeness=0.4) or endpoint.models[:3]
     return f"the endpoint has {', '.join(near)}" if near else "the endpoint lists no models"
 
 

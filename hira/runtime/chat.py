@@ -120,13 +120,13 @@ class Chat:
 
     async def _look_back(self) -> None:
         """Read what the turns so far leave for the next one."""
-        from hira.runtime.trace.reading import read_conversation
-
         journal = (await self._owner.open_session()).journal
         last = self.runs[-1] if self.runs else None
         if last is None and self._run:
             if journal is None:
                 raise UsageError("no runs are recorded here", fix="record them: Hira(journal=True)")
+            from hira.runtime.trace.reading import read_conversation
+
             self._earlier = await asyncio.to_thread(read_conversation, journal, self._run)
         elif last and last.answer.text:
             self._earlier = await earlier_of(last, journal)

@@ -11,7 +11,7 @@ from hira.agents.expert import Expert
 from hira.agents.experts import EXPERTS
 from hira.agents.role import EVIDENCE, OUTPUT, VERIFIER
 from hira.agents.run_context import RunContext
-from hira.core.errors import UsageError, did_you_mean, nearest, uncapitalise
+from hira.core.errors import UsageError, did_you_mean, find_near, uncapitalise
 from hira.core.options import SHARED
 from hira.core.plugin import TOOLS, find_installed, load_named, load_object, package_of
 from hira.core.plugin import WORKFLOWS as INSTALLED
@@ -201,7 +201,7 @@ def find_unused_tools(settings: Settings, workflow: Workflow, tools: Sequence[To
     roles = {*getattr(workflow, "roles", ()), *(role for workflow in made for role in workflow.roles)}
     for name, server in settings.mcp.items():
         for role in sorted(roles_of_server(server, takes) - anywhere):
-            if role in roles or nearest(role, anywhere):
+            if role in roles or find_near(role, anywhere):
                 fix = did_you_mean(role, sorted(takes)) if takes else "remove `roles`"
                 raise UsageError(f"role {role!r} takes no tools", where=f"roles of [mcp.{name}]", fix=fix)
             lines.append(f"[mcp.{name}] names {role!r}, which is not a role of this workflow")

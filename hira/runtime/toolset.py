@@ -19,8 +19,9 @@ from hira.core.tool import Context
 from hira.runtime.settings import DOCUMENTS, SEARCH_KEYS, Settings, list_retrievers
 from hira.runtime.workspace import ReadableFiles, find_readable, work_folder
 from hira.tools import Observation, Tool, Toolbox
-from hira.tools.python import open_python, refusal
-from hira.tools.python.layers import IMAGE
+from hira.tools.python.layers import refusal
+from hira.tools.python.limits import IMAGE
+from hira.tools.python.tool import open_python
 from hira.tools.toolbox import OpenPython
 
 if TYPE_CHECKING:

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hira.core.sanitize import flatten_name
-from hira.tools.python.folder import FolderContent, clear
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +60,8 @@ def _remove(folder: Path) -> None:
 
     `shutil.rmtree` would run out of stack or of descriptors in folders that are nested deep enough.
     """
+    from hira.tools.python.folder import FolderContent, clear
+
     with contextlib.suppress(OSError):
         clear(folder, FolderContent())
         folder.rmdir()

@@ -17,7 +17,8 @@ from hira.core.tool import Observation, Passage, Tool, tool
 from hira.evidence import OUTPUT, Source
 from hira.tools.documents import LONG, find_nearest, fit_within
 from hira.tools.documents.document import Lacking, Piece, join_pieces, write_pieces
-from hira.tools.documents.reader import FileReader, Passages, check_readable
+from hira.tools.documents.parsing import check_readable
+from hira.tools.documents.reader import FileReader, Passages
 from hira.tools.media import how_to_see
 from hira.tools.opening import OpenFile, explaining, open_regular
 from hira.tools.python import folder

@@ -13,6 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from hira.agents.run_context import RoleConfig
 from hira.core.errors import UsageError, did_you_mean
+from hira.core.files import replace_file
 from hira.evaluation import data
 from hira.evaluation.data import Selection
 from hira.evaluation.preferences import pairs_of
@@ -267,11 +268,9 @@ def write_configuration(plan: TrainingPlan) -> None:
     """Write the plan's configuration to its folder, which keeps other runs out."""
     record = {"began": plan.began, "configuration": plan.configuration.to_json()}
     text = json.dumps(record, indent=2, ensure_ascii=False)
-    fresh = plan.folder / f"{BEGUN}.part"
     try:
         plan.folder.mkdir(parents=True, exist_ok=True)
-        fresh.write_text(f"{text}\n", encoding="utf-8")
-        fresh.replace(plan.folder / BEGUN)  # another process of this run may read it now
+        replace_file(plan.folder / BEGUN, f"{text}\n".encode())  # another process of this run may read it now
     except OSError as error:
         raise unwritable(error, plan.folder / BEGUN) from error
 

@@ -5,15 +5,12 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hira.agents.trajectory import Trajectory
-from hira.evaluation.rewards.answers import RIGHT, RolloutScore
+from hira.evaluation.rewards.answers import RolloutScore
 from hira.evaluation.statistics import cohens_d
 from hira.trainers.rows import Credited, Group, Row, ScoredRollout
-
-if TYPE_CHECKING:
-    from hira.trainers.agentic import MemberOutput
 
 
 @dataclass(slots=True)
@@ -146,53 +143,6 @@ def summarise_scores(scores: Sequence[RolloutScore], name: str) -> dict[str, flo
     margins = [score.parts["margin"] for score in scores if "margin" in score.parts]
     effect = {f"{name}/d": d if math.isfinite(d := cohens_d(margins)) else None} if len(margins) > 1 else {}
     return {name: None, **means.values, **effect}
-
-
-def measure_parts(outputs: Sequence["MemberOutput"]) -> dict[str, float]:
-    """Figures as `PART/NAME`.
-
-    reward, length, cut      its own reward, tokens, the share that was cut off at the length limit
-    recall, false_alarms     a Verifier's: how many of the wrong and of the right solutions it flags
-    precision, unreadable    how many of its flags are true, and how many verdicts cannot be read
-    wrong                    how many of its input solutions are wrong
-    natural                  its accuracy on solutions as they come, not as they are picked:
-                             p · (1 - false_alarms) + (1 - p) · recall, p of those being right
-    fixed, harmed            a Corrector's: how often a wrong solution becomes right, and a right one wrong
-    """
-    means = Means()
-    groups: dict[str, set[int]] = defaultdict(set)
-    for output in outputs:
-        groups[output.step_input.part].add(id(output.step_input))
-        _add_output(means, output)
-    measures = means.values
-    for verifier, source in (("verifier1", "solver"), ("verifier2", "corrector1")):
-        known = [measures.get(f"{verifier}/{name}") for name in ("recall", "false_alarms")]
-        right = measures.get(f"{source}/reward")
-        if right is not None and known[0] is not None and known[1] is not None:
-            measures[f"{verifier}/natural"] = right * (1 - known[1]) + (1 - right) * known[0]
-    return measures | {f"{part}/groups": float(len(inputs)) for part, inputs in groups.items()}
-
-
-def _add_output(means: Means, output: "MemberOutput") -> None:
-    part, step_input = output.step_input.part, output.step_input
-    for row in output.scored.cut.rows:
-        means.add(f"{part}/length", row.tokens)
-    record = output.scored.record
-    turns = [turn for path in record.trajectories.values() for turn in path.turns] if record else []
-    if turns:
-        means.add(f"{part}/cut", float(turns[-1].completion.finish == "length"))
-    if output.reward is None:
-        return
-    means.add(f"{part}/reward", output.reward)
-    if step_input.role == "verifier":
-        means.add(f"{part}/{'false_alarms' if step_input.right else 'recall'}", float(output.flagged))
-        means.add(f"{part}/wrong", float(not step_input.right))
-        means.add(f"{part}/unreadable", float(output.review is None or output.review.correct is None))
-        if output.flagged:
-            means.add(f"{part}/precision", float(not step_input.right))
-    elif step_input.role == "corrector":
-        right = output.reward >= RIGHT
-        means.add(f"{part}/{'harmed' if step_input.right else 'fixed'}", float(right is not step_input.right))
 
 
 LONGEST = 20_000

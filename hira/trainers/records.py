@@ -27,9 +27,14 @@ def cut(path: Path, step: int) -> None:
     """Drop the records after a step, and an incomplete last line."""
     if not path.is_file():
         return
-    kept = [encode_line(record) for record in read(path) if int(record.get("step", 0)) <= step]
+    write(path, [record for record in read(path) if int(record.get("step", 0)) <= step])
+
+
+def write(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
+    """Make these records the whole file. Raises `HiraError` if the disk is full."""
     try:
-        replace_file(path, b"".join(kept))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(path, b"".join(map(encode_line, records)))
     except OSError as error:
         raise unwritable(error, path) from error
 

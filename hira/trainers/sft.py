@@ -227,10 +227,7 @@ def _sample_own(plan: TrainingPlan, tokenizer: Any, model: Any, tell: Tell, *, r
     if resume and kept.is_file():
         return [read_row(record) for record in records.read(kept)]
     rows = sample_best(plan, tokenizer, model, tell)
-    written = kept.with_suffix(".part")
-    written.unlink(missing_ok=True)
-    records.append(written, map(asdict, rows))
-    written.replace(kept)
+    records.write(kept, map(asdict, rows))
     return rows
 
 

@@ -27,8 +27,8 @@ from hira.tools.charsets import decode_file
 from hira.tools.documents import read_file
 from hira.tools.documents.archive import MEMBER
 from hira.tools.documents.document import cut
+from hira.tools.documents.parsing import parse_file
 from hira.tools.documents.plain import reflow
-from hira.tools.documents.reader import parse_file
 from hira.tools.opening import LIMIT
 
 

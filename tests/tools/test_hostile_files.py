@@ -14,7 +14,8 @@ import pytest
 from hira.core.errors import ToolError
 from hira.tools.documents import Index, read_file
 from hira.tools.documents.document import cut
-from hira.tools.documents.reader import FileReader, parse_file
+from hira.tools.documents.parsing import parse_file
+from hira.tools.documents.reader import FileReader
 from hira.tools.documents.refresh import Refresh, find_changes
 from hira.tools.documents.store import open_store
 from hira.tools.documents.walk import walk

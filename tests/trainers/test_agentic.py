@@ -12,10 +12,9 @@ from hira.core.errors import HiraError
 from hira.core.policy import Request
 from hira.evaluation.rewards.answers import ByWords, RolloutScore, of_verdict
 from hira.evaluation.rewards.match import exact
-from hira.trainers.agentic import Agentic, AnswerStep, Input, MemberOutput, picks
+from hira.trainers.agentic import Agentic, AnswerStep, Input, MemberOutput, measure_parts, picks
 from hira.trainers.configuration import RolloutConfig, StageConfig
 from hira.trainers.credit import marsrl
-from hira.trainers.metrics import measure_parts
 from hira.trainers.rollouts import Problem, Rollouts
 from hira.trainers.rows import Attempt, Cut, Group, Row, ScoredRollout
 from hira.workflows.marsrl.steps import MarsProblem as Posed

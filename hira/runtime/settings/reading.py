@@ -10,7 +10,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
-from hira.core.errors import UsageError, did_you_mean, nearest
+from hira.core.errors import UsageError, did_you_mean, find_near
 from hira.runtime.settings.fields import (
     FILE,
     JOURNAL,
@@ -117,9 +117,9 @@ def find_misspelt(environ: Mapping[str, str]) -> list[str]:
         if variable.startswith("HIRA_") and variable not in {*plain, MCP_CONSENT, SERVE_KEY, TRUST}
     ]
     return [
-        f"the environment variable {variable} is not used; did you mean {near}?"
+        f"the environment variable {variable} is not used; did you mean {near[0]}?"
         for variable in unknown
-        if (near := nearest(variable, plain))
+        if (near := find_near(variable, plain))
     ]
 
 

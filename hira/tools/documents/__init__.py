@@ -8,27 +8,25 @@ import hashlib
 import threading
 import weakref
 from collections.abc import Callable, Sequence
-from difflib import get_close_matches
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Annotated
 
 from hira.core import tokens
 from hira.core.bm25 import BM25
-from hira.core.errors import ToolError
+from hira.core.errors import ToolError, find_near
 from hira.core.sanitize import clean
 from hira.core.tool import Observation, Passage, Tool, tool
 from hira.evidence import Source
-from hira.tools.documents.document import Document, Part, join_pieces, write_pieces
-from hira.tools.documents.encoder import EncoderFailed
+from hira.tools.documents.document import Document, EncoderFailed, Part, join_pieces, write_pieces
 from hira.tools.documents.ranking import Ranked, fuse
 from hira.tools.documents.reader import FileReader, read_file
 from hira.tools.documents.refresh import Progress, Refresh, find_changes
 from hira.tools.documents.store import IndexedFile, PassageHit, open_store
-from hira.tools.documents.vectors import Vectors
 from hira.tools.documents.walk import real_paths, roots_of, walk
 
 if TYPE_CHECKING:
     from hira.tools.documents.encoder import Encoder, Reranker, Spend
+    from hira.tools.documents.vectors import Vectors
 
 __all__ = [
     "Document",
@@ -80,7 +78,11 @@ class Index:
         self._reader = FileReader()
         self._stopped = threading.Event()
         self._reranker = reranker
-        self._vectors = Vectors(self._store, encoder) if encoder else None
+        self._vectors: Vectors | None = None
+        if encoder:
+            from hira.tools.documents import vectors
+
+            self._vectors = vectors.Vectors(self._store, encoder)
 
     @property
     def is_only_words(self) -> bool:
@@ -291,7 +293,9 @@ async def _find_name(index: Index, url: str) -> str:
     if len(paths) == 1:
         return paths[0]
     last = {PurePosixPath(name).name.casefold(): name for name in names}
-    near = paths or [last[name] for name in get_close_matches(PurePosixPath(wanted).name, last, _NEAR, 0.5)] or names
+    near = (
+        paths or [last[name] for name in find_near(PurePosixPath(wanted).name, last, most=_NEAR, likeness=0.5)] or names
+    )
     if not near:
         raise ToolError("there are no documents")
     raise ToolError(f"{url!r} is not one of the documents; did you mean: {', '.join(near[:_NEAR])}")

@@ -25,6 +25,10 @@ class Lacking(ToolError):
     """The file can be read once a package is installed."""
 
 
+class EncoderFailed(ToolError):
+    """The encoder or the reranker cannot be used; its text is one line for a person."""
+
+
 @dataclass(frozen=True, slots=True)
 class Part:
     """A page, a sheet, a slide or a chapter; `place` names it ("page 3", "sheet Sales"), "" for a whole file.

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from hira.core import tokens
-from hira.core.errors import ToolError, UsageError
+from hira.core.errors import UsageError
 from hira.core.sanitize import clean
+from hira.tools.documents.document import EncoderFailed
 
 if TYPE_CHECKING:
     import httpx
@@ -36,10 +37,6 @@ _EXCERPT = 120
 
 Spend = Callable[[int], None]
 """Charges these tokens to the budget of a run. Raises an error of the run if they are more than is left."""
-
-
-class EncoderFailed(ToolError):
-    """The encoder or the reranker cannot be used; its text is one line for a person."""
 
 
 class RequestRefused(EncoderFailed):

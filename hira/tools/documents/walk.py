@@ -7,9 +7,11 @@ from pathlib import Path
 
 from hira.core.errors import UsageError
 from hira.core.sanitize import is_text, printable
-from hira.tools.documents.reader import MEDIA
 from hira.tools.left_out import FOLDERS, holds_keys, is_evaluation
 
+_PICTURES = [".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".heic", ".avif", ".ico"]
+_SOUNDS = [".mp3", ".wav", ".flac", ".ogg", ".m4a", ".aac", ".opus"]
+MEDIA = frozenset([*_PICTURES, *_SOUNDS, ".mp4", ".mov", ".mkv", ".avi", ".webm"])
 _SHOWN = 200
 """Characters of a path in a warning, from its end."""
 

@@ -15,15 +15,13 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Literal
 
 from hira.tools.left_out import FOLDERS, holds_keys, is_evaluation
 from hira.tools.python import seccomp
 from hira.tools.python.confine import landlock_version, missing_landlock
-from hira.tools.python.usage import PythonLimits
+from hira.tools.python.limits import IMAGE, Mode, PythonLimits
 
 ENGINES = ("docker", "podman")
-IMAGE = "python:3.13-slim"
 WORKER = "/hira_sandbox"
 """The folder of the worker's modules in the container."""
 FLAGS = ("-S", "-s", "-P", "-B", "-X", "utf8")
@@ -122,9 +120,6 @@ def _mount(source: str, target: str, closed: bool) -> str:  # noqa: FBT001 - of 
 
 
 _Listing = Callable[[Path], list[os.DirEntry[str]]]
-Mode = Literal["auto", "container", "process", "off"]
-"""`auto` requires every layer; `container` requires docker or podman instead; `process` needs only a separate process
-and limits; `off` removes the limits too."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,9 @@ from typing import Any
 
 from hira.core.errors import SCARCE
 from hira.tools.python.frames import ANSWER, LENGTH, pack_frame
-from hira.tools.python.layers import FLAGS, Container, Mode, command, engine
-from hira.tools.python.usage import ClippedOutput, PythonLimits
+from hira.tools.python.layers import FLAGS, Container, command, engine
+from hira.tools.python.limits import Mode, PythonLimits
+from hira.tools.python.usage import ClippedOutput
 
 # A package of that name represents this folder, so that the worker imports its own modules and nothing of hira. Python
 # runs with -S: the worker itself loads `site` once the channel is out of reach of what the user's `.pth` files print.

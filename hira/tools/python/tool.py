@@ -3,13 +3,13 @@
 Files that a program wrote are separate sources: figures to look at, texts to cite.
 """
 
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hira.core.errors import ToolError
 from hira.core.messages import Filled
@@ -17,9 +17,10 @@ from hira.core.prompts import Prompt
 from hira.core.sanitize import clean
 from hira.core.tool import Observation, Passage, Tool, tool
 from hira.evidence import OUTPUT, Source, inert
-from hira.tools.python.layers import IMAGE, Mode
-from hira.tools.python.sandbox import Outcome, PythonSandbox
-from hira.tools.python.usage import PythonLimits
+from hira.tools.python.limits import IMAGE, Mode, PythonLimits
+
+if TYPE_CHECKING:
+    from hira.tools.python.sandbox import Outcome, PythonSandbox
 
 DESCRIPTION = Prompt(__file__, "texts", "description")
 FILE = Prompt(__file__, "texts", "file")
@@ -36,27 +37,36 @@ _QUEUE = 5
 """The number of calls of one turn that may wait for each other within the tool's time."""
 
 
-def python_tool(sandbox: PythonSandbox, named: Mapping[Path, str] = MappingProxyType({})) -> Tool:
+def python_tool(sandbox: "PythonSandbox", named: Mapping[Path, str] = MappingProxyType({})) -> Tool:
     """Create the tool of one session. The model reads the errors of its code, and repairs it.
 
     `named` says for folders how the names that a search shows for their files begin, such as "papers/".
     """
+    follows = _among_others(sandbox) and _is_later(sandbox.label)
+    return _make_tool(lambda: sandbox, sandbox.readable, named, sandbox.limits, follows=follows)
+
+
+def _make_tool(
+    open_sandbox: "Callable[[], PythonSandbox]",
+    readable: Iterable[Path],
+    named: Mapping[Path, str],
+    limits: PythonLimits,
+    *,
+    follows: bool,
+) -> Tool:
+    """Create the tool of a session that opens with the first call."""
 
     async def run(arguments: Mapping[str, Any]) -> Observation:
-        code = str(arguments["code"])
+        sandbox, code = open_sandbox(), str(arguments["code"])
         outcome = await sandbox.run(code)
         seen = make_observation(outcome, code, sandbox)
         return (
             replace(seen, passages=(*seen.passages, *await _read_yields(outcome, code, sandbox))) if seen.ok else seen
         )
 
-    attached = "\n".join(_format_path(path, named.get(path)) for path in sandbox.readable)
-    described = DESCRIPTION.fill(
-        seconds=f"{sandbox.limits.seconds:g}",
-        beside=_follows_others(sandbox),
-        attached=Filled(attached),
-    )
-    seconds = _QUEUE * (sandbox.limits.seconds + 30)
+    attached = "\n".join(_format_path(path, named.get(path)) for path in readable)
+    described = DESCRIPTION.fill(seconds=f"{limits.seconds:g}", beside=follows, attached=Filled(attached))
+    seconds = _QUEUE * (limits.seconds + 30)
     return replace(_shape(), run=run, seconds=seconds, description=str(described), stateful=True, function=None)
 
 
@@ -77,18 +87,18 @@ def _format_path(path: Path, begins: str | None) -> str:
     return FILE.fill(path=Filled(place), named=begins is not None, begins=begins or "")
 
 
-def _among_others(sandbox: PythonSandbox) -> bool:
+def _among_others(sandbox: "PythonSandbox") -> bool:
     """Return whether the session's folder is next to those of other sessions, each named by its label."""
     return bool(sandbox.label) and sandbox.folder.name == sandbox.label
 
 
-def _follows_others(sandbox: PythonSandbox) -> bool:
+def _is_later(label: str) -> bool:
     """Return whether sessions of earlier subtasks may have left files. Only the number decides, so that the tool's
     description does not depend on their duration."""
-    return _among_others(sandbox) and sandbox.label.isdecimal() and int(sandbox.label) > 1
+    return label.isdecimal() and int(label) > 1
 
 
-def make_observation(outcome: Outcome, code: str, sandbox: PythonSandbox) -> Observation:
+def make_observation(outcome: "Outcome", code: str, sandbox: "PythonSandbox") -> Observation:
     """Return a successful call as a source: the code, its result, and its files; a failed one as plain text."""
     written = "".join(f"\nwrote {_name_written(path, sandbox)}" for path in outcome.files)
     if outcome.status != "ok":
@@ -100,17 +110,17 @@ def make_observation(outcome: Outcome, code: str, sandbox: PythonSandbox) -> Obs
     return Observation(passages=(Passage(source, text),))
 
 
-def _name_written(path: Path, sandbox: PythonSandbox) -> Path:
+def _name_written(path: Path, sandbox: "PythonSandbox") -> Path:
     """Return the shown path of a file that was written, which later sessions can open."""
     base = Path("..") / sandbox.label if _among_others(sandbox) else sandbox.folder
     return base / path.relative_to(sandbox.folder)
 
 
-def _locate_call(outcome: Outcome, sandbox: PythonSandbox) -> str:
+def _locate_call(outcome: "Outcome", sandbox: "PythonSandbox") -> str:
     return f"python:{sandbox.label}.{outcome.number}" if sandbox.label else f"python:{outcome.number}"
 
 
-async def _read_yields(outcome: Outcome, code: str, sandbox: PythonSandbox) -> list[Passage]:
+async def _read_yields(outcome: "Outcome", code: str, sandbox: "PythonSandbox") -> list[Passage]:
     """Return the pictures and texts that a call wrote, as separate sources, the pictures first."""
     paths = sorted(outcome.files, key=lambda path: path.suffix.lower() not in PICTURES)[:MOST]
     contents = await sandbox.contents(paths, LARGEST + 1)
@@ -156,24 +166,33 @@ def open_python(
     because `folder` has another path when a run is resumed.
     """
     ended: list[Path] = []
+    paths = [Path(path).resolve() for path in readable]
 
     @asynccontextmanager
     async def open_session(label: str) -> AsyncIterator[Tool]:
         place = folder / label
         earlier = tuple(path for path in ended if path != place)
-        inner = PythonSandbox(
-            place,
-            readable=readable,
-            closed=closed,
-            earlier=earlier,
-            label=label,
-            sandbox=sandbox,
-            image=image,
-            limits=limits,
-        )
+
+        @cache
+        def open_sandbox() -> "PythonSandbox":
+            from hira.tools.python.sandbox import PythonSandbox
+
+            opened = PythonSandbox(
+                place,
+                readable=readable,
+                closed=closed,
+                earlier=earlier,
+                label=label,
+                sandbox=sandbox,
+                image=image,
+                limits=limits,
+            )
+            stack.push_async_exit(opened)
+            return opened
+
         try:
-            async with inner:
-                yield python_tool(inner, named)
+            async with AsyncExitStack() as stack:
+                yield _make_tool(open_sandbox, paths, named, limits, follows=_is_later(label))
         finally:
             ended.append(place)
 

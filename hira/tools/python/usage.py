@@ -10,30 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hira.tools.python.folder import FolderContent, clear, find_written, look, read, remove
+from hira.tools.python.limits import PythonLimits
 
 _PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 _STATE, _THREADS = 0, 17  # fields of /proc/PID/stat, counted after the name
 _STILL = 0.5
-
-
-@dataclass(frozen=True, slots=True)
-class PythonLimits:
-    """Limits of one session. `seconds` is for one call; sizes are bytes; `output` is the kept part of the output of one
-    call, `printed` the most that it may print.
-
-    `memory` limits allocated and, with a fifth more, resident memory; `disk` and `files` are for everything that the
-    session adds to its folder, `file` for one file.
-    """
-
-    seconds: float = 60.0
-    memory: int = 1 << 30
-    disk: int = 256 << 20
-    file: int = 64 << 20
-    files: int = 5_000
-    threads: int = 64
-    open_files: int = 256
-    output: int = 20_000
-    printed: int = 256 << 20
 
 
 def find_broken_limit(pid: int, limits: PythonLimits) -> str:

@@ -15,8 +15,8 @@ import pytest
 import pytest_asyncio
 from python_host import has_ended
 
-from hira.tools.python import PythonLimits, PythonSandbox, refusal, sandbox_layers
-from hira.tools.python.layers import IMAGE, WORKER, Container, command, engine, explain_missing_image
+from hira.tools.python import IMAGE, PythonLimits, PythonSandbox, refusal, sandbox_layers
+from hira.tools.python.layers import WORKER, Container, command, engine, explain_missing_image
 
 ENGINE = r"""
 import csv, json, os, signal, subprocess, sys
