@@ -211,9 +211,8 @@ def test_the_two_best_reports_of_a_query_are_annotated_and_ways_of_scoring_are_m
         (row,) = map(json.loads, said.out.splitlines())
         best = {f"A report on the tower.{' The tower again.' * seed}" for seed in (1, 2)}
         assert {row["first"], row["second"]} == best, "the worst of three is left out"
-        again = hira(
-            folder, "eval", "r.jsonl", *asked[:-3], "--temperature", "0", "--output", "cold", "-q", HIRA_API_KEY="k"
-        )
+        cold = (*asked[:-3], "--output", "cold", "-q")
+        again = hira(folder, "eval", "r.jsonl", *cold, HIRA_API_KEY="k", HIRA_TEMPERATURE="0")
         assert again.code == 0, again.err
         said = hira(folder, "eval", "candidates", "out", "cold", *model, HIRA_API_KEY="k")
         assert "2 of 6 reports have evident faults and are left out" in said.err
