@@ -66,5 +66,6 @@ class ReActReport:
         return without_references(step.answer)
 
     def bound(self, sizes: Sizes) -> dict[str, Usage]:
-        report = bound_loop(self.max_turns * self.several, sizes.result, sizes)
-        return {"report": report, READER: bound_reader(self.max_turns * self.several if self.condense else 0, sizes)}
+        calls = self.max_turns * self.several
+        reader = {READER: bound_reader(calls, sizes)} if self.condense else {}
+        return {"report": bound_loop(calls, sizes.result, sizes), **reader}
