@@ -1,6 +1,7 @@
 """Agents of other frameworks, with hira as their model. Needs `pydantic-ai-slim[openai]` and `openai-agents`."""
 
 from collections.abc import Iterator
+from importlib.metadata import packages_distributions
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from hira.testing import Endpoint
 
 pytestmark = [pytest.mark.heavy, pytest.mark.filterwarnings("ignore")]  # their own imports warn
 needs_pydantic_ai = pytest.mark.skipif(find_spec("pydantic_ai") is None, reason="pydantic-ai is not installed")
-needs_agents = pytest.mark.skipif(find_spec("agents") is None, reason="openai-agents is not installed")
+needs_agents = pytest.mark.skipif("openai-agents" not in packages_distributions().get("agents", []), reason="openai-agents is not installed")
 
 ASKED = "How high is the tower of Alta?"
 SAID = "The tower of Alta is 31 metres high. [s1]"
