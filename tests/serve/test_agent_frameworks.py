@@ -17,7 +17,9 @@ from hira.testing import Endpoint
 
 pytestmark = [pytest.mark.heavy, pytest.mark.filterwarnings("ignore")]  # their own imports warn
 needs_pydantic_ai = pytest.mark.skipif(find_spec("pydantic_ai") is None, reason="pydantic-ai is not installed")
-needs_agents = pytest.mark.skipif("openai-agents" not in packages_distributions().get("agents", []), reason="openai-agents is not installed")
+needs_agents = pytest.mark.skipif(
+    "openai-agents" not in packages_distributions().get("agents", []), reason="openai-agents is not installed"
+)
 
 ASKED = "How high is the tower of Alta?"
 SAID = "The tower of Alta is 31 metres high. [s1]"
