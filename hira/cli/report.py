@@ -17,6 +17,7 @@ from hira.cli.ask import find_attached_files, finish_run, read_question, show
 from hira.cli.dry_run import print_bound
 from hira.cli.options import AskOptions
 from hira.cli.parser import check_options
+from hira.cli.report_sources import SourceEntry, format_bibtex, format_ris
 from hira.cli.shell import Shell, visible
 from hira.core.page import make_standalone_page
 from hira.evidence import Source, Verdict, flag_claims
@@ -79,6 +80,29 @@ def as_html(answer: Answer, link: Callable[[str], str] = lambda _: "") -> str:
     title = " ".join(answer.rollout.question.split())
     style = Path(__file__).with_name("report_page.css").read_text(encoding="utf-8")
     return make_standalone_page(title, shown, style=style, language="zh" if chinese else "en").strip()
+
+
+def as_bibtex(answer: Answer) -> str:
+    """Format the references as entries of BibTeX, each with its number in the report."""
+    return "\n\n".join(format_bibtex(entry) for entry in _list_entries(answer))
+
+
+def as_ris(answer: Answer) -> str:
+    """Format the references as entries of RIS, each with its number in the report."""
+    return "\n\n".join(format_ris(entry) for entry in _list_entries(answer))
+
+
+def _list_entries(answer: Answer) -> list[SourceEntry]:
+    return [
+        SourceEntry(
+            number=reference.number,
+            title=reference.source.title or reference.source.location,
+            url=_url(reference.source),
+            location=locate(reference.source, answer.citations),
+            day=answer.rollout.today,
+        )
+        for reference in _find_references(answer)[1]
+    ]
 
 
 def _flag(answer: Answer, *, chinese: bool) -> str:
@@ -179,6 +203,8 @@ FORMS: dict[str, Callable[[Answer], str]] = {
     ".html": as_html,
     ".htm": as_html,
     ".json": output.as_json,
+    ".bib": as_bibtex,
+    ".ris": as_ris,
 }
 SUFFIXES = tuple(FORMS)
 DEFAULT = "mams"

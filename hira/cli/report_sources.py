@@ -1,0 +1,66 @@
+"""The sources of a report as entries of a reference manager: BibTeX and RIS."""
+
+import re
+from dataclasses import dataclass
+
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    **{character: f"\\{character}" for character in "&%$#_{}"},
+}
+_DOI = re.compile(r"https?://(?:dx\.)?doi\.org/(10\.\S+)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceEntry:
+    """A cited source: its number in the report, `url` on the web or empty, its location with the cited places, and the
+    day on which it was read, as `YYYY-MM-DD`."""
+
+    number: int
+    title: str
+    url: str
+    location: str
+    day: str
+
+    @property
+    def doi(self) -> str:
+        """The DOI that the address names, empty if it names none."""
+        match = _DOI.fullmatch(self.url)
+        return match[1] if match else ""
+
+
+def format_bibtex(entry: SourceEntry) -> str:
+    """Format an entry of type `@misc`; its title keeps its capitals, and characters of LaTeX are escaped."""
+    fields = {
+        "title": f"{{{_escape_latex(entry.title)}}}",
+        "url": entry.url,
+        "doi": entry.doi,
+        "howpublished": _escape_latex(entry.location),
+        "urldate": entry.day if entry.url else "",
+    }
+    lines = [f"  {name} = {{{value}}}," for name, value in fields.items() if value]
+    return "\n".join([f"@misc{{source{entry.number},", *lines, "}"])
+
+
+def format_ris(entry: SourceEntry) -> str:
+    """Format an entry of type `ELEC`, or `GEN` for a source that is not on the web."""
+    fields = [
+        ("TY", "ELEC" if entry.url else "GEN"),
+        ("ID", f"source{entry.number}"),
+        ("TI", _join_lines(entry.title)),
+        ("UR", entry.url),
+        ("DO", entry.doi),
+        ("Y2", entry.day.replace("-", "/") if entry.url else ""),
+        ("N1", _join_lines(entry.location)),
+    ]
+    return "\n".join([f"{tag}  - {value}" for tag, value in fields if value] + ["ER  - "])
+
+
+def _escape_latex(text: str) -> str:
+    return "".join(_LATEX.get(character, character) for character in _join_lines(text))
+
+
+def _join_lines(text: str) -> str:
+    """Return the text on one line, without control characters, which would end an entry."""
+    return " ".join("".join(character if character.isprintable() else " " for character in text).split())
