@@ -69,7 +69,10 @@ class Vectors:
         done = 0
         for begin in range(0, len(batches), _AT_ONCE):
             some = batches[begin : begin + _AT_ONCE]
-            await asyncio.gather(*(self._encode(batch, spend) for batch in some))
+            # none is left behind when another fails: what it was paid for is kept
+            ended = await asyncio.gather(*(self._encode(batch, spend) for batch in some), return_exceptions=True)
+            for failure in filter(None, ended):
+                raise failure
             done += sum(map(len, some))
             if on_progress:
                 on_progress(done, len(places))
