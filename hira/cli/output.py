@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -178,6 +179,8 @@ def check_output_path(name: str, folder: Path, suffixes: Sequence[str] = SUFFIXE
     path = (folder / name).absolute()
     if path.suffix.lower() not in suffixes:
         raise UsageError(f"--output {name}: unknown kind of file {path.suffix!r}", fix=f"use {', '.join(suffixes)}")
+    if path.suffix.lower() == ".docx" and find_spec("docx") is None:
+        raise UsageError(f"--output {name} needs python-docx", fix="pip install 'hira[word]'")
     if not path.parent.is_dir():
         raise UsageError(f"--output {name}: there is no folder {path.parent}", fix="create it, or name another")
     return path
@@ -190,10 +193,10 @@ def write(answer: Answer, path: Path) -> None:
     write_file(path, {".json": as_json, ".md": markdown, ".txt": text}[path.suffix.lower()](answer) + "\n")
 
 
-def write_file(path: Path, text: str) -> None:
+def write_file(path: Path, content: str | bytes) -> None:
     """Replace the contents of a file as `replace_file` does. Raises `UsageError` where it cannot be written."""
     try:
-        replace_file(path, text.encode())
+        replace_file(path, content if isinstance(content, bytes) else content.encode())
     except OSError as error:
         fix = "make room or name another file; `hira show last` prints the answer of the last recorded run"
         raise UsageError(f"the file could not be written: {error}", where=f"to {path}", fix=fix) from None

@@ -18,6 +18,7 @@ from hira.cli.dry_run import print_bound
 from hira.cli.options import AskOptions
 from hira.cli.parser import check_options
 from hira.cli.report_sources import SourceEntry, format_bibtex, format_ris
+from hira.cli.report_word import render_word
 from hira.cli.shell import Shell, visible
 from hira.core.page import make_standalone_page
 from hira.evidence import Source, Verdict, flag_claims
@@ -80,6 +81,11 @@ def as_html(answer: Answer, link: Callable[[str], str] = lambda _: "") -> str:
     title = " ".join(answer.rollout.question.split())
     style = Path(__file__).with_name("report_page.css").read_text(encoding="utf-8")
     return make_standalone_page(title, shown, style=style, language="zh" if chinese else "en").strip()
+
+
+def as_word(answer: Answer) -> bytes:
+    """Format the report as a Word document, with what `as_markdown` shows."""
+    return render_word(visible(as_markdown(answer)))
 
 
 def as_bibtex(answer: Answer) -> str:
@@ -198,11 +204,12 @@ def _disarm_link(token: Any) -> None:
         token.attrs = {"href": token.attrs["href"], "rel": "noopener noreferrer nofollow"}
 
 
-FORMS: dict[str, Callable[[Answer], str]] = {
+FORMS: dict[str, Callable[[Answer], str | bytes]] = {
     ".md": as_markdown,
     ".html": as_html,
     ".htm": as_html,
     ".json": output.as_json,
+    ".docx": as_word,
     ".bib": as_bibtex,
     ".ris": as_ris,
 }
@@ -242,4 +249,5 @@ def write(answer: Answer, path: Path, docs: Sequence[Path] = ()) -> None:
     if form is as_html:
         form = partial(as_html, link=partial(_link_document, docs, path.parent))
     if answer.text:
-        output.write_file(path, visible(form(answer)) + "\n")
+        content = form(answer)
+        output.write_file(path, content if isinstance(content, bytes) else visible(content) + "\n")

@@ -1,14 +1,16 @@
-"""The references of a report in the formats of reference managers, read back with real parsers."""
+"""Reports in the formats of reference managers and of Word, read back with real parsers."""
 
 import subprocess
 import sys
+from io import BytesIO
 from pathlib import Path
 
 import bibtexparser
-import pytest
 import rispy
+from docx import Document
 
 from hira.cli.report_sources import SourceEntry, format_bibtex, format_ris
+from hira.cli.report_word import render_word
 
 HOSTILE = "50 % of {braces} & #tags_ \\end{misc}\n}\n@misc{other,\x07 title = {x}\nER  - \nTY  - GEN"
 
@@ -39,16 +41,66 @@ def test_a_paper_keeps_its_doi_and_the_day_it_was_read() -> None:
     assert (record["doi"], record["access_date"]) == ("10.1000/182", "2026/08/01")
 
 
-@pytest.mark.parametrize(
-    ("suffix", "load"), [("bib", lambda text: bibtexparser.parse_string(text).entries), ("ris", rispy.loads)]
-)
-def test_the_command_writes_the_references_of_a_report(tmp_path: Path, suffix: str, load) -> None:  # type: ignore[no-untyped-def]
-    (tmp_path / "mill.md").write_text("# The mill of Varn\n\nThe mill of Varn was built in 1742 by Ida Lorn.\n")
-    written = tmp_path / f"sources.{suffix}"
+def write_report(folder: Path, name: str) -> Path:
+    (folder / "mill.md").write_text("# The mill of Varn\n\nThe mill of Varn was built in 1742 by Ida Lorn.\n")
     command = [sys.executable, "-m", "hira", "report", "Who built the mill of Varn?", "--docs", "mill.md"]
+    environ = {"HOME": str(folder), "PATH": ""}
     ended = subprocess.run(
-        [*command, "--model", "offline", "--quiet", "-o", str(written)],
-        check=False, cwd=tmp_path, env={"HOME": str(tmp_path), "PATH": ""}, capture_output=True, text=True,
+        [*command, "--model", "offline", "--quiet", "-o", name],
+        check=False, cwd=folder, env=environ, capture_output=True, text=True,
     )  # fmt: skip
-    assert written.exists(), ended.stderr
-    assert "mill.md" in str(load(written.read_text(encoding="utf-8")))
+    assert (folder / name).exists(), ended.stderr
+    return folder / name
+
+
+def test_the_command_writes_the_references_of_a_report(tmp_path: Path) -> None:
+    (entry,) = bibtexparser.parse_string(write_report(tmp_path, "sources.bib").read_text(encoding="utf-8")).entries
+    (record,) = rispy.loads(write_report(tmp_path, "sources.ris").read_text(encoding="utf-8"))
+    assert (entry["howpublished"], record["notes"]) == ("mill.md, line 3", ["mill.md, line 3"])
+
+
+def test_the_command_writes_a_report_as_a_word_document(tmp_path: Path) -> None:
+    paragraphs = Document(str(write_report(tmp_path, "report.docx"))).paragraphs
+    assert paragraphs[0].style.name == "Heading 1"
+    assert any("1742" in paragraph.text and "[1]" in paragraph.text for paragraph in paragraphs)
+    assert "mill.md" in paragraphs[-1].text
+
+
+MARKDOWN = """# Mills
+
+The **oldest** one [1] is <b>gone</b>, see [x](https://a.example).
+
+- by name
+  - by year
+
+3. the third
+
+| mill | built |
+|------|-------|
+| Varn | `1742` |
+
+```
+code
+```
+"""
+
+
+def test_a_word_document_keeps_headings_lists_tables_and_code() -> None:
+    document = Document(BytesIO(render_word(MARKDOWN)))
+    assert [(paragraph.style.name, paragraph.text) for paragraph in document.paragraphs] == [
+        ("Heading 1", "Mills"),
+        ("Normal", "The oldest one [1] is <b>gone</b>, see x."),
+        ("List Bullet", "by name"),
+        ("List Bullet 2", "by year"),
+        ("List Continue", "3. the third"),
+        ("Normal", "code"),
+    ]
+    assert [run.text for run in document.paragraphs[1].runs if run.bold] == ["oldest"]
+    assert [[cell.text for cell in row.cells] for row in document.tables[0].rows] == [
+        ["mill", "built"],
+        ["Varn", "1742"],
+    ]
+
+
+def test_characters_that_word_cannot_hold_are_left_out() -> None:
+    assert Document(BytesIO(render_word("a\x07b\ufffe"))).paragraphs[0].text == "ab"
