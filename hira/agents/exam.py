@@ -23,7 +23,7 @@ from hira.journal.encoding import digest_of_tool
 
 FACT = "verifier exam"
 """The name of the score among the facts about a model."""
-VERSION = 1
+VERSION = 2
 """Another prompt or other items need another exam."""
 TRUE_AT_LEAST = 0.8
 """The share of the true claims that a verifier has to recognise: below it, hira would call too much unsupported."""
@@ -172,6 +172,6 @@ async def take_exam(context: RunContext, role: str = VERIFIER) -> ExamScore:
         ruled = await ask_model(context, role, claims, part.question, answer)
         for (_, true), judgement in zip(part.claims, ruled.judged, strict=True):
             right[true].append(judgement.verdict.holds is true)
-        answers_right = answers_right and (ruled.answers is not Relevance.NO) is part.answers
+        answers_right = answers_right and (ruled.answers in (Relevance.YES, Relevance.PARTLY)) is part.answers
         model = ruled.model
     return ExamScore(sum(right[True]), len(right[True]), sum(right[False]), len(right[False]), answers_right, model)

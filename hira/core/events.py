@@ -180,8 +180,8 @@ class DocumentsRead(Event):
 class AnswerChecked(Event):
     """The claims of the answer were checked; one record per citation, with the fields of `hira.evidence.Citation`.
 
-    `answers` says whether the answer answers the question: `yes`, `partly` or `no`. `lacking` are words of the question
-    that nothing supported speaks of.
+    `answers` says whether the answer answers the question: `yes`, `partly`, `no` or `refusal`. `lacking` are words of
+    the question that nothing supported speaks of.
     """
 
     citations: tuple[Mapping[str, Any], ...]

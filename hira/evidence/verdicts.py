@@ -39,11 +39,12 @@ class Verdict(StrEnum):
 
 
 class Relevance(StrEnum):
-    """How far an answer answers its question."""
+    """How far an answer answers its question. `REFUSAL`: it says that it has no answer."""
 
     YES = "yes"
     PARTLY = "partly"
     NO = "no"
+    REFUSAL = "refusal"
 
 
 _CHINESE = {

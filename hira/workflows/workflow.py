@@ -119,6 +119,7 @@ async def settle(record: Rollout, context: RunContext) -> None:
         record.citations, record.answers, record.lacking = checked.citations, checked.answers, checked.lacking
         for reason in checked.reasons:
             context.events(Notice(f"not fully checked: {reason}", important=True))
+        refused = refused or checked.answers is Relevance.REFUSAL  # a model knows it in languages that words do not
         accepted = is_accepted(record.citations) and checked.answers is Relevance.YES
         if counted := count_supported(record.citations):
             context.events(Notice(counted))

@@ -155,7 +155,7 @@ async def test_nothing_is_asked_about_copies_that_speak_of_the_whole_question() 
     assert (judged.by, policy.requests, verifier.answers) == ("quote", [], None)
 
 
-@pytest.mark.parametrize("answers", ["yes", "partly", "no"])
+@pytest.mark.parametrize("answers", ["yes", "partly", "no", "refusal"])
 async def test_of_copies_that_lack_words_of_the_question_the_model_says_whether_they_answer_it(answers: str) -> None:
     reply = verdicts((1, "", "unsupported"), answers=answers)
     (judged,), policy, verifier = await judge(reply, QUOTED, question="How old was the master of the guild hall?")
@@ -244,6 +244,23 @@ async def test_a_supported_answer_that_does_not_answer_the_question_is_unverifie
             answer = await hira.ask(QUESTION)
     assert [citation.verdict for citation in answer.citations] == ["supported"]
     assert (answer.status, answer.rollout.answers) == ("unverified", answers)
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    ["I documenti non dicono chi progettò la sala.", "A resposta não consta das fontes.", "文書には答えがありません。"],
+)
+async def test_a_refusal_in_any_language_has_insufficient_evidence(tmp_path: Path, refusal: str) -> None:
+    def reply(request: Request) -> str:
+        return verdicts((1, "", "unsupported"), answers="refusal") if request.schema else refusal
+
+    with Endpoint(reply) as endpoint:
+        async with Hira(settings=settings(tmp_path, endpoint.base_url)) as hira:
+            answer = await hira.ask(QUESTION)
+        async with Hira(settings=settings(tmp_path, endpoint.base_url, verify="lexical")) as hira:
+            by_words = await hira.ask(QUESTION)
+    assert (answer.status, answer.rollout.answers) == ("insufficient_evidence", "refusal")
+    assert by_words.status == "unverified"
 
 
 async def test_the_role_verifier_may_be_another_model(tmp_path: Path) -> None:
