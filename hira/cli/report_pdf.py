@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 _DEEPEST = 12
-"""Typst allows a limited depth. What is nested deeper joins its parent; tables, which cannot nest, stay whole."""
+"""Typst allows a limited depth. Deeper nodes join their parent; tables, which cannot nest, stay whole."""
 _TABLE = ("table", "thead", "tbody", "tr", "th", "td")
 
 
@@ -35,7 +35,7 @@ def render_pdf(markdown: str) -> bytes:
 
 
 def _read_tree(tokens: "Iterable[Token]") -> dict[str, Any]:
-    """Return the nodes of the text: the children of each, and what its kind needs beside them."""
+    """Return the nodes of the text: the children of each, and what its kind needs."""
     root: dict[str, Any] = {"kind": "root", "children": []}
     parents = [root]
     for token in chain.from_iterable((token, *(token.children or ())) for token in tokens if not token.hidden):
