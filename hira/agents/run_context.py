@@ -1,5 +1,5 @@
-"""The context of a run, which configures the roles and keeps the record, and the conversations of the roles, the only way
-to their policies."""
+"""The context of a run, which configures the roles and keeps the record, and the conversations of the roles, the only
+way to their policies."""
 
 import asyncio
 import inspect
