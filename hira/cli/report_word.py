@@ -1,9 +1,11 @@
-"""A report as a Word document."""
+"""An answer or a report as a Word document."""
 
 import re
 from dataclasses import dataclass, field
 from io import BytesIO
 from typing import TYPE_CHECKING
+
+from hira.cli.shell import visible
 
 if TYPE_CHECKING:
     from docx.document import Document
@@ -18,14 +20,20 @@ _DEEPEST = 3
 def render_word(markdown: str) -> bytes:
     """Return the text as a .docx file. Its links and HTML are plain text."""
     from docx import Document
-    from markdown_it import MarkdownIt
 
-    parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"]).disable("image")
     document = Document()
-    _Writer(document).write(parser.parse(_NOT_XML.sub("", markdown)))
+    _Writer(document).write(parse_markdown(markdown))
     file = BytesIO()
     document.save(file)
     return file.getvalue()
+
+
+def parse_markdown(text: str) -> "list[Token]":
+    """Return the tokens of a text without the characters that no file can show. HTML and pictures are text."""
+    from markdown_it import MarkdownIt
+
+    parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"]).disable("image")
+    return parser.parse(_NOT_XML.sub("", visible(text)))
 
 
 @dataclass(slots=True)
