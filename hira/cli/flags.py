@@ -225,7 +225,11 @@ def _add_asking(commands: Any) -> None:
         flag("question", "TOPIC", "the topic; - reads it from standard input"),
         *(MODEL, SOURCES, *LIMITS, RECORD, *PROGRESS, FILES, OPTIONS, DRY_RUN),
         group("workflow", flag("--workflow", "NAME", named, choices=REPORTING)),
-        flag("-o --output", "FILE", "write the report to a file instead of stdout: .md, .html, .json, .docx, .pdf, .bib or .ris"),
+        flag(
+            "-o --output",
+            "FILE",
+            "write the report to a file instead of stdout: .md, .html, .json, .docx, .pdf, .bib or .ris",
+        ),
     )
     _add(
         commands,
