@@ -12,8 +12,9 @@ from pydantic import Field, create_model
 from hira.agents.packing import first_fit_decreasing
 from hira.agents.record import Reply, ask_for_record
 from hira.agents.role import EVIDENCE
-from hira.agents.run_context import Conversation, RunContext, together
+from hira.agents.run_context import Conversation, RunContext
 from hira.core.bm25 import words
+from hira.core.concurrency import together
 from hira.core.errors import DialectError, EndpointError, Stop
 from hira.core.messages import user
 from hira.core.prompts import Prompt

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from hira.agents.calls import format_arguments, use
 from hira.agents.recovery import CUT, Accept, Close, Recovery, Remark, check_spoken, is_echo
 from hira.agents.reply_reader import MadeCalls, ReplyReader
-from hira.agents.run_context import Conversation, together
+from hira.agents.run_context import Conversation
 from hira.core.budget import size
+from hira.core.concurrency import together
 from hira.core.errors import RoleBudgetExceeded, Stop
 from hira.core.events import Notice
 from hira.core.messages import Filled, assistant, user

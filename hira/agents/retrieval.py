@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from hira.agents.calls import CallResult, frame_source, use
-from hira.agents.run_context import Conversation, together
+from hira.agents.run_context import Conversation
+from hira.core.concurrency import together
 from hira.core.messages import Filled
 from hira.evidence import CITED, inert
 from hira.tools import Passage, Tool

@@ -7,7 +7,8 @@ from typing import Any
 
 from hira.agents.evidence_step import name_search
 from hira.agents.queries import plan_queries
-from hira.agents.run_context import Conversation, together
+from hira.agents.run_context import Conversation
+from hira.core.concurrency import together
 from hira.core.errors import EndpointError, Stop
 from hira.core.messages import Filled
 from hira.core.prompts import Prompt

@@ -1,15 +1,29 @@
-"""Concurrent work: a sliding window over a data set, calls that run once for all who wait, blocks that end early."""
+"""Concurrent work: works side by side, a sliding window over a data set, calls that run once for all who wait, blocks
+that end early."""
 
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, TypeVar
 
 T = TypeVar("T")
 R = TypeVar("R")
+
+
+async def together(works: Sequence[Awaitable[T]]) -> list[T]:
+    """The results of all works, made side by side, in their order. When one raises, the others are ended first."""
+    if len(works) == 1:
+        return [await works[0]]
+    tasks = [asyncio.ensure_future(work) for work in works]
+    try:
+        return list(await asyncio.gather(*tasks))
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def map_concurrently(

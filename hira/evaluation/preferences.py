@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from hira.agents.run_context import RunContext, together
-from hira.core.concurrency import map_concurrently
+from hira.agents.run_context import RunContext
+from hira.core.concurrency import map_concurrently, together
 from hira.core.errors import DialectError, UsageError, did_you_mean
 from hira.evaluation.files import require_columns, rows_of
 from hira.evaluation.record import Record, read

@@ -13,8 +13,9 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from hira.agents.run_context import RunContext, together
+from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Rollout
+from hira.core.concurrency import together
 from hira.evaluation.rewards.answers import RIGHT, Reward, RolloutScore, of_solution, of_verdict
 from hira.trainers.calls import seed_of
 from hira.trainers.configuration import StageConfig

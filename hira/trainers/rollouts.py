@@ -14,8 +14,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from hira.agents.run_context import RoleConfig, RunContext, together
+from hira.agents.run_context import RoleConfig, RunContext
 from hira.agents.trajectory import Rollout
+from hira.core.concurrency import together
 from hira.core.errors import (
     AccessDenied,
     HiraError,

@@ -7,7 +7,7 @@ from itertools import chain, count
 from types import TracebackType
 from typing import Generic, Protocol, TypeVar
 
-from hira.agents.run_context import together
+from hira.core.concurrency import together
 
 T = TypeVar("T")
 

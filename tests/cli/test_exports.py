@@ -112,7 +112,9 @@ def test_a_question_that_no_font_can_show_ends_before_a_model_is_asked(place: Co
 
 
 def test_words_of_titles_and_quotations_are_no_markup_in_a_document(place: Command) -> None:
-    (place.folder / "mill.md").write_text("# The *old* `mill` of Varn\n\nThe mill of Varn was built by *Ida* Lorn_2_ & <b>.\n")
+    (place.folder / "mill.md").write_text(
+        "# The *old* `mill` of Varn\n\nThe mill of Varn was built by *Ida* Lorn_2_ & <b>.\n"
+    )
     ended = place("ask", QUESTION, "--output", "answer.pdf")
     assert ended.code == 0, ended.err
     text = read_pdf((place.folder / "answer.pdf").read_bytes())

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from hira.agents.run_context import RoleConfig, RunContext, together
+from hira.agents.run_context import RoleConfig, RunContext
 from hira.cli import main
 from hira.cli.shell import Shell
 from hira.core.budget import Budget, Limits
+from hira.core.concurrency import together
 from hira.core.errors import EndpointError
 from hira.core.events import Notice
 from hira.core.policy import Completion, Request, Sampling

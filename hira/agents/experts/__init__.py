@@ -9,7 +9,8 @@ from typing import Any
 from hira.agents.expert import Account, Expert, Task, reason
 from hira.agents.loop import ask_for_text
 from hira.agents.retrieval import look_up
-from hira.agents.run_context import RunContext, together
+from hira.agents.run_context import RunContext
+from hira.core.concurrency import together
 from hira.core.errors import EndpointError, MediaRefused, Stop, ToolError
 from hira.core.memory import Fact
 from hira.core.messages import Filled, user

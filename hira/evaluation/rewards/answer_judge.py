@@ -10,8 +10,8 @@ from typing import Literal, TypeVar
 
 from pydantic import BaseModel, Field
 
-from hira.agents.conversation import Conversation
 from hira.agents.record import ask_for_record
+from hira.agents.run_context import Conversation
 from hira.core.errors import DialectError, EndpointError
 from hira.core.events import Notice
 from hira.core.messages import Filled, user

@@ -8,7 +8,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
-from hira.agents.run_context import Conversation, RunContext, together
+from hira.agents.run_context import Conversation, RunContext
+from hira.core.concurrency import together
 from hira.core.prompts import Prompt
 from hira.core.sanitize import sanitize
 from hira.evaluation.rewards.answer_judge import ask_judge

@@ -4,8 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from hira.agents.conversation import Conversation
-from hira.agents.run_context import RoleConfig, RunContext
+from hira.agents.run_context import Conversation, RoleConfig, RunContext
 from hira.agents.trajectory import Rollout
 from hira.core.concurrency import SingleFlight
 from hira.core.errors import DialectError, EndpointError, Stop, UsageError

@@ -9,8 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hira.agents.run_context import together
 from hira.agents.trajectory import Rollout
+from hira.core.concurrency import together
 from hira.core.policy import Completion, Request, Watch, cut_at_stop
 from hira.evaluation.rewards.answers import Reward
 from hira.policies.local.template import Template

@@ -6,7 +6,8 @@ from typing import ClassVar
 from hira.agents.calls import SEARCHES
 from hira.agents.expert import format_files
 from hira.agents.loop import Loop
-from hira.agents.run_context import RunContext, together
+from hira.agents.run_context import RunContext
+from hira.core.concurrency import together
 from hira.core.errors import UsageError
 from hira.core.messages import user
 from hira.core.policy import Usage

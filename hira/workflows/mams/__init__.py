@@ -16,7 +16,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from hira.agents.run_context import RunContext, together
+from hira.agents.run_context import RunContext
+from hira.core.concurrency import together
 from hira.core.errors import HiraError, Stop, UsageError
 from hira.core.events import Remembered
 from hira.core.memory import Fact

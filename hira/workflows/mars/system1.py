@@ -11,8 +11,9 @@ from hira.agents.calls import PASSAGE
 from hira.agents.loop import ask_for_text
 from hira.agents.packing import beginning, pack, shorten_in
 from hira.agents.retrieval import Retrieved
-from hira.agents.run_context import RunContext, together
+from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Finding, Subtask
+from hira.core.concurrency import together
 from hira.core.errors import EndpointError, Stop
 from hira.core.events import Notice
 from hira.core.messages import Filled

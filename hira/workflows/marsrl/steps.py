@@ -8,11 +8,11 @@ refinement: the same role with the same prompt, distinguished by the names of th
 from dataclasses import dataclass
 
 from hira.agents.calls import CallResult, use
-from hira.agents.conversation import Conversation
 from hira.agents.loop import ask_for_text
 from hira.agents.retrieval import look_up_question
-from hira.agents.run_context import RunContext, together
+from hira.agents.run_context import Conversation, RunContext
 from hira.agents.trajectory import Trajectory
+from hira.core.concurrency import together
 from hira.core.messages import Filled, assistant, user
 from hira.core.policy import Completion
 from hira.core.prompts import Prompt

@@ -11,8 +11,9 @@ from typing import ClassVar, get_args
 
 from hira.agents.approved import as_issued, ask_approval
 from hira.agents.loop import Loop, Step
-from hira.agents.run_context import RunContext, together
+from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Finding, Subtask
+from hira.core.concurrency import together
 from hira.core.errors import UsageError
 from hira.core.policy import Usage
 from hira.policies.dialects import Call
