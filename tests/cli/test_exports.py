@@ -111,6 +111,16 @@ def test_a_question_that_no_font_can_show_ends_before_a_model_is_asked(place: Co
     assert "install a font that has it" in ended.err
 
 
+def test_an_answer_that_no_font_can_show_is_printed_before_the_error(place: Command) -> None:
+    letter = "\U0003fffd"
+    with Endpoint([f"Ida Lorn {letter} [s1]"]) as endpoint:
+        flags = ("--base-url", endpoint.base_url, "--model", "scripted", "--workflow", "rag", "--verify", "lexical")
+        ended = place("ask", QUESTION, "--output", "answer.pdf", *flags)
+    assert (ended.code, letter in ended.out) == (2, True)
+    assert "hira replay last -o FILE" in ended.err
+    assert not (place.folder / "answer.pdf").exists()
+
+
 def test_words_of_titles_and_quotations_are_no_markup_in_a_document(place: Command) -> None:
     (place.folder / "mill.md").write_text(
         "# The *old* `mill` of Varn\n\nThe mill of Varn was built by *Ida* Lorn_2_ & <b>.\n"
