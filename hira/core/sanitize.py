@@ -13,7 +13,6 @@ from collections.abc import Container, Mapping
 from typing import Any
 from urllib.parse import unquote
 
-from hira.core.masking import mask
 from hira.core.messages import Filled
 from hira.core.patterns import ESCAPES, INVISIBLE, JOINERS, compile_lazily
 
@@ -340,6 +339,8 @@ def redact(value: Any, secrets: frozenset[str]) -> Any:
     if not secrets:
         return value
     if isinstance(value, str):
+        from hira.core.masking import mask  # few runs have secrets
+
         return mask(value, secrets)
     if isinstance(value, Mapping):
         masked = {redact(key, secrets): redact(element, secrets) for key, element in value.items()}
