@@ -110,7 +110,13 @@ async def application(
         scrub = PathScrubber(settings, Path(folder))
         state = AppState(Runs(sessions, scrub.hidden), Clients(settings.keys), scrub, Path(folder), hosts)
         try:
-            app = Starlette(routes=[*_routes(state), *page_routes()], exception_handlers={404: unknown, 405: unknown})
+            app = Starlette(
+                routes=[
+                    *_routes(state),
+                    *[Route(path, _serve_file(name, kind), methods=["GET"]) for path, (name, kind) in FILES.items()],
+                ],
+                exception_handlers={404: unknown, 405: unknown},
+            )
             app.state.session, app.state.models = common, list(sessions)
             yield app
         finally:
@@ -166,10 +172,6 @@ async def describe_setup(state: AppState, request: Request) -> Response:
 
 def _model(name: str) -> dict[str, Any]:
     return {"id": name, "object": "model", "created": 0, "owned_by": "hira"}
-
-
-def page_routes() -> list[Route]:
-    return [Route(path, _serve_file(name, kind), methods=["GET"]) for path, (name, kind) in FILES.items()]
 
 
 def _serve_file(name: str, kind: str) -> Callable[[Request], Awaitable[Response]]:

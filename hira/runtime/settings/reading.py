@@ -237,12 +237,11 @@ def profile_layers(closer: Iterable[Layer], folder: Path) -> list[Layer]:
     values = _beside(layer.values, place.parent)
     if "model" in set_:
         values = {name: value for name, value in values.items() if name != "adapter"}
-        values["roles"] = {role: _without_weights(table) for role, table in values.get("roles", {}).items()}
+        values["roles"] = {
+            role: {name: value for name, value in table.items() if name not in ("model", "adapter")}
+            for role, table in values.get("roles", {}).items()
+        }
     return [replace(layer, values=values)]
-
-
-def _without_weights(role: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in role.items() if name not in ("model", "adapter")}
 
 
 def _beside(values: Mapping[str, Any], folder: Path) -> dict[str, Any]:

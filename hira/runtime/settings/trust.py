@@ -124,7 +124,7 @@ def check_trusted(
     def documents_elsewhere(named: Mapping[str, Any]) -> dict[str, str]:
         return {
             document: document
-            for document in _documents_of(named)
+            for document in [str(Path(doc).resolve()) for doc in named.get("docs", ())]
             if not Path(document).is_relative_to(path.parent.resolve())
         }
 
@@ -154,10 +154,6 @@ def record_layer(values: Mapping[str, Any], path: Path) -> Layer:
     check_litellm(places(values), path)
     kept = {name: value for name, value in values.items() if name not in (*_GUARDS, "mcp", "keys", "profile")}
     return Layer("record", kept, dict.fromkeys(kept, f"the journal of {path}"))
-
-
-def _documents_of(values: Mapping[str, Any]) -> list[str]:
-    return [str(Path(doc).resolve()) for doc in values.get("docs", ())]
 
 
 def _instructions_of(values: Mapping[str, Any]) -> dict[str, str]:
