@@ -26,7 +26,7 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
-from real.sets import SETS, Question, QuestionSet, read_lines, read_set
+from real.sets import SETS, Question, QuestionSet, alternate_kinds, read_lines, read_set
 from real.systems import PEERS, PLAIN, Ask, Outcome, is_reachable, open_peer, open_plain, open_workflow, serve_model
 from rich.progress import Progress
 
@@ -247,9 +247,9 @@ async def main() -> None:
     sets = [
         replace(
             chosen,
-            questions=[
+            questions=alternate_kinds(
                 one for one in chosen.questions if one.half == options.half or chosen.name not in ("multihop", "squad")
-            ][: options.limit],
+            )[: options.limit],
         )
         for chosen in sets
     ]

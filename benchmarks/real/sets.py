@@ -8,8 +8,9 @@ import hashlib
 import json
 import random
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +96,14 @@ def read_company() -> list[Question]:
     """Read hira's eleven questions about the facts that gpt-researcher's benchmark of private documents checks."""
     rows = read_lines(DATA / "company.jsonl")
     return [Question(row["id"], row["question"], row["answers"], row["outdated"]) for row in rows]
+
+
+def alternate_kinds(questions: Iterable[Question]) -> list[Question]:
+    """Return the questions so that answerable and unanswerable ones alternate while there are both: the first few of a
+    set then show both errors."""
+    listed = list(questions)
+    kinds = ([one for one in listed if bool(one.answers) is kind] for kind in (True, False))
+    return [one for pair in zip_longest(*kinds) for one in pair if one]
 
 
 def write_passages(path: Path, folder: Path) -> None:

@@ -42,7 +42,7 @@ def ask(options: AskOptions, shell: Shell) -> int:
         from hira.cli.dry_run import print_bound  # it runs nothing
 
         return print_bound(options, settings, shell)
-    path = output.check_output_path(options.output, shell.folder) if options.output else None
+    path = output.check_output_path(options.output, shell.folder, text=question) if options.output else None
     person = at_terminal(shell, needed=options.approve)
     hira = Hira(settings=settings, approve=person if options.approve else None, approve_tool=person)
     begin = partial(hira.chat(earlier).stream, question, files=files, output_type=schema)

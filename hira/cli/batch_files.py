@@ -12,13 +12,15 @@ from hira.core.files import replace_file
 from hira.journal.decoding import DamagedRecord, read_json
 from hira.journal.lines import append_lines, read_lines, repair_last_line
 from hira.runtime.batch import Done, Question
-from hira.runtime.validation import present
+from hira.runtime.validation import paths_of, present
+from hira.tools.documents.walk import roots_of
 
-KEYS = ("question", "id", "files")
+KEYS = ("question", "id", "files", "docs")
 
 
 def questions_of(text: str, name: str, folder: Path) -> list[Question]:
-    """One question a line: plain text, or a JSON object with `question` and, if it likes, `id` and `files`.
+    """One question a line: plain text, or a JSON object with `question` and, if it likes, `id`, `files` and
+    `docs`.
 
     Without an id, a question is named by its line. Paths start at `folder`. Other keys are left to other readers, but
     not those that look like a slip of ours. Raises `UsageError` for the first line that cannot be used.
@@ -61,7 +63,11 @@ def _question(line: str, number: int, folder: Path) -> Question:
         raise UsageError("`id` must be a string or a number")
     if not isinstance(files, list) or not all(isinstance(file, str) for file in files):
         raise UsageError("`files` must be a list of paths")
-    return Question(text.strip(), str(given), present([folder / file for file in files]))
+    docs = None
+    if "docs" in values:
+        docs = [folder / Path(path).expanduser() for path in paths_of(values["docs"], "docs")]
+        roots_of(docs)
+    return Question(text.strip(), str(given), present([folder / file for file in files]), docs=docs)
 
 
 # What is not asked again.

@@ -40,6 +40,7 @@ from hira.tools.python.limits import IMAGE
 EXTRAS = {
     "litellm": ("litellm", "models by litellm/PROVIDER/NAME"),
     "local": ("xllamacpp", "models in GGUF files (gguf:FILE)"),
+    "export": ("typst", "answers as PDF and Word documents (-o answer.pdf)"),
     "pdf": ("pypdf", "PDF documents"),
     "images": ("PIL", "large pictures, made smaller"),
     "media": ("av", "sounds of any kind, and pictures out of videos"),

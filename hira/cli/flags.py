@@ -98,7 +98,7 @@ RUN = flag("run", "RUN", "the run, or the beginning of its id; `last` is the new
 CONTINUE = flag("--continue", "RUN", "follow up on a recorded run, with its settings; or `last`", dest="continues")
 RAY = flag("--ray", "ADDRESS", "ask on a Ray cluster: local, auto, ray://HOST:PORT")
 DRY_RUN = switch("--dry-run", "print the maximum cost and exit")
-OUTPUT = flag("-o --output", "FILE", "write the answer to a .json, .md or .txt file as well")
+OUTPUT = flag("-o --output", "FILE", "write the answer to a file as well: .md, .txt, .json, .docx, .pdf, .bib or .ris")
 JSON = switch("--json", "one JSON object on stdout")
 QUIET = switch("-q --quiet", "no progress on stderr")
 PROGRESS = (JSON, switch("--events", "progress as JSON lines on stderr"), QUIET)
@@ -225,7 +225,11 @@ def _add_asking(commands: Any) -> None:
         flag("question", "TOPIC", "the topic; - reads it from standard input"),
         *(MODEL, SOURCES, *LIMITS, RECORD, *PROGRESS, FILES, OPTIONS, DRY_RUN),
         group("workflow", flag("--workflow", "NAME", named, choices=REPORTING)),
-        flag("-o --output", "FILE", "write the report to a file instead of stdout: .md, .html or .json"),
+        flag(
+            "-o --output",
+            "FILE",
+            "write the report to a file instead of stdout: .md, .html, .json, .docx, .pdf, .bib or .ris",
+        ),
     )
     _add(
         commands,

@@ -1,7 +1,9 @@
 """How an answer is written: for a person, as JSON, and into a file that is never half-written."""
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +11,10 @@ from hira.agents.trajectory import Status
 from hira.cli import ENDPOINT, INTERRUPTED, NO_EVIDENCE, OK, PARTIAL, explain
 from hira.cli.options import AskOptions
 from hira.cli.progress import brief
-from hira.cli.shell import Shell
+from hira.cli.report_pdf import render_pdf
+from hira.cli.report_sources import as_bibtex, as_ris, find_url
+from hira.cli.report_word import render_word
+from hira.cli.shell import Shell, visible
 from hira.core.errors import HiraError, UsageError
 from hira.core.files import replace_file
 from hira.evidence import Citation, Relevance, Source, is_accepted
@@ -28,7 +33,10 @@ CODES: dict[Status, int] = {
     "failed": ENDPOINT,
 }
 Tell = Callable[[Answer, AskOptions, Shell], None]
-SUFFIXES = (".json", ".md", ".txt")
+Form = Callable[[Answer], str | bytes]
+_PACKAGES = {".docx": ("docx", "python-docx"), ".pdf": ("typst", "typst")}
+"""The module and the package that write a kind of file."""
+_ACTING = re.compile(r"([\\`*_{}\[\]<>#|!])")
 QUOTED = 200
 """Characters of a passage below its source."""
 
@@ -156,14 +164,15 @@ def as_json(answer: Answer) -> str:
 
 def markdown(answer: Answer) -> str:
     """Return a page: the question, the answer, its sources and the quoted passages."""
-    parts = [f"# {answer.rollout.question}", answer.flagged]
+    parts = [f"# {escape_markdown(answer.rollout.question)}", answer.flagged]
     if answer.status in ("unverified", "insufficient_evidence"):
         parts.append(f"*{what_is_missing(answer, searched=True).what}*")
     if answer.cited:
         parts.append("## Sources")
-        parts.append("\n".join(f"- {format_source(source, answer.citations)}" for source in answer.cited))
+        parts.append("\n".join(f"- [{source.id}] {describe_source(answer, source)}" for source in answer.cited))
     quotes = [
-        f"- [{', '.join(filter(None, (citation.source, citation.place)))}] {citation.flag()}: “{citation.quote}”"
+        f"- [{', '.join(filter(None, (citation.source, escape_markdown(citation.place))))}] {citation.flag()}: "
+        f"“{escape_markdown(citation.quote)}”"
         for citation in answer.citations
         if citation.quote
     ]
@@ -172,28 +181,60 @@ def markdown(answer: Answer) -> str:
     return "\n\n".join(parts)
 
 
-def check_output_path(name: str, folder: Path, suffixes: Sequence[str] = SUFFIXES) -> Path:
-    """Return the path of `--output`. Raises `UsageError` for an unknown suffix or a missing folder, before any work
-    starts."""
+def describe_source(answer: Answer, source: Source) -> str:
+    """Format a source in Markdown: its title, its location, and where in it the cited passages are."""
+    place = f"<{find_url(source)}>" if find_url(source) else escape_markdown(locate(source, answer.citations))
+    return " — ".join(part for part in (escape_markdown(source.title), place) if part)
+
+
+def escape_markdown(text: str) -> str:
+    """Return a text on one line, with no markup of Markdown in it."""
+    return _ACTING.sub(r"\\\1", " ".join(text.split()))
+
+
+def make_forms(markdown: Callable[[Answer], str]) -> dict[str, Form]:
+    """Return how each suffix is written, given the Markdown that documents are rendered from."""
+    return {
+        ".md": markdown,
+        ".json": as_json,
+        ".docx": lambda answer: render_word(markdown(answer)),
+        ".pdf": lambda answer: render_pdf(markdown(answer)),
+        ".bib": as_bibtex,
+        ".ris": as_ris,
+    }
+
+
+FORMS = {**make_forms(markdown), ".txt": text}
+SUFFIXES = tuple(FORMS)
+
+
+def check_output_path(name: str, folder: Path, suffixes: Sequence[str] = SUFFIXES, text: str = "") -> Path:
+    """Return the path of `--output`. Raises `UsageError` for an unknown suffix, a missing package or folder, or a PDF
+    for which no font has the letters of the `text`, before any work starts."""
     path = (folder / name).absolute()
     if path.suffix.lower() not in suffixes:
         raise UsageError(f"--output {name}: unknown kind of file {path.suffix!r}", fix=f"use {', '.join(suffixes)}")
+    module, package = _PACKAGES.get(path.suffix.lower(), ("", ""))
+    if module and find_spec(module) is None:
+        raise UsageError(f"--output {name} needs {package}", fix="pip install 'hira[export]'")
     if not path.parent.is_dir():
         raise UsageError(f"--output {name}: there is no folder {path.parent}", fix="create it, or name another")
+    if path.suffix.lower() == ".pdf":
+        render_pdf(escape_markdown(text))
     return path
 
 
-def write(answer: Answer, path: Path) -> None:
+def write(answer: Answer, path: Path, forms: Mapping[str, Form] = FORMS) -> None:
     """Write the answer in the format of the file's suffix. Without text, write nothing."""
-    if not answer.text:
-        return
-    write_file(path, {".json": as_json, ".md": markdown, ".txt": text}[path.suffix.lower()](answer) + "\n")
+    if answer.text:
+        content = forms[path.suffix.lower()](answer)
+        write_file(path, content if isinstance(content, bytes) else visible(content) + "\n")
 
 
-def write_file(path: Path, text: str) -> None:
+def write_file(path: Path, content: str | bytes) -> None:
     """Replace the contents of a file as `replace_file` does. Raises `UsageError` where it cannot be written."""
     try:
-        replace_file(path, text.encode())
+        replace_file(path, content if isinstance(content, bytes) else content.encode())
     except OSError as error:
         fix = "make room or name another file; `hira show last` prints the answer of the last recorded run"
         raise UsageError(f"the file could not be written: {error}", where=f"to {path}", fix=fix) from None

@@ -17,17 +17,16 @@ from hira.cli.ask import find_attached_files, finish_run, read_question, show
 from hira.cli.dry_run import print_bound
 from hira.cli.options import AskOptions
 from hira.cli.parser import check_options
-from hira.cli.report_sources import SourceEntry, format_bibtex, format_ris
-from hira.cli.shell import Shell, visible
+from hira.cli.report_sources import find_url
+from hira.cli.shell import Shell
 from hira.core.page import make_standalone_page
-from hira.evidence import Source, Verdict, flag_claims
+from hira.evidence import Verdict, flag_claims
 from hira.evidence.citations import (
     HEADINGS,
     Reference,
     find_page,
     find_places,
     is_chinese,
-    locate,
     number_references,
     references,
 )
@@ -35,7 +34,6 @@ from hira.runtime.answer import Answer
 from hira.runtime.settings import load
 from hira.tools.documents.walk import find_document
 
-_ACTING = re.compile(r"([\\`*_{}\[\]<>#|!])")
 _OPEN, _CLOSE = "\ue000", "\ue001"
 """Around a number while the text is rendered. No text that is shown may hold them."""
 _JOINED = "\u2060"
@@ -49,7 +47,8 @@ def as_markdown(answer: Answer) -> str:
     parts = [add_title(answer, number_references(_flag(answer, chinese=chinese), answer.rollout.sources.read))]
     if listed:
         lines = [
-            f"{citation.number}. {_plain(answer, citation.source)}{_format_verdicts(answer, citation, chinese=chinese)}"
+            f"{citation.number}. {output.describe_source(answer, citation.source)}"
+            f"{_format_verdicts(answer, citation, chinese=chinese)}"
             for citation in listed
         ]
         parts += [f"## {HEADINGS[chinese]}", "\n".join(lines)]
@@ -82,29 +81,6 @@ def as_html(answer: Answer, link: Callable[[str], str] = lambda _: "") -> str:
     return make_standalone_page(title, shown, style=style, language="zh" if chinese else "en").strip()
 
 
-def as_bibtex(answer: Answer) -> str:
-    """Format the references as entries of BibTeX, each with its number in the report."""
-    return "\n\n".join(format_bibtex(entry) for entry in _list_entries(answer))
-
-
-def as_ris(answer: Answer) -> str:
-    """Format the references as entries of RIS, each with its number in the report."""
-    return "\n\n".join(format_ris(entry) for entry in _list_entries(answer))
-
-
-def _list_entries(answer: Answer) -> list[SourceEntry]:
-    return [
-        SourceEntry(
-            number=reference.number,
-            title=reference.source.title or reference.source.location,
-            url=_url(reference.source),
-            location=locate(reference.source, answer.citations),
-            day=answer.rollout.today,
-        )
-        for reference in _find_references(answer)[1]
-    ]
-
-
 def _flag(answer: Answer, *, chinese: bool) -> str:
     """Return the report with a verdict after each claim that is not supported, in the language of the report."""
     return flag_claims(answer.text, answer.citations, chinese=chinese)
@@ -112,7 +88,7 @@ def _flag(answer: Answer, *, chinese: bool) -> str:
 
 def add_title(answer: Answer, text: str) -> str:
     """The text under a title: its own, else the topic."""
-    return text if text.lstrip().startswith("# ") else f"# {' '.join(answer.rollout.question.split())}\n\n{text}"
+    return text if text.lstrip().startswith("# ") else f"# {output.escape_markdown(answer.rollout.question)}\n\n{text}"
 
 
 def _find_references(answer: Answer) -> tuple[bool, list[Reference]]:
@@ -120,16 +96,9 @@ def _find_references(answer: Answer) -> tuple[bool, list[Reference]]:
     return is_chinese(answer.rollout.question), references(answer.text, answer.rollout.sources.read)
 
 
-def _plain(answer: Answer, source: Source) -> str:
-    """Format a source in Markdown: its title, its location, and where in it the cited passages are."""
-    title = _ACTING.sub(r"\\\1", " ".join(source.title.split()))
-    place = f"<{_url(source)}>" if _url(source) else _ACTING.sub(r"\\\1", locate(source, answer.citations))
-    return " — ".join(part for part in (title, place) if part)
-
-
 def _item(answer: Answer, reference: Reference, link: Callable[[str], str], *, chinese: bool) -> str:
     title = html.escape(" ".join(reference.source.title.split()))
-    url = _url(reference.source) or (link(reference.source.location) if reference.source.kind == "file" else "")
+    url = find_url(reference.source) or (link(reference.source.location) if reference.source.kind == "file" else "")
     places = find_places(reference.source.id, answer.citations)
     shown = [_link(url, reference.source.location), *(_link(_at_page(url, place), place) for place in places)]
     where = f"{', '.join(shown[:2])}{''.join(f'; {place}' for place in shown[2:])}"
@@ -170,18 +139,11 @@ def _describe_origin(answer: Answer, *, chinese: bool) -> str:
     return f"{record.today} · {record.workflow} · {answer.model} · {answer.status} · {checks}"
 
 
-def _url(source: Source) -> str:
-    """The address of a source on the web, empty for any other."""
-    if not re.match(r"https?://[^\s/]", source.location):
-        return ""
-    return quote(source.location, safe="%/:@!$&'()*+,;=~?#[]-._")
-
-
 def _render(text: str, listed: Sequence[Reference]) -> str:
     """Convert Markdown to HTML. HTML in it becomes text; links lead to cited sources or become words."""
     from markdown_it import MarkdownIt
 
-    known = {_url(citation.source) for citation in listed} - {""}
+    known = {find_url(citation.source) for citation in listed} - {""}
     parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"]).disable("image")
     parser.validateLink = lambda url: url in known  # type: ignore[method-assign]
     tokens = parser.parse(text)
@@ -198,14 +160,8 @@ def _disarm_link(token: Any) -> None:
         token.attrs = {"href": token.attrs["href"], "rel": "noopener noreferrer nofollow"}
 
 
-FORMS: dict[str, Callable[[Answer], str]] = {
-    ".md": as_markdown,
-    ".html": as_html,
-    ".htm": as_html,
-    ".json": output.as_json,
-    ".bib": as_bibtex,
-    ".ris": as_ris,
-}
+PAGES = (".html", ".htm")
+FORMS = {**output.make_forms(as_markdown), **dict.fromkeys(PAGES, as_html)}
 SUFFIXES = tuple(FORMS)
 DEFAULT = "mams"
 
@@ -218,7 +174,7 @@ def report(options: AskOptions, shell: Shell) -> int:
     files = find_attached_files(options, shell)
     if options.dry_run:
         return print_bound(options, settings, shell)
-    path = output.check_output_path(options.output, shell.folder, SUFFIXES) if options.output else None
+    path = output.check_output_path(options.output, shell.folder, SUFFIXES, topic) if options.output else None
     hira = Hira(settings=settings)
     begin = partial(hira.chat().stream, topic, files=files)
     run = asyncio.run(show(hira, begin, options, shell))
@@ -238,8 +194,5 @@ def tell(answer: Answer, options: AskOptions, shell: Shell) -> None:
 
 def write(answer: Answer, path: Path, docs: Sequence[Path] = ()) -> None:
     """Write the report in the format of the file's suffix, with links to the documents. Without text, write nothing."""
-    form = FORMS[path.suffix.lower()]
-    if form is as_html:
-        form = partial(as_html, link=partial(_link_document, docs, path.parent))
-    if answer.text:
-        output.write_file(path, visible(form(answer)) + "\n")
+    page: output.Form = partial(as_html, link=partial(_link_document, docs, path.parent))
+    output.write(answer, path, {**FORMS, **dict.fromkeys(PAGES, page)})

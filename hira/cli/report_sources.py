@@ -1,7 +1,12 @@
-"""The sources of a report as entries of a reference manager: BibTeX and RIS."""
+"""The cited sources of an answer as entries of a reference manager: BibTeX and RIS."""
 
 import re
 from dataclasses import dataclass
+from urllib.parse import quote
+
+from hira.evidence import Source
+from hira.evidence.citations import find_page, find_places, locate
+from hira.runtime.answer import Answer
 
 _LATEX = {
     "\\": r"\textbackslash{}",
@@ -12,16 +17,34 @@ _LATEX = {
 _DOI = re.compile(r"https?://(?:dx\.)?doi\.org/(10\.\S+)", re.IGNORECASE)
 
 
+def as_bibtex(answer: Answer) -> str:
+    """Format the cited sources as entries of BibTeX, each with its number in the report."""
+    return "\n\n".join(map(format_bibtex, _list_entries(answer)))
+
+
+def as_ris(answer: Answer) -> str:
+    """Format the cited sources as entries of RIS, each with its number in the report."""
+    return "\n\n".join(map(format_ris, _list_entries(answer)))
+
+
+def find_url(source: Source) -> str:
+    """The address of a source on the web, empty for any other."""
+    if not re.match(r"https?://[^\s/]", source.location):
+        return ""
+    return quote(source.location, safe="%/:@!$&'()*+,;=~?#[]-._")
+
+
 @dataclass(frozen=True, slots=True)
 class SourceEntry:
-    """A cited source: its number in the report, `url` on the web or empty, its location with the cited places, and the
-    day on which it was read, as `YYYY-MM-DD`."""
+    """A cited source: its number in the report, `url` on the web or empty, its location with the cited places, the
+    cited `pages`, and the day on which it was read, as `YYYY-MM-DD`."""
 
     number: int
     title: str
     url: str
     location: str
     day: str
+    pages: tuple[int, ...] = ()
 
     @property
     def doi(self) -> str:
@@ -37,6 +60,7 @@ def format_bibtex(entry: SourceEntry) -> str:
         "url": entry.url,
         "doi": entry.doi,
         "howpublished": _escape_latex(entry.location),
+        "pages": ", ".join(map(str, entry.pages)),
         "urldate": entry.day if entry.url else "",
     }
     lines = [f"  {name} = {{{value}}}," for name, value in fields.items() if value]
@@ -52,9 +76,27 @@ def format_ris(entry: SourceEntry) -> str:
         ("UR", entry.url),
         ("DO", entry.doi),
         ("Y2", entry.day.replace("-", "/") if entry.url else ""),
+        ("SP", ", ".join(map(str, entry.pages))),
         ("N1", _join_lines(entry.location)),
     ]
     return "\n".join([f"{tag}  - {value}" for tag, value in fields if value] + ["ER  - "])
+
+
+def _list_entries(answer: Answer) -> list[SourceEntry]:
+    entries = []
+    for number, source in enumerate(answer.cited, 1):
+        pages = [find_page(place) for place in find_places(source.id, answer.citations)]
+        entries.append(
+            SourceEntry(
+                number=number,
+                title=source.title or source.location,
+                url=find_url(source),
+                location=locate(source, answer.citations),
+                day=answer.rollout.today,
+                pages=tuple(sorted({page for page in pages if page is not None})),
+            )
+        )
+    return entries
 
 
 def _escape_latex(text: str) -> str:

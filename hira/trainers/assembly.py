@@ -12,7 +12,7 @@ from typing import Any, get_type_hints
 from pydantic import TypeAdapter, ValidationError
 
 from hira.agents.run_context import RoleConfig
-from hira.core.errors import UsageError, did_you_mean
+from hira.core.errors import UsageError, did_you_mean, uncapitalise
 from hira.core.files import replace_file
 from hira.evaluation import data
 from hira.evaluation.data import Selection
@@ -139,7 +139,7 @@ def _check_credit(configuration: Configuration, recipe: Recipe) -> None:
         try:
             TypeAdapter(kinds[name]).validate_python(value)
         except ValidationError as error:
-            text = error.errors()[0]["msg"].lower()
+            text = uncapitalise(error.errors()[0]["msg"])
             raise UsageError(f"credit.{name}: {text}", fix=f"it was {value!r}") from None
 
 

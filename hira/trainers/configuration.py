@@ -22,7 +22,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from hira.core.errors import UsageError, did_you_mean
+from hira.core.errors import UsageError, did_you_mean, uncapitalise
 from hira.trainers.schedule import ScheduleLimits
 
 HALF = 16
@@ -274,10 +274,8 @@ def load_configuration(file: Path | None, overrides: Sequence[str] = ()) -> Conf
     except ValidationError as error:
         first = error.errors(include_input=True)[0]
         key = ".".join(map(str, first["loc"]))
-        complaint = (
-            first["msg"].lower().removeprefix("value error, ").removeprefix("input ").partition(", unable to parse")[0]
-        )
-        what = f"{key} {complaint}, got {first['input']!r}"
+        complaint = first["msg"].removeprefix("Value error, ").removeprefix("Input ").partition(", unable to parse")[0]
+        what = f"{key} {uncapitalise(complaint)}, got {first['input']!r}"
         raise UsageError(what, where=_find_place(key, file, overrides), fix=f"correct {key}") from None
 
 

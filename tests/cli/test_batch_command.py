@@ -63,6 +63,30 @@ def test_questions_may_be_json_with_ids_and_files_and_other_keys(place: Place) -
     assert [(line["id"], line["question"]) for line in place.lines] == list(zip("x74", QUESTIONS[:3], strict=True))
 
 
+def test_a_question_with_its_own_docs_searches_no_others_also_when_it_is_resumed(place: Place) -> None:
+    for tenant, steps in (("arn", 90), ("orva", 120)):
+        (place.folder / tenant).mkdir()
+        (place.folder / tenant / "tower.md").write_text(f"The tower of {tenant.title()} has {steps} steps.\n")
+    question = "How many steps has the tower?"
+    lines = [
+        {"question": question, "docs": "arn"},
+        {"question": question, "docs": ["orva"]},
+        {"question": question, "docs": []},
+        {"question": QUESTIONS[0]},
+    ]
+    (place.folder / "q.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    place.batch("--max-tokens", "1")
+    assert {line["status"] for line in place.lines[:2]} == {"partial"}
+    place.batch()
+    answers = [line["answer"] for line in place.lines]
+    assert "90" in answers[0]
+    assert "120" in answers[1]
+    assert "31" in answers[3]
+    read = [{source["location"] for source in line["sources"]} for line in place.lines]
+    assert [any("tower.md" in location for location in locations) for locations in read] == [True, True, False, False]
+    assert [any("Alta" in location for location in locations) for locations in read] == [False, False, False, True]
+
+
 def test_a_bad_line_is_told_with_its_number_before_any_work(place: Place) -> None:
     for line, what in (
         ('{"question": "a?"', "not valid JSON"),
@@ -70,6 +94,8 @@ def test_a_bad_line_is_told_with_its_number_before_any_work(place: Place) -> Non
         ('{"question": "a?", "file": ["b"]}', "unknown key 'file'"),
         ('{"question": "a?", "files": "b"}', "`files` must be a list of paths"),
         ('{"question": "a?", "files": ["none.txt"]}', "none.txt' does not exist"),
+        ('{"question": "a?", "docs": 5}', "`docs` must be a path, got 5"),
+        ('{"question": "a?", "docs": ["docs", "nowhere"]}', "no such file or folder"),
         ('{"question": "a?", "id": "1"}', "the id '1' is already used in line 1"),
         ('{"question": "a?", "id": [1]}', "`id` must be a string or a number"),
     ):

@@ -56,6 +56,7 @@ def test_a_file_that_takes_too_long_is_given_up_and_the_next_is_read(tmp_path: P
     good = docx(tmp_path / "next.docx", paragraph("Still read."))
     with FileReader(1) as reader:
         assert "more than 1 seconds" in refusal(slow, reader)
+        reader.seconds = None  # a busy machine may take long to begin
         assert reader.read(good).text == "Still read."
     reader = FileReader()
     reader.read(good)

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 MODULE = """
 from dataclasses import replace
+from typing import Literal
 from hira.trainers import Recipe, RolloutScore, credit_by
 from hira.trainers.credit import grpo
 
@@ -43,6 +44,10 @@ def cut_short(groups):
     credited = grpo(groups)
     return replace(credited, rows=tuple(replace(one, row=replace(one.row, mask=one.row.mask[1:])) for one in credited.rows))
 
+def against(groups, *, baseline: Literal["Mean", "RLOO"] = "Mean"):
+    return grpo(groups)
+
+named = Recipe("matpo", credit=against)
 short = Recipe("matpo", reward=score, credit=credit_by(centre))
 undefined = Recipe("matpo", reward=lambda rollout, references: float("nan"))
 raising = Recipe("matpo", reward=lambda rollout, references: references[7])
@@ -74,6 +79,13 @@ def test_a_recipe_of_ones_own_is_named_in_the_configuration(module: str, tmp_pat
     with pytest.raises(UsageError, match="unknown recipe 'matp'") as caught:
         find_recipe("matp")
     assert "matpo" in caught.value.fix
+
+
+def test_a_wrong_option_of_a_credit_is_refused_with_its_values_as_they_are_written(module: str, tmp_path: Path) -> None:
+    (tmp_path / "questions.jsonl").write_text('{"question": "Who?", "answer": "Ann"}\n')
+    values = {"recipe": f"{module}:named", "model.name": "some/model", "data.train": "questions.jsonl"}
+    with pytest.raises(UsageError, match=r"credit\.baseline: input should be 'Mean' or 'RLOO'"):
+        plan_in(tmp_path, values | {"credit.baseline": "rloo"})
 
 
 async def test_a_reward_is_a_function_or_a_coroutine_function_of_a_rollout_and_its_references() -> None:

@@ -1,0 +1,194 @@
+"""Answers and reports in the formats of reference managers, Word and PDF, read back with real parsers."""
+
+import re
+import sys
+from collections.abc import Callable
+from io import BytesIO
+from pathlib import Path
+
+import bibtexparser
+import pytest
+import rispy
+from docx import Document
+from pypdf import PdfReader
+
+from hira.cli.report_pdf import render_pdf
+from hira.cli.report_sources import SourceEntry, format_bibtex, format_ris
+from hira.cli.report_word import render_word
+from hira.core.errors import UsageError
+from hira.testing import Endpoint
+from tests.cli.command import Command
+
+QUESTION = "Who built the mill of Varn?"
+HOSTILE = "50 % of {braces} & #tags_ \\end{misc}\n}\n@misc{other,\x07 title = {x}\nER  - \nTY  - GEN"
+
+
+def make_entry(title: str = "The mill", url: str = "") -> SourceEntry:
+    return SourceEntry(1, title, url, "mill.pdf, p. 12", "2026-08-01")
+
+
+def test_a_title_cannot_end_its_entry_nor_begin_another() -> None:
+    assert len(bibtexparser.parse_string(format_bibtex(make_entry(HOSTILE))).entries) == 1
+    assert len(rispy.loads(format_ris(make_entry(HOSTILE)))) == 1
+
+
+def test_a_document_keeps_its_title_and_the_cited_page() -> None:
+    (entry,) = bibtexparser.parse_string(format_bibtex(make_entry())).entries
+    assert (entry["title"], entry["howpublished"]) == ("{The mill}", "mill.pdf, p. 12")
+    (record,) = rispy.loads(format_ris(make_entry()))
+    assert (record["title"], record["notes"]) == ("The mill", ["mill.pdf, p. 12"])
+    assert "url" not in entry.fields_dict
+    assert "urls" not in record
+
+
+def test_a_document_names_the_cited_pages() -> None:
+    entry = SourceEntry(1, "The mill", "", "mill.pdf, p. 3; p. 12", "2026-08-01", (3, 12))
+    assert bibtexparser.parse_string(format_bibtex(entry)).entries[0]["pages"] == "3, 12"
+    assert rispy.loads(format_ris(entry))[0]["start_page"] == "3, 12"
+
+
+def test_a_paper_keeps_its_doi_and_the_day_it_was_read() -> None:
+    paper = make_entry(url="https://doi.org/10.1000/182")
+    (entry,) = bibtexparser.parse_string(format_bibtex(paper)).entries
+    assert (entry["doi"], entry["urldate"]) == ("10.1000/182", "2026-08-01")
+    (record,) = rispy.loads(format_ris(paper))
+    assert (record["doi"], record["access_date"]) == ("10.1000/182", "2026/08/01")
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Command:
+    (tmp_path / "mill.md").write_text("# The mill of Varn\n\nThe mill of Varn was built in 1742 by Ida Lorn.\n")
+    return Command(tmp_path, {"HIRA_MODEL": "offline", "HIRA_JOURNAL": "off", "HIRA_DOCS": "mill.md"})
+
+
+@pytest.fixture(params=["ask", "report"])
+def write(request: pytest.FixtureRequest, place: Command) -> Callable[[str], Path]:
+    def write_file(name: str) -> Path:
+        ended = place(request.param, QUESTION, "--output", name)
+        assert ended.code == 0, ended.err
+        return place.folder / name
+
+    return write_file
+
+
+def read_pdf(file: bytes) -> str:
+    return "\n".join(page.extract_text() for page in PdfReader(BytesIO(file)).pages)
+
+
+def test_the_commands_write_the_cited_sources(write: Callable[[str], Path]) -> None:
+    (entry,) = bibtexparser.parse_string(write("sources.bib").read_text(encoding="utf-8")).entries
+    (record,) = rispy.loads(write("sources.ris").read_text(encoding="utf-8"))
+    assert (entry["howpublished"], record["notes"]) == ("mill.md, line 3", ["mill.md, line 3"])
+
+
+def test_the_commands_write_documents_with_verdicts_and_places(write: Callable[[str], Path]) -> None:
+    paragraphs = Document(str(write("answer.docx"))).paragraphs
+    assert (paragraphs[0].style.name, paragraphs[0].text) == ("Heading 1", QUESTION)
+    texts = ["\n".join(paragraph.text for paragraph in paragraphs), read_pdf(write("answer.pdf").read_bytes())]
+    for text in texts:
+        assert re.search(r"Ida Lorn.*\[s?1\]", text)
+        assert "mill.md, line 3" in text
+        assert "supported" in text
+
+
+@pytest.mark.parametrize(("module", "name"), [("docx", "answer.docx"), ("typst", "answer.pdf")])
+def test_a_missing_package_is_named_before_a_model_is_asked(
+    place: Command, monkeypatch: pytest.MonkeyPatch, module: str, name: str
+) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    with Endpoint([]) as endpoint:
+        ended = place("ask", QUESTION, "--base-url", endpoint.base_url, "--output", name)
+        assert endpoint.requests == []
+    assert ended.code == 2
+    assert "pip install 'hira[export]'" in ended.err
+
+
+def test_a_question_that_no_font_can_show_ends_before_a_model_is_asked(place: Command) -> None:
+    with Endpoint([]) as endpoint:
+        ended = place("ask", "What is \U0003fffd?", "--base-url", endpoint.base_url, "--output", "answer.pdf")
+        assert endpoint.requests == []
+    assert ended.code == 2
+    assert "install a font that has it" in ended.err
+
+
+def test_words_of_titles_and_quotations_are_no_markup_in_a_document(place: Command) -> None:
+    (place.folder / "mill.md").write_text(
+        "# The *old* `mill` of Varn\n\nThe mill of Varn was built by *Ida* Lorn_2_ & <b>.\n"
+    )
+    ended = place("ask", QUESTION, "--output", "answer.pdf")
+    assert ended.code == 0, ended.err
+    text = read_pdf((place.folder / "answer.pdf").read_bytes())
+    assert "The *old* `mill` of Varn — mill.md" in text
+    assert "built by *Ida* Lorn_2_ & <b>." in text
+
+
+MARKDOWN = """# Mills
+
+The **oldest** one [1] is <b>gone</b>, see [x](https://a.example).
+
+- by name
+  - by year
+
+3. the third
+
+| mill | built |
+|------|-------|
+| Varn | `1742` |
+
+```
+code
+```
+"""
+
+
+def test_a_word_document_keeps_headings_lists_tables_and_code() -> None:
+    document = Document(BytesIO(render_word(MARKDOWN)))
+    assert [(paragraph.style.name, paragraph.text) for paragraph in document.paragraphs] == [
+        ("Heading 1", "Mills"),
+        ("Normal", "The oldest one [1] is <b>gone</b>, see x."),
+        ("List Bullet", "by name"),
+        ("List Bullet 2", "by year"),
+        ("List Continue", "3. the third"),
+        ("Normal", "code"),
+    ]
+    assert [run.text for run in document.paragraphs[1].runs if run.bold] == ["oldest"]
+    assert [[cell.text for cell in row.cells] for row in document.tables[0].rows] == [
+        ["mill", "built"],
+        ["Varn", "1742"],
+    ]
+
+
+def test_characters_that_word_cannot_hold_are_left_out() -> None:
+    assert Document(BytesIO(render_word("a\x07b\ufffe"))).paragraphs[0].text == "ab"
+
+
+def test_a_pdf_keeps_headings_lists_tables_code_and_links_that_show_their_address() -> None:
+    file = render_pdf(f"{MARKDOWN}\n1. Mills — <https://b.example/mills>\n")
+    text = read_pdf(file)
+    for words in ("Mills", "oldest one [1] is <b>gone</b>, see x.", "by year", "3. the third", "mill built", "code"):
+        assert words in text
+    reader = PdfReader(BytesIO(file))
+    assert reader.metadata.title == "Mills"
+    assert [link.get_object()["/A"]["/URI"] for link in reader.pages[0]["/Annots"]] == ["https://b.example/mills"]
+
+
+def test_text_in_a_pdf_is_never_code_of_its_typesetter() -> None:
+    hostile = '#panic("x") $x$ @ref <label> \\ ] } " // end'
+    assert hostile in read_pdf(render_pdf(hostile.replace("\\", "\\\\")))
+
+
+def test_a_pdf_keeps_greek_and_cyrillic_letters_and_typographic_quotes() -> None:
+    text = "“Zażółć” — Ελληνικά, Русский"
+    assert text in read_pdf(render_pdf(text))
+
+
+def test_a_letter_that_no_font_has_is_an_error_and_not_an_empty_box() -> None:
+    with pytest.raises(UsageError, match=r"could not be displayed"):
+        render_pdf("a letter of nobody: \U0003fffd")
+
+
+@pytest.mark.parametrize("lead", ["> ", "- ", "1. ", "> - "])
+@pytest.mark.parametrize("depth", [1, 11, 12, 19, 60])
+def test_deep_markdown_makes_a_pdf_too(lead: str, depth: int) -> None:
+    assert PdfReader(BytesIO(render_pdf(f"{lead * depth}# x {'*a ' * depth}b{'*' * depth}"))).pages
+    assert PdfReader(BytesIO(render_pdf(f"{'> ' * depth}|a|b|\n{'> ' * depth}|-|-|"))).pages
