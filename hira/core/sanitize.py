@@ -126,7 +126,7 @@ def printable(text: str) -> str:
 
 def clean(text: str) -> str:
     """Return the text of a tool without escapes and invisible characters, every control token broken. Idempotent."""
-    if _is_plain(text):
+    if text.isascii() and not _MARKED.search(text):
         return text
     for end in ("\r\n", "\r", "\u2028", "\u2029"):
         text = text.replace(end, "\n")
@@ -143,7 +143,7 @@ def sanitize(text: str) -> Filled:
     Those are the tokens of the dialects and of chat templates. Tags, types and LaTeX stay, because no calls or answers
     are parsed from such a text. Idempotent.
     """
-    if _is_plain(text):
+    if text.isascii() and not _MARKED.search(text):
         return Filled(text)
     return Filled(_LIVE_BRACKETED.sub(_break_brackets, _LIVE.sub(_look_alike, text)))
 
@@ -161,10 +161,6 @@ def fence(head: str, text: str) -> Filled:
 def _break_fences(text: str) -> str:
     """Clean the text, and break ids in brackets and runs of quotes by look-alikes."""
     return _QUOTES.sub(lambda run: "'" * len(run[0]), _MARK.sub(r"(\1)", clean(text)))
-
-
-def _is_plain(text: str) -> bool:
-    return text.isascii() and not _MARKED.search(text)
 
 
 def _keep_joiner(match: re.Match[str]) -> str:

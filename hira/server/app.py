@@ -28,7 +28,6 @@ from hira.runtime.settings.keys import find_place
 from hira.server.answering import complete_chat, create_response, delete_response, retrieve_response
 from hira.server.keys import Clients
 from hira.server.outside import PathScrubber
-from hira.server.records import find_session
 from hira.server.runs import Runs
 from hira.server.state import LOCAL, AppState, Handler, guard, unknown
 from hira.server.watching import approve, begin, events, list_runs, one_run, resume, stop
@@ -164,7 +163,7 @@ async def model(state: AppState, request: Request) -> Response:
 async def describe_setup(state: AppState, request: Request) -> Response:
     """Describe, for the page, what questions are answered with: the models, and the names of the documents."""
     state.client(request)
-    session = find_session(state)
+    session = state.session
     documents = [path.name or str(path) for path in map(Path.absolute, session.settings.docs)]
     models = dict.fromkeys(role.policy.model for role in session.roles.values())
     return JSONResponse(state.scrub({"models": [*models], "documents": documents}))

@@ -190,7 +190,7 @@ class Store:
 
         self.write(change)
 
-    def match(self, question: str, top: int, relevant: float = 0.0) -> list[Ranked]:
+    def find_matches(self, question: str, top: int, relevant: float = 0.0) -> list[Ranked]:
         """Return the passages that share words with a question, best first, more than `top`. Those with less than the
         share `relevant` of the best score are left out: they share only common words."""
         terms = self._drop_common(list_terms(question))
