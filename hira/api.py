@@ -17,7 +17,6 @@ from weakref import WeakKeyDictionary, WeakSet
 
 from typing_extensions import TypeVar
 
-from hira.agents.output_type import OutputType
 from hira.agents.run_context import Approve
 from hira.core.errors import UsageError
 from hira.core.hooks import NO_HOOKS, ApproveTool, Hooks
@@ -28,7 +27,7 @@ from hira.runtime.factory import open_session
 from hira.runtime.run import Run, resume_run, scope
 from hira.runtime.session import Session
 from hira.runtime.settings import DOCUMENTS, OFF, Settings, find_journal, find_memory, load
-from hira.runtime.validation import Paths, check, paths_of, present
+from hira.runtime.validation import Paths, check, make_output_type, paths_of, present
 from hira.tools import Tool
 from hira.workflows import Workflow
 
@@ -254,7 +253,7 @@ class Hira:
         Returns:
             The run, to be iterated for its events; the last one is `RunEnded`, then `run.answer` is there.
         """
-        output = None if output_type is None else OutputType(output_type)
+        output = make_output_type(output_type)
         return Run(scope(self, docs), question, present(paths_of(files, "files")), output=output)
 
     def batch(self, questions: "Iterable[str | Question]", *, concurrency: int = 8) -> "Batch":

@@ -154,7 +154,11 @@ class _CallInProgress:
         """Perform the call in a run that is recorded, after what earlier calls in the record have left out."""
         self.live = True
         if self.tool.stateful or self.tool.speaks or self.tool is self.context.tools.files:
-            await write_again(self.context)
+            # what is to come may open the files that the programs of earlier subtasks wrote
+            for subtask, unmade in tuple(self.context.unmade.items()):
+                await self.context.once(
+                    f"programs of subtask {subtask}", partial(_run_again, self.context, subtask, unmade)
+                )
         for earlier in self.conversation.unmade.pop(self.tool.name, ()):
             await _call_tool(self.tool, earlier, self.context)
         return await self._make()
@@ -192,12 +196,6 @@ class _CallInProgress:
         self.refused = "refused" in record
         observation: Observation = validate(Observation, record)
         return observation
-
-
-async def write_again(context: RunContext) -> None:
-    """Run the programs of earlier subtasks again, unseen, because what is to come may open the files they wrote."""
-    for subtask, unmade in tuple(context.unmade.items()):
-        await context.once(f"programs of subtask {subtask}", partial(_run_again, context, subtask, unmade))
 
 
 async def _run_again(context: RunContext, subtask: str, unmade: Sequence[Mapping[str, Any]]) -> None:

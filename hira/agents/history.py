@@ -1,8 +1,9 @@
 """Follow-up questions: what the earlier turns of a conversation leave for the next one."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from hira.agents.trajectory import Rollout
 from hira.core.memory import DualMemory, Fact, Resource
@@ -78,6 +79,15 @@ class Earlier:
             tuple(replace(fact, subtask="") for fact in record.memory.facts),
             tuple(replace(resource, subtask="") for resource in record.memory.resources),
         )
+
+    @property
+    def recorded(self) -> Mapping[str, Any]:
+        """What the recorded settings of the next turn say of it."""
+        return {**({CONTINUES: self.run} if self.run else {}), **({SENT: self.messages} if self.sent else {})}
+
+    def extend(self, question: str) -> str:
+        """The question as a workflow is asked it."""
+        return add_history(question, self.messages)
 
     def seed(self, record: Rollout) -> None:
         """Enter the earlier sources and the memory into the record of the next turn."""

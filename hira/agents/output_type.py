@@ -63,6 +63,18 @@ class OutputType:
         return self.shape if isinstance(self.shape, Mapping) else TypeAdapter(self.shape).json_schema()
 
     @property
+    def recorded(self) -> Mapping[str, Any]:
+        """What a run's recorded settings say of it."""
+        return {OUTPUT_SCHEMA: self.value_schema}
+
+    def extend(self, question: str) -> str:
+        """The question as it is put to the workflow: it names the fields, so that they are looked for."""
+        fields = [*_fields(self.schema, self.schema)]
+        if not fields:
+            return question
+        return str(WANTED.fill(question=sanitize(question), fields=Filled("\n".join(f"- {field}" for field in fields))))
+
+    @property
     def schema(self) -> Mapping[str, Any]:
         """The JSON schema for the model's reply: an object; any other value is wrapped as `value`."""
         value_schema = self.value_schema
@@ -196,14 +208,6 @@ def _validator_of(schema: Mapping[str, Any]) -> Any:
 
     made = validators.extend(kind, {name: bound_steps(check) for name, check in kind.VALIDATORS.items()})
     return made(_without_patterns(schema), registry=Registry())
-
-
-def describe_wanted(question: str, output: OutputType | None) -> str:
-    """The question as it is put to the workflow: it names the fields of the output, so that they are looked for."""
-    fields = [*_fields(output.schema, output.schema)] if output else []
-    if not fields:
-        return question
-    return str(WANTED.fill(question=sanitize(question), fields=Filled("\n".join(f"- {field}" for field in fields))))
 
 
 def _fields(schema: Mapping[str, Any], whole: Mapping[str, Any]) -> Iterator[str]:

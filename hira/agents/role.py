@@ -22,11 +22,11 @@ class RoleConfig:
     """The configuration of one role: its policy, sampling, dialect, continuation and price.
 
     `turns` puts a tool's result into the next chat message and works everywhere; `chain` continues one chain of
-    reasoning, as the HiRA paper does, and needs an endpoint that continues a message. `otherwise` is the next dialect
-    if the endpoint refuses the tool calls of `dialect`, or if the model writes none that can be read; None keeps a
-    dialect that somebody chose. `place` says where hira remembers facts about the model: its base URL and its name,
-    empty if nowhere, and `facts` are these facts. `replies` bounds the length of each reply
-    for which the sampling has no bound; None leaves it to the policy.
+    reasoning, as the HiRA paper does, and needs an endpoint that continues a message. `otherwise` names the next
+    dialect if the endpoint refuses the tool calls of `dialect`, or if the model writes none that can be read; without
+    one, a dialect that somebody chose is kept. `place` says where hira remembers facts about the model: its base URL
+    and its name, empty if nowhere, and `facts` are these facts. `replies` bounds the length of each reply for which the
+    sampling has no bound; None leaves it to the policy.
     """
 
     policy: Policy
@@ -34,7 +34,7 @@ class RoleConfig:
     dialect: Dialect = NATIVE
     continuation: Continuation = "turns"
     prices: Prices = NO_PRICES
-    otherwise: Dialect | None = None
+    otherwise: str = ""
     replies: ReplyBound | None = None
     place: tuple[str, str] = ("", "")
     facts: ModelFacts = field(default_factory=ModelFacts)

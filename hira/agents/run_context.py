@@ -10,11 +10,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
-from hira.agents.history import Messages
 from hira.agents.hooks import REPLIES, HookedTurn, change_prompt, change_reply, refuse_turn
-from hira.agents.output_type import OutputType
 from hira.agents.role import Continuation, RoleConfig
 from hira.agents.trajectory import Finding, Rejected, Rollout, Subtask, Trajectory, Turn
 from hira.core.budget import INTERRUPTED_SECONDS, Budget, CallNeed, Spending, size
@@ -40,11 +38,15 @@ from hira.core.tool import Context
 from hira.evidence import Source, Verifier
 from hira.journal import CallSpec, Log
 from hira.journal.log import UNBOUNDED, UNRECORDED, Within
-from hira.policies.dialects import FALLBACKS, Call, Explained, rewrite_messages
+from hira.policies.dialects import DIALECTS, FALLBACKS, Call, Explained, rewrite_messages
 from hira.policies.dialects.quoted import IsQuoted, fold
 from hira.policies.dialects.text_calls import HeldText, holds_more
 from hira.policies.facts import DIALECT
 from hira.tools import Tool, Toolbox
+
+if TYPE_CHECKING:
+    from hira.agents.history import Messages
+    from hira.agents.output_type import OutputType
 
 __all__ = ["Approve", "Continuation", "Conversation", "RoleConfig", "RunContext", "Verify"]
 
@@ -102,7 +104,7 @@ class RunContext:
     approve: Approve | None = None
     verify: Verify = "lexical"
     verifier: Verifier | None = None
-    output: OutputType | None = None
+    output: "OutputType | None" = None
     instructions: str = ""
     hooks: Hooks = NO_HOOKS
     approve_tool: ApproveTool | None = None
@@ -110,7 +112,7 @@ class RunContext:
     exam: bool = True
     evidence: int = 0
     rewrite: bool = False
-    earlier: Messages = ()
+    earlier: "Messages" = ()
     once: SingleFlight = field(default_factory=SingleFlight)
     _blocks: set[EndsEarly] = field(default_factory=set)
     _reason: Stop | None = None
@@ -335,11 +337,11 @@ class Conversation:
     def switch_dialect(self, why: str = "") -> bool:
         """Switch to the next dialect, as if the conversation had begun in it. Return False if none is left. Without a
         `why`, the endpoint refused the calls of the tools."""
-        old, new = self.config.dialect, self.config.otherwise
-        if new is None:
+        if not self.config.otherwise:
             return False
+        old, new = self.config.dialect, DIALECTS[self.config.otherwise]
         self.go_back(rewrite_messages(self.messages, self.tools, old, new, self.callable))
-        self.config = replace(self.config, dialect=new, otherwise=FALLBACKS.get(new.name))
+        self.config = replace(self.config, dialect=new, otherwise=FALLBACKS.get(new.name, ""))
         self.fell_back = True
         model = self.config.policy.model
         self.context.note(

@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from hira.agents.output_type import OutputType
 from hira.agents.trajectory import Status
 from hira.api import Hira
 from hira.cli import INTERRUPTED, OK, code_of, explain, output
@@ -23,7 +22,7 @@ from hira.core.sanitize import printable
 from hira.journal.decoding import read_json
 from hira.runtime.answer import Answer
 from hira.runtime.run import Run
-from hira.runtime.validation import present
+from hira.runtime.validation import make_output_type, present
 
 
 def ask(options: AskOptions, shell: Shell) -> int:
@@ -78,7 +77,7 @@ def read_schema(name: str, shell: Shell) -> Mapping[str, Any]:
     if not isinstance(schema, dict):
         raise UsageError(f"--schema {name}: a JSON schema is an object", fix='begin with {"type": "object"')
     try:
-        OutputType(schema)
+        make_output_type(schema)
     except UsageError as error:
         raise UsageError(f"--schema {name}: {error.what}", where=error.where, fix=error.fix) from None
     return schema

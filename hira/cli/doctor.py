@@ -213,7 +213,7 @@ async def _capabilities(report: DoctorReport, settings: Settings, base_url: str,
     for name, value in abilities.items():
         report.row(name, value if isinstance(value, str) else "yes" if value else "no")
     native = abilities["native tools"] is True
-    instead = FALLBACKS[NATIVE.name].name
+    instead = FALLBACKS[NATIVE.name]
     EndpointFacts(settings.cache).keep(base_url, model, DIALECT, "" if native else instead)
     if not native:
         report.off.append(

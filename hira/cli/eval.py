@@ -21,7 +21,6 @@ from hira.evaluation.record import Record
 from hira.evaluation.run import Evaluation, EvaluationPlan, among
 from hira.evaluation.scorers import scorer_of
 from hira.evaluation.tables import TABLES, Table
-from hira.runtime.settings import Settings
 from hira.runtime.settings import load as load_settings
 from hira.workflows import WORKFLOWS
 
@@ -33,7 +32,9 @@ def eval(args: argparse.Namespace, shell: Shell) -> int:  # noqa: A001 - the com
     workflows = read_workflows(getattr(args, "workflow", None) or (list(table.workflows) if table else None))
     args.workflow = workflows[0] if len(workflows) == 1 else None
     general = load_settings(collect_flags(args), shell.environ, shell.folder, shell.home)
-    general = _share_roles(general, workflows)
+    # a role that only some of the workflows have is no mistake for the others
+    known = frozenset[str]().union(*(WORKFLOWS[name]().roles for name in workflows))
+    general = general.with_origins({f"roles.{role}": "default" for role in general.roles if role in known})
     data = load(args.data, read_wanted(args), shell.folder)
     if data.docs and not (args.docs or args.search):
         general = general.with_values({"docs": data.docs, "search": ""}, f"the documents of {data.name}")
@@ -47,12 +48,6 @@ def eval(args: argparse.Namespace, shell: Shell) -> int:  # noqa: A001 - the com
     if args.dry_run:
         return print_evaluation_bound(plan, args.judge, shell, as_json=args.json)
     return asyncio.run(_evaluate(plan, folder, args, shell))
-
-
-def _share_roles(general: Settings, workflows: list[str]) -> Settings:
-    """The settings in which a role that only some of the workflows have counts as no mistake for the others."""
-    known = frozenset[str]().union(*(WORKFLOWS[name]().roles for name in workflows))
-    return general.with_origins({f"roles.{role}": "default" for role in general.roles if role in known})
 
 
 def _name_folder(what: str, data: str) -> str:

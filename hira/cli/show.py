@@ -197,16 +197,12 @@ def trace(args: argparse.Namespace, shell: Shell) -> int:
     if args.output is None and args.otel is None:
         raise UsageError("no output is named", fix="name the page with -o FILE, or a collector with --otel")
     if args.output is not None:
-        _write_page(reading, args, shell)
+        path = check_output_path(args.output, shell.folder, PAGES)
+        write_file(path, page(reading))
+        shell.tell(f"hira: {path}")
     if args.otel is not None:
         _send_spans(reading, args, shell)
     return OK
-
-
-def _write_page(reading: Reading, args: argparse.Namespace, shell: Shell) -> None:
-    path = check_output_path(args.output, shell.folder, PAGES)
-    write_file(path, page(reading))
-    shell.tell(f"hira: {path}")
 
 
 def _send_spans(reading: Reading, args: argparse.Namespace, shell: Shell) -> None:

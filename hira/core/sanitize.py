@@ -13,7 +13,6 @@ from collections.abc import Container, Mapping
 from typing import Any
 from urllib.parse import unquote
 
-from hira.core.masking import mask
 from hira.core.messages import Filled
 from hira.core.patterns import ESCAPES, INVISIBLE, JOINERS, compile_lazily
 
@@ -127,7 +126,7 @@ def printable(text: str) -> str:
 
 def clean(text: str) -> str:
     """Return the text of a tool without escapes and invisible characters, every control token broken. Idempotent."""
-    if _is_plain(text):
+    if text.isascii() and not _MARKED.search(text):
         return text
     for end in ("\r\n", "\r", "\u2028", "\u2029"):
         text = text.replace(end, "\n")
@@ -144,7 +143,7 @@ def sanitize(text: str) -> Filled:
     Those are the tokens of the dialects and of chat templates. Tags, types and LaTeX stay, because no calls or answers
     are parsed from such a text. Idempotent.
     """
-    if _is_plain(text):
+    if text.isascii() and not _MARKED.search(text):
         return Filled(text)
     return Filled(_LIVE_BRACKETED.sub(_break_brackets, _LIVE.sub(_look_alike, text)))
 
@@ -162,10 +161,6 @@ def fence(head: str, text: str) -> Filled:
 def _break_fences(text: str) -> str:
     """Clean the text, and break ids in brackets and runs of quotes by look-alikes."""
     return _QUOTES.sub(lambda run: "'" * len(run[0]), _MARK.sub(r"(\1)", clean(text)))
-
-
-def _is_plain(text: str) -> bool:
-    return text.isascii() and not _MARKED.search(text)
 
 
 def _keep_joiner(match: re.Match[str]) -> str:
@@ -340,6 +335,8 @@ def redact(value: Any, secrets: frozenset[str]) -> Any:
     if not secrets:
         return value
     if isinstance(value, str):
+        from hira.core.masking import mask  # few runs have secrets
+
         return mask(value, secrets)
     if isinstance(value, Mapping):
         masked = {redact(key, secrets): redact(element, secrets) for key, element in value.items()}

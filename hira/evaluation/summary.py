@@ -100,6 +100,7 @@ def _row(group: tuple[str, str, str], seeds: int, records: Sequence[Record]) -> 
     shares = [fmean([float(bool(record.score.correct)) for record in tries]) for tries in _by_question(scored).values()]
     costs = [record.cost for record in records if record.cost is not None]
     usage = [record.usage for record in records]
+    calls = _sum({role: usage.calls for role, usage in record.roles.items()} for record in records)
     return SummaryRow(
         *group,
         seeds=seeds,
@@ -110,7 +111,7 @@ def _row(group: tuple[str, str, str], seeds: int, records: Sequence[Record]) -> 
         majority=_score_majority(scored) if seeds > 1 else None,
         value=fmean(values) if values else None,
         calls=fmean([role_usage.calls for role_usage in usage]),
-        calls_by_role=_calls_by_role(records),
+        calls_by_role={role: count / len(records) for role, count in sorted(calls.items())},
         tokens=fmean([role_usage.tokens for role_usage in usage]),
         completion_tokens=fmean([role_usage.completion_tokens for role_usage in usage]),
         tool_calls=fmean([record.interactions for record in records]),
@@ -187,11 +188,6 @@ def _category(records: Sequence[Record]) -> Category:
     written = fmean([record.usage.completion_tokens for record in records])
     calls = fmean([record.interactions for record in records])
     return Category(len(right), sum(right), written, calls)
-
-
-def _calls_by_role(records: Sequence[Record]) -> dict[str, float]:
-    calls = _sum({role: usage.calls for role, usage in record.roles.items()} for record in records)
-    return {role: count / len(records) for role, count in sorted(calls.items())}
 
 
 def _count(names: Iterable[str]) -> dict[str, int]:

@@ -272,7 +272,8 @@ def _bind(words: Sequence[Word], link: str) -> list[Word]:
 def _is_copied_record(claim: Sequence[Word], sentence: Sentence) -> bool:
     """Compare a claim with a row or a tool's result, whose words have no order. A column that the claim names has its
     cell in the claim, and numbers are in the result, not in its call."""
-    if not _has_same_conditions(claim, sentence):
+    ours, theirs = ({word.key for word in some if is_condition(word)} for some in (claim, sentence.words))
+    if ours != theirs | sentence.conditions:
         return False
     keys = {word.key for word in claim}
     if sentence.is_row:
@@ -334,11 +335,6 @@ def _fits_row(claim: Sequence[Word], cells: Sequence[_CellKeys], sentence: Sente
         return False
     by_name = sorted(named, key=lambda cell: min(places[key] for key in cell.name))
     return by_name == sorted(named, key=lambda cell: min(places[key] for key in cell.text))
-
-
-def _has_same_conditions(claim: Sequence[Word], sentence: Sentence) -> bool:
-    ours, theirs = ({word.key for word in some if is_condition(word)} for some in (claim, sentence.words))
-    return ours == theirs | sentence.conditions
 
 
 class _Alignment:

@@ -209,7 +209,7 @@ class Log:
         counter = (spec.kind, spec.conversation)
         position = self._positions[counter] = self._positions.get(counter, 0) + 1
         key: Key = (spec.kind, spec.conversation, 0 if spec.shared else position, spec.digest)
-        known = self._find_known(key, spec)
+        known = self.known.get(key) if self.replayed or not spec.rerun else None
         if known and known.result is not None:
             with suppress(DamagedRecord):  # a resumed run makes the call again
                 return await self._restore(known, spec, encode, decode)
@@ -252,9 +252,6 @@ class Log:
             self._positions[counter] -= 1  # as for a call that was not begun, because the run had to end
             spec.undo()
             raise
-
-    def _find_known(self, key: Key, spec: CallSpec) -> RecordedCall | None:
-        return self.known.get(key) if self.replayed or not spec.rerun else None
 
     async def _restore(
         self, known: RecordedCall, spec: CallSpec, encode: Callable[[T], Any], decode: Callable[[Any], T]

@@ -201,7 +201,9 @@ def body_of(
     body: dict[str, Any] = {"model": model}
     sampling, stops = request.sampling, list(request.stop)
     if request.continues and continuation == "completions":
-        body["prompt"] = _chatml(request.messages)
+        # ChatML, the last turn left open
+        text = "".join(f"<|im_start|>{message.role}\n{message.text}{TURN_ENDS}\n" for message in request.messages[:-1])
+        body["prompt"] = f"{text}<|im_start|>assistant\n{request.messages[-1].text}"
         stops.insert(0, TURN_ENDS)
     else:
         body["messages"] = messages = convert_messages(request.messages, accepted)
@@ -273,9 +275,3 @@ def _continue_message(body: dict[str, Any], last: dict[str, Any], continuation: 
         "this run continues the model's own message, which this endpoint is not configured for",
         fix="set its continuation to continue_final_message, prefix or completions, or run with continuation 'turns'",
     )
-
-
-def _chatml(messages: Sequence[Message]) -> str:
-    """The messages in ChatML, the last turn left open."""
-    text = "".join(f"<|im_start|>{message.role}\n{message.text}{TURN_ENDS}\n" for message in messages[:-1])
-    return f"{text}<|im_start|>assistant\n{messages[-1].text}"

@@ -212,7 +212,9 @@ def completion_of(parts: ReplyParts, request: Request, *, where: str) -> Complet
     if finish in ("stop", "calls"):
         finish = "calls" if calls else "stop"
     named = parts.stop if isinstance(parts.stop, str) and parts.stop in request.stop else None
-    usage = _usage(parts.usage) or _count_usage(request, parts)
+    usage = _usage(parts.usage) or Usage(
+        1, sum(count(message.text) for message in request.messages), count_spoken_tokens(parts)
+    )
     completion = cut_at_stop(
         Completion(
             text.removesuffix(TURN_ENDS),
@@ -298,10 +300,6 @@ def _usage(usage: Mapping[str, Any] | None) -> Usage | None:
         whole(cached),
         cost if isinstance(cost, float) and math.isfinite(cost) else whole(cost) if isinstance(cost, int) else None,
     )
-
-
-def _count_usage(request: Request, parts: ReplyParts) -> Usage:
-    return Usage(1, sum(count(message.text) for message in request.messages), count_spoken_tokens(parts))
 
 
 def count_spoken_tokens(parts: ReplyParts) -> int:

@@ -1,16 +1,18 @@
 """The answer to a question, for Python and as JSON."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Generic
+from typing import TYPE_CHECKING, Any, Generic
 
 from typing_extensions import TypeVar
 
-from hira.agents.output_type import OutputType, find_field_citations
 from hira.agents.trajectory import Rollout, Status
 from hira.core.errors import BadReply
 from hira.evidence import Citation, Source, Sources, find_cited, flag_claims
 from hira.evidence.citations import find_page, find_places, locate
+
+if TYPE_CHECKING:
+    from hira.agents.output_type import OutputType
 
 T = TypeVar("T", default=Any)
 
@@ -40,7 +42,7 @@ class Answer(Generic[T]):
     rollout: Rollout = field(repr=False)
     model: str
     error: str = ""
-    output_type: OutputType | None = field(default=None, repr=False)
+    output_type: "OutputType | None" = field(default=None, repr=False)
 
     @property
     def output(self) -> T:
@@ -54,24 +56,20 @@ class Answer(Generic[T]):
     @property
     def output_sources(self) -> dict[str, tuple[str, ...]]:
         """For each field of `output`, such as `orders.0.price`, the ids of the sources that support it."""
-        if not self.rollout.has_output:
-            return {}
-        cited = find_field_citations(self.rollout.output, list(self.citations))
-        return {
-            path: tuple(dict.fromkeys(citation.source for citation in citations)) for path, citations in cited.items()
-        }
+        return self._describe_fields(lambda citation: citation.source)
 
     @property
     def output_places(self) -> dict[str, tuple[str, ...]]:
         """For each field of `output`, the places that support it, such as "prices.pdf, p. 12"."""
+        return self._describe_fields(lambda citation: locate(self.rollout.sources.read[citation.source], [citation]))
+
+    def _describe_fields(self, describe: Callable[[Citation], str]) -> dict[str, tuple[str, ...]]:
         if not self.rollout.has_output:
             return {}
-        read = self.rollout.sources.read
+        from hira.agents.output_type import find_field_citations  # few answers have an output
+
         cited = find_field_citations(self.rollout.output, list(self.citations))
-        return {
-            path: tuple(dict.fromkeys(locate(read[citation.source], [citation]) for citation in citations))
-            for path, citations in cited.items()
-        }
+        return {path: tuple(dict.fromkeys(map(describe, citations))) for path, citations in cited.items()}
 
     @property
     def cited(self) -> tuple[Source, ...]:
@@ -185,7 +183,7 @@ def citations_as_json(citations: Sequence[Citation], sources: Sources) -> list[d
     ]
 
 
-def answer_of(record: Rollout, model: str, output_type: OutputType | None = None) -> Answer[Any]:
+def answer_of(record: Rollout, model: str, output_type: "OutputType | None" = None) -> Answer[Any]:
     """The answer that a rollout came to."""
     return Answer(
         record.answer,

@@ -92,7 +92,10 @@ class Batch:
         taken = takewhile(lambda _: not self._stopped, self._questions)
         async with self._open(), aclosing(map_concurrently(taken, self._concurrency, self.answer)) as finished:
             async for done in finished:
-                if hopeless(done):
+                # a refused key or unusable settings fail every other question, too
+                failure = done.answer.rollout.failure
+                for_all = AccessDenied | UsageError if done.question.docs is None else AccessDenied
+                if isinstance(failure, for_all) and not isinstance(failure, StillGoing):
                     self.failure = self.failure or done.answer.rollout.failure
                     self._stopped = True
                 yield done
@@ -149,10 +152,3 @@ def make_failed(question: Question, failure: HiraError, *, workflow: str, model:
     """Return the failed answer of a question whose run ended without one."""
     record = Rollout(question.run, question.text, workflow, status="failed", failure=failure)
     return Done(question, answer_of(record, model))
-
-
-def hopeless(done: Done) -> bool:
-    """Return whether every other question would fail too: a refused key, unusable settings."""
-    failure = done.answer.rollout.failure
-    for_all = AccessDenied | UsageError if done.question.docs is None else AccessDenied
-    return isinstance(failure, for_all) and not isinstance(failure, StillGoing)

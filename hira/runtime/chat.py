@@ -2,17 +2,18 @@
 
 import asyncio
 from collections.abc import Coroutine, Mapping
-from typing import Any, Protocol, overload
+from typing import TYPE_CHECKING, Any, Protocol, overload
 
 from typing_extensions import TypeVar
 
-from hira.agents.history import Earlier
-from hira.agents.output_type import OutputType
 from hira.core.errors import UsageError
 from hira.journal import Journal
 from hira.runtime.answer import Answer
 from hira.runtime.run import Run, SessionOwner, scope
-from hira.runtime.validation import Paths, paths_of, present
+from hira.runtime.validation import Paths, make_output_type, paths_of, present
+
+if TYPE_CHECKING:
+    from hira.agents.history import Earlier
 
 T = TypeVar("T")
 V = TypeVar("V", default=None)
@@ -104,7 +105,7 @@ class Chat:
         """
 
         attached = present(paths_of(files, "files"))
-        output = None if output_type is None else OutputType(output_type)
+        output = make_output_type(output_type)
         if self._preparing or (self.runs and self.runs[-1].going):
             raise UsageError("the question before has no answer yet", fix="await it, then ask the next one")
         if self.runs and not self.runs[-1].ended:
@@ -132,9 +133,10 @@ class Chat:
             self._earlier = await earlier_of(last, journal)
 
 
-async def earlier_of(run: Run, journal: Journal | None) -> Earlier:
+async def earlier_of(run: Run, journal: Journal | None) -> "Earlier":
     """Return what an answered run and the turns before it leave for the next question; from the record, if there is
     one, so that a resumed or replayed run reads the same."""
+    from hira.agents.history import Earlier
     from hira.runtime.trace.reading import read_conversation
 
     if journal and run.resumable:

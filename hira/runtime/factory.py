@@ -230,7 +230,7 @@ def configure_roles(
         # what a program hands over is its own: it is bounded where somebody says so
         replies = ReplyBound.of(longest) if longest or policy is opened.get(endpoints) else None
         chosen = named or continuation != "turns" or spoken is not NATIVE
-        otherwise = None if chosen else FALLBACKS[NATIVE.name]
+        otherwise = "" if chosen else FALLBACKS[NATIVE.name]
         goes_on: Continuation = "turns" if continuation == "turns" else "chain"
         first = endpoints.places[0]
         place = (first.base_url or OPENAI_URL, first.model) if policy is opened.get(endpoints) else ("", "")

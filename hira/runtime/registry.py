@@ -8,7 +8,6 @@ from typing import Any, cast
 from pydantic import TypeAdapter, ValidationError
 
 from hira.agents.expert import Expert
-from hira.agents.experts import EXPERTS
 from hira.agents.role import EVIDENCE, OUTPUT, VERIFIER
 from hira.agents.run_context import RunContext
 from hira.core.errors import UsageError, did_you_mean, find_near, uncapitalise
@@ -64,6 +63,8 @@ def make_workflow(settings: Settings, experts: Sequence[Expert] = ()) -> BuiltIn
     for option, value in settings.workflows.get(name, {}).items():
         given[option] = _option(name, has, option, value)
     if "experts" in typing.get_type_hints(make):
+        from hira.agents.experts import EXPERTS  # some workflows have none
+
         workflow = [*experts, *(load_expert(name, table) for name, table in settings.experts.items())]
         check_experts(workflow)
         given["experts"] = (*EXPERTS, *workflow)

@@ -73,12 +73,6 @@ async def _absent_hook(*_given: object) -> None:
     raise NotRecorded("the record does not contain what a hook returned here")
 
 
-def absent_hooks(handed: Sequence[str]) -> Hooks:
-    """Hooks that have only their names; what they returned is in the record."""
-    names = {name.removeprefix(HOOK) for name in handed if name.startswith(HOOK)}
-    return Hooks(**dict.fromkeys(names.intersection(Hooks.__dataclass_fields__), _absent_hook))
-
-
 async def replay(journal: Journal, run: str, workflow: Workflow | None = None) -> Replay:
     """Repeat the run from its record. Pass `workflow` if the run used one of your own, or your own experts: a record
     cannot run code.
@@ -107,7 +101,9 @@ async def replay(journal: Journal, run: str, workflow: Workflow | None = None) -
     context.verifier = AbsentVerifier(settings.verifier) if settings.verifier else None
     context.instructions = settings.instructions
     context.output = find_recorded_output(entry.settings)
-    context.hooks = absent_hooks(entry.settings.get(HANDED, ()))
+    # what the hooks returned is in the record
+    names = {name.removeprefix(HOOK) for name in entry.settings.get(HANDED, ()) if name.startswith(HOOK)}
+    context.hooks = Hooks(**dict.fromkeys(names.intersection(Hooks.__dataclass_fields__), _absent_hook))
     await rollout(flow, entry.question, context, read_earlier(journal, entry))
     ends = record.failure.what if isinstance(record.failure, NotRecorded) else ""
     return Replay(entry, events, answer_of(record, settings.model, context.output), ends)

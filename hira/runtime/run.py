@@ -6,10 +6,8 @@ import time
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from hira.agents.history import Earlier
-from hira.agents.output_type import OutputType, find_recorded_output
 from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Rollout, Status
 from hira.core.errors import HiraError, Interrupted, Stop, UsageError
@@ -20,6 +18,10 @@ from hira.runtime.answer import Answer, answer_of
 from hira.runtime.session import HANDED, OF_QUESTION, Session
 from hira.runtime.validation import Paths, paths_of, question_of
 from hira.workflows import rollout
+
+if TYPE_CHECKING:
+    from hira.agents.history import Earlier
+    from hira.agents.output_type import OutputType
 
 
 class SessionOwner(Protocol):
@@ -76,8 +78,8 @@ class Run:
         run: str = "",
         log: Log | None = None,
         past: Entry | None = None,
-        earlier: Earlier | None = None,
-        output: OutputType | None = None,
+        earlier: "Earlier | None" = None,
+        output: "OutputType | None" = None,
     ) -> None:
         self.id: str = run or time.strftime("%Y%m%d-%H%M%S-") + secrets.token_hex(3)
         self._log = log
@@ -266,6 +268,7 @@ async def resume_run(owner: SessionOwner, run: str) -> Run:
 
 async def continue_run(owner: SessionOwner, session: Session, journal: Journal, entry: Entry) -> Run:
     """Claim the record of a run, and return the run that continues it."""
+    from hira.agents.output_type import find_recorded_output  # a new run reads no record
     from hira.runtime.trace.reading import read_earlier
 
     earlier = await asyncio.to_thread(read_earlier, journal, entry)

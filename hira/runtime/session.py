@@ -11,8 +11,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hira.agents.history import CONTINUES, SENT, Earlier
-from hira.agents.output_type import OUTPUT_SCHEMA, OutputType
 from hira.agents.run_context import Approve, RoleConfig, RunContext
 from hira.agents.trajectory import Rollout
 from hira.core.budget import Allowance, Budget, Limits
@@ -32,6 +30,8 @@ from hira.tools.toolbox import dump_toolbox
 from hira.workflows import WORKFLOWS, Workflow
 
 if TYPE_CHECKING:
+    from hira.agents.history import Earlier
+    from hira.agents.output_type import OutputType
     from hira.runtime.telemetry import Telemetry
 
 HANDED = "handed"
@@ -153,7 +153,7 @@ class Session:
             )
 
     def begin_log(
-        self, run: str, files: Sequence[Path], earlier: Earlier | None = None, output: OutputType | None = None
+        self, run: str, files: Sequence[Path], earlier: "Earlier | None" = None, output: "OutputType | None" = None
     ) -> Log | None:
         """The record of a new run, None if nothing is recorded."""
         if self.journal is None:
@@ -163,12 +163,10 @@ class Session:
         record = {HANDED: self.handed, **verifier, DIALECTS_OF: self.dialects(), **of_question}
         if not self._shown:
             self._shown.update(self.settings.to_json())
-        continues = {CONTINUES: earlier.run} if earlier and earlier.run else {}
-        sent = {SENT: earlier.messages} if earlier and earlier.sent else {}
-        wanted = {OUTPUT_SCHEMA: output.value_schema} if output else {}
+        asked_with = {**(earlier.recorded if earlier else {}), **(output.recorded if output else {})}
         return self.journal.begin(
             run,
-            settings={**self._shown, **record, **continues, **sent, **wanted},
+            settings={**self._shown, **record, **asked_with},
             files=files,
             versions=versions(),
             scope=scope_of(self.settings, files),
@@ -207,7 +205,7 @@ class Session:
         named = {role for role, role_settings in self.settings.roles.items() if role_settings.dialect}
         free = not self.settings.dialect
         roles = {
-            role: replace(config, dialect=dialect, otherwise=config.otherwise if dialect is NATIVE else None)
+            role: replace(config, dialect=dialect, otherwise=config.otherwise if dialect is NATIVE else "")
             if free and role not in named
             else config
             for role, config in self.roles.items()
@@ -279,7 +277,7 @@ def with_facts(roles: Mapping[str, RoleConfig], facts: EndpointFacts) -> dict[st
 def in_dialects(roles: Mapping[str, RoleConfig], dialects: Mapping[str, str]) -> Mapping[str, RoleConfig]:
     """The roles, of which those that are named begin in these dialects."""
     return {
-        role: replace(config, dialect=DIALECTS[dialects[role]], otherwise=FALLBACKS.get(dialects[role]))
+        role: replace(config, dialect=DIALECTS[dialects[role]], otherwise=FALLBACKS.get(dialects[role], ""))
         if dialects.get(role) in DIALECTS
         else config
         for role, config in roles.items()

@@ -4,9 +4,8 @@ argument and says what to write."""
 import inspect
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from hira.agents.experts import EXPERTS
 from hira.core.errors import UsageError
 from hira.core.hooks import NO_HOOKS, Hooks
 from hira.core.plugin import Configurable
@@ -14,6 +13,9 @@ from hira.core.sanitize import is_text, printable
 from hira.evidence import Verifier
 from hira.runtime.settings import Settings
 from hira.tools import Tool
+
+if TYPE_CHECKING:
+    from hira.agents.output_type import OutputType
 
 Paths = str | Path | Sequence[str | Path]
 
@@ -55,6 +57,15 @@ def check(given: Mapping[str, Any]) -> None:
             what = f"`{name}` must be a function, got {given[name]!r}"
             raise UsageError(what, fix=f"give a function of {argument}")
     _check_hooks(given.get("hooks", NO_HOOKS))
+
+
+def make_output_type(shape: Any) -> "OutputType | None":
+    """Return the type of an answer's additional value, None if none is wanted. Raises `UsageError`."""
+    if shape is None:
+        return None
+    from hira.agents.output_type import OutputType  # few questions have one
+
+    return OutputType(shape)
 
 
 def question_of(question: object) -> str:
@@ -159,6 +170,10 @@ def check_experts(experts: Any) -> None:
             raise UsageError(f"the expert {_name_of(candidate)} has no async method work", fix=_EXPERT)
         if isinstance(candidate, Configurable):
             candidate.check()
+    if not experts:
+        return
+    from hira.agents.experts import EXPERTS  # only experts of the program or the settings share their names
+
     _no_name_twice(
         [*(expert.name for expert in EXPERTS), *(expert.name for expert in experts)], "experts, with hira's own,"
     )

@@ -28,7 +28,6 @@ from hira.runtime.settings.keys import find_place
 from hira.server.answering import complete_chat, create_response, delete_response, retrieve_response
 from hira.server.keys import Clients
 from hira.server.outside import PathScrubber
-from hira.server.records import find_session
 from hira.server.runs import Runs
 from hira.server.state import LOCAL, AppState, Handler, guard, unknown
 from hira.server.watching import approve, begin, events, list_runs, one_run, resume, stop
@@ -110,7 +109,13 @@ async def application(
         scrub = PathScrubber(settings, Path(folder))
         state = AppState(Runs(sessions, scrub.hidden), Clients(settings.keys), scrub, Path(folder), hosts)
         try:
-            app = Starlette(routes=[*_routes(state), *page_routes()], exception_handlers={404: unknown, 405: unknown})
+            app = Starlette(
+                routes=[
+                    *_routes(state),
+                    *[Route(path, _serve_file(name, kind), methods=["GET"]) for path, (name, kind) in FILES.items()],
+                ],
+                exception_handlers={404: unknown, 405: unknown},
+            )
             app.state.session, app.state.models = common, list(sessions)
             yield app
         finally:
@@ -158,7 +163,7 @@ async def model(state: AppState, request: Request) -> Response:
 async def describe_setup(state: AppState, request: Request) -> Response:
     """Describe, for the page, what questions are answered with: the models, and the names of the documents."""
     state.client(request)
-    session = find_session(state)
+    session = state.session
     documents = [path.name or str(path) for path in map(Path.absolute, session.settings.docs)]
     models = dict.fromkeys(role.policy.model for role in session.roles.values())
     return JSONResponse(state.scrub({"models": [*models], "documents": documents}))
@@ -166,10 +171,6 @@ async def describe_setup(state: AppState, request: Request) -> Response:
 
 def _model(name: str) -> dict[str, Any]:
     return {"id": name, "object": "model", "created": 0, "owned_by": "hira"}
-
-
-def page_routes() -> list[Route]:
-    return [Route(path, _serve_file(name, kind), methods=["GET"]) for path, (name, kind) in FILES.items()]
 
 
 def _serve_file(name: str, kind: str) -> Callable[[Request], Awaitable[Response]]:

@@ -12,7 +12,6 @@ from hira.journal import Entry, Journal, NoJournal, NoRun
 from hira.runtime.answer import Answer
 from hira.runtime.chat import earlier_of
 from hira.runtime.replay import find_needed_code, replay
-from hira.runtime.session import Session
 from hira.runtime.trace.reading import read_conversation
 from hira.server.keys import Client, RejectedRequest
 from hira.server.responses import PREFIX
@@ -40,7 +39,7 @@ async def find_kept(state: AppState, client: Client, name: str) -> WatchedRun | 
 
 async def is_there(state: AppState, name: str) -> bool:
     """Return whether the journal has the run, after a short wait for pending writes."""
-    journal = find_session(state).journal
+    journal = state.session.journal
     if journal is None:
         return True
     try:
@@ -61,14 +60,10 @@ async def read_journal(reading: Callable[..., T], *about: Any) -> T:
     return await asyncio.get_running_loop().run_in_executor(_READERS, partial(reading, *about))
 
 
-def find_session(state: AppState) -> Session:
-    return next(iter(state.runs.sessions.values()))
-
-
 async def find_entry(state: AppState, client: Client, run: str) -> tuple[Entry, Journal]:
     """Return a run of the journal. Raises `RejectedRequest`, in the same words, if it is missing or not this
     client's."""
-    journal = find_session(state).journal
+    journal = state.session.journal
     if journal is None or not client.owns(run):
         raise refuse_missing(run)
     try:
@@ -145,4 +140,4 @@ async def read_response(state: AppState, client: Client, name: str, field: str =
 
 
 async def _leave(state: AppState, watched: WatchedRun) -> Earlier:
-    return await earlier_of(watched.run, find_session(state).journal)
+    return await earlier_of(watched.run, state.session.journal)

@@ -10,6 +10,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 
 from hira.core.errors import HiraError
+from hira.runtime.session import Session
 from hira.server.keys import Client, Clients, RejectedRequest
 from hira.server.outside import PathScrubber, log
 from hira.server.runs import Runs
@@ -43,6 +44,11 @@ class AppState:
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     bodies: dict[int, int] = field(default_factory=dict)
     """Bytes of the bodies that are larger than `SMALL`, by request."""
+
+    @property
+    def session(self) -> Session:
+        """Any session: they share the journal."""
+        return next(iter(self.runs.sessions.values()))
 
     def client(self, request: Request) -> Client:
         """Who asks. A page of another site cannot, even where no key is needed: one that has its name point here comes

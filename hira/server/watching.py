@@ -22,7 +22,6 @@ from hira.server.records import (
     find_entry,
     find_kept,
     find_previous,
-    find_session,
     is_there,
     read_journal,
     read_response,
@@ -77,7 +76,7 @@ async def list_runs(state: AppState, request: Request) -> Response:
 
 async def _entries(state: AppState, client: Client) -> Sequence[Entry]:
     """Return the client's newest runs of the journal, and forget those that were deleted there since they ended."""
-    journal = find_session(state).journal
+    journal = state.session.journal
     if journal is None:
         return ()
     entries = await read_journal(journal.runs, LISTED, client.mark)
@@ -226,5 +225,5 @@ def _line(state: AppState, entry: Entry) -> dict[str, Any]:
 
 def _lacking(state: AppState, entry: Entry) -> list[str]:
     """List the parts of a program that the run used and that this server does not have."""
-    here = (*find_session(state).handed, APPROVAL, TOOL_APPROVAL)
+    here = (*state.session.handed, APPROVAL, TOOL_APPROVAL)
     return [name for name in entry.settings.get(HANDED, ()) if name not in here]

@@ -290,16 +290,12 @@ def picks(rewards: Sequence[float], strategy: Strategy, *, first: float, seed: i
     if strategy == "adaptive":
         order.sort(key=lambda index: (rewards[index] >= RIGHT) != (first >= RIGHT))
     elif strategy == "balanced":
-        order = _in_turns(order, rewards)
+        # the two kinds in turns, beginning with the kind of the first, then the rest
+        good, bad = ([index for index in order if (rewards[index] >= RIGHT) is kind] for kind in (True, False))
+        both = min(len(good), len(bad))
+        sides = (good, bad) if order and order[0] in good else (bad, good)
+        order = [index for pair in zip(*sides, strict=False) for index in pair] + good[both:] + bad[both:]
     return order[:most]
-
-
-def _in_turns(order: Sequence[int], rewards: Sequence[float]) -> list[int]:
-    """Alternate the two kinds, beginning with the kind of the first; then add the rest."""
-    good, bad = ([index for index in order if (rewards[index] >= RIGHT) is kind] for kind in (True, False))
-    both = min(len(good), len(bad))
-    sides = (good, bad) if order and order[0] in good else (bad, good)
-    return [index for pair in zip(*sides, strict=False) for index in pair] + good[both:] + bad[both:]
 
 
 def measure_parts(outputs: Sequence[MemberOutput]) -> dict[str, float]:

@@ -269,7 +269,7 @@ class RoleTrainer(Trainer):
         """Record sample rollouts with their credit before the update, so that they exist if it fails."""
         if self.accelerator.is_main_process:
             lines = samples(collected, credited, self.state.global_step + 1)
-            records.append(self.folder / records.ROLLOUTS, lines)
+            records.append_records(self.folder / records.ROLLOUTS, lines)
 
     # --- the run
 
@@ -343,14 +343,14 @@ class RecordCallback(TrainerCallback):
         plain = {name: value for name, value in (logs or {}).items() if isinstance(value, int | float)}
         record = {"step": state.global_step, **{name: value for name, value in plain.items() if math.isfinite(value)}}
         if state.is_world_process_zero and "train_runtime" not in record:
-            records.append(self.folder / records.METRICS, [record])
+            records.append_records(self.folder / records.METRICS, [record])
             self.on_step(record)
 
     def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         del args, control
         if state.is_world_process_zero:
             step = state.global_step
-            records.append(self.folder / f"checkpoint-{step}" / COMPLETE, [{"step": step}])
+            records.append_records(self.folder / f"checkpoint-{step}" / COMPLETE, [{"step": step}])
 
 
 class _AfterStep(TrainerCallback):

@@ -61,7 +61,7 @@ class PipelinedCollector(Collector):
             await self.gate.close()
         collected = self.agentic.collect_groups([group.outputs for group in batch])
         state = {"step": update + 1, "next": schedule.next, "under_way": schedule.problems}
-        records.append(self.path, [state])
+        records.append_records(self.path, [state])
         return replace(collected, measures={**collected.measures, **_measure(batch, update, schedule)})
 
     def _begin_schedule(self, update: int) -> Schedule[MemberOutput]:

@@ -13,7 +13,7 @@ from hira.journal.lines import append_lines, encode_line, read_lines
 METRICS, ROLLOUTS, EXAMS = "metrics.jsonl", "rollouts.jsonl", "exams.jsonl"
 
 
-def append(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
+def append_records(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
     """Append one line for each record. Raises `HiraError` if the disk is full; the next resume drops a cut line."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

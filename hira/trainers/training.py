@@ -188,7 +188,7 @@ class Training:
             scores = gather_object([runner.run(exam_rollouts.examine(attempts))])
             record |= summarise_scores([score for part in scores for score in part], name)
         if process.is_main_process:
-            records.append(self.folder / records.EXAMS, [record])
+            records.append_records(self.folder / records.EXAMS, [record])
             self.on_step({"exam": True, **record})
 
     def _is_over(self, step: int) -> bool:

@@ -1,9 +1,9 @@
 """Async programs over roles, each reading like its paper's algorithm. Each is loaded when it is first used."""
 
-from collections.abc import Callable, Iterator, Mapping
-from importlib import import_module
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from hira.core.lazy import LazyMapping
 from hira.workflows.workflow import BuiltIn, Workflow, rollout
 
 if TYPE_CHECKING:
@@ -31,24 +31,9 @@ _CLASSES = {
     "react-report": "baselines.react_report:ReActReport",
 }
 
-
-class _Workflows(Mapping[str, Callable[..., BuiltIn]]):
-    def __getitem__(self, name: str) -> Callable[..., BuiltIn]:
-        module, _, kind = _CLASSES[name].partition(":")
-        make: Callable[..., BuiltIn] = getattr(import_module(f"hira.workflows.{module}"), kind)
-        return make
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(_CLASSES)
-
-    def __len__(self) -> int:
-        return len(_CLASSES)
-
-    def __contains__(self, name: object) -> bool:
-        return name in _CLASSES
-
-
-WORKFLOWS: Mapping[str, Callable[..., BuiltIn]] = _Workflows()
+WORKFLOWS: Mapping[str, Callable[..., BuiltIn]] = LazyMapping(
+    {name: f"{__name__}.{place}" for name, place in _CLASSES.items()}
+)
 """The built-in workflows by name."""
 
 __all__ = ["MARS", "MATPO", "WORKFLOWS", "BuiltIn", "HiRA", "MaMs", "MarsRL", "Workflow", "rollout"]

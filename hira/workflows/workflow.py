@@ -3,10 +3,8 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from hira.agents.history import Earlier, add_history
-from hira.agents.output_type import describe_wanted
 from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Rollout, Status
 from hira.agents.verifier import check_answer
@@ -18,6 +16,9 @@ from hira.evidence import Citation, drop_unknown, has_only_marks, is_accepted, i
 from hira.evidence.verdicts import Relevance
 from hira.policies.dialects.text_calls import drop_calls
 from hira.workflows.bound import Sizes
+
+if TYPE_CHECKING:
+    from hira.agents.history import Earlier
 
 
 class Workflow(Protocol):
@@ -46,7 +47,7 @@ class BuiltIn(Workflow, Protocol):
         ...
 
 
-async def rollout(workflow: Workflow, question: str, context: RunContext, earlier: Earlier | None = None) -> Rollout:
+async def rollout(workflow: Workflow, question: str, context: RunContext, earlier: "Earlier | None" = None) -> Rollout:
     """Run the workflow and hold its answer against the sources. A failed run is a rollout with a status and an error.
 
     What the run knew when it ended early stays in the rollout and is its answer's last resort. A follow-up question
@@ -54,14 +55,17 @@ async def rollout(workflow: Workflow, question: str, context: RunContext, earlie
     """
     record = context.rollout
     record.question, record.workflow = question, workflow.name
+    full_question = question
     if earlier:
+        full_question = earlier.extend(question)
         earlier.seed(record)
         context.earlier = earlier.messages
     if context.log:
         context.log.describe(question, workflow.name)  # from here on it can be resumed
     models = {role: config.policy.model for role, config in context.roles.items()}
     context.events(RunStarted(record.run, question, workflow.name, models, context.budget.limits))
-    full_question = describe_wanted(add_history(question, earlier.messages if earlier else ()), context.output)
+    if context.output:
+        full_question = context.output.extend(full_question)
     try:
         try:
             record.answer = _take_answer(await workflow.run(full_question, context), workflow, context)

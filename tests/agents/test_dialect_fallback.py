@@ -303,7 +303,7 @@ def test_only_a_dialect_that_nobody_set_may_be_left(settings: Settings, otherwis
 
     configs, _ = configure_roles(settings, {"*": ScriptedPolicy([])})
     part = configs["*"]
-    assert (part.otherwise.name if part.otherwise else "") == otherwise
+    assert part.otherwise == otherwise
     assert part.dialect is (TAGS if settings.dialect == "tags" else NATIVE)
 
 

@@ -100,7 +100,7 @@ def test_the_command_ends_with_1_where_there_is_a_fault(terminal: Terminal, tmp_
     folder.mkdir()
     began = {"began": 0.0, "configuration": configured("out=run", "train.steps=30").to_json()}
     (folder / "configuration.json").write_text(json.dumps(began))
-    records.append(folder / records.METRICS, [step(at, dead_groups=1.0) for at in range(1, STEPS + 1)])
+    records.append_records(folder / records.METRICS, [step(at, dead_groups=1.0) for at in range(1, STEPS + 1)])
     assert terminal.train("doctor", "run") == 1
     assert "FAULT    dead groups: 100 % of the groups have no signal" in terminal.out
     assert "hira-train curate" in terminal.out
@@ -111,8 +111,8 @@ def test_the_folder_of_a_demo_is_examined_like_that_of_any_run(terminal: Termina
     write_configuration(demo.plan)
     demo.place.mkdir()
     (demo.place / "config.json").write_text(json.dumps({"max_position_embeddings": MATPO_DEMO.shape.window}))
-    records.append(tmp_path / "demo" / records.METRICS, HEALTHY.steps)
-    records.append(tmp_path / "demo" / records.EXAMS, HEALTHY.exams)
+    records.append_records(tmp_path / "demo" / records.METRICS, HEALTHY.steps)
+    records.append_records(tmp_path / "demo" / records.EXAMS, HEALTHY.exams)
     assert terminal.train("doctor", "demo") == 0
     assert "held-out questions: 2 exams" in terminal.out
     assert "window: 256 tokens; the model itself takes 256" in terminal.out
@@ -121,7 +121,7 @@ def test_the_folder_of_a_demo_is_examined_like_that_of_any_run(terminal: Termina
 
 def test_the_rules_that_wait_for_steps_say_so_and_when_to_check_them(terminal: Terminal, tmp_path: Path) -> None:
     write_configuration(Demo(tmp_path / "demo", MATPO_DEMO, 0, MATPO_DEMO.small).plan)
-    records.append(tmp_path / "demo" / records.METRICS, [step(1)])
+    records.append_records(tmp_path / "demo" / records.METRICS, [step(1)])
     assert terminal.train("doctor", "demo") == 0
     assert "skipped  entropy, reward hacking: 20 steps are needed, 1 made" in terminal.out
     assert "during or after the run: hira-train doctor demo" in terminal.out

@@ -298,7 +298,7 @@ def rewrite_messages(
     waiting: list[tuple[Call, str]] = []
     for message in messages:
         if message.role == "tool":
-            waiting += _pairs(message)
+            waiting += [(call, message.text) for call, _ in message.values.get("results", ())]
             continue
         if waiting:
             rewritten += new.results(waiting)
@@ -317,11 +317,6 @@ def rewrite_messages(
         else:
             rewritten.append(message)
     return [*rewritten, *(new.results(waiting) if waiting else ())]
-
-
-def _pairs(message: Message) -> list[tuple[Call, str]]:
-    """Return the call that a message answers, with its text in the message, which may have been shortened."""
-    return [(call, message.text) for call, _ in message.values.get("results", ())]
 
 
 def _write_native_call(call: ToolCall, known: dict[str, Tool], dialect: Dialect) -> str:

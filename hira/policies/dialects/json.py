@@ -14,7 +14,7 @@ from hira.core.tool import Tool
 from hira.policies.dialects.answer import verbatim
 from hira.policies.dialects.dialect import RESULT, Call, Dialect, Parsed, example, format_results, format_tools
 from hira.policies.dialects.lenient import decode_first
-from hira.policies.dialects.text_calls import find_calls_of_turn, read_turn, text_of_turn
+from hira.policies.dialects.text_calls import find_calls, read_turn, text_of_turn
 
 INSTRUCTIONS = Prompt(__file__, "instructions", "json_tools")
 
@@ -44,13 +44,12 @@ class Json:
         spoken = verbatim(completion).partition(RESULT)[0]
         plain = Parsed(spoken.strip(), (), assistant(spoken))
         parsed = read_turn(plain, completion, tools, several, self.write)
-        if parsed.calls and (span := find_calls_of_turn(plain, completion, tools, several)):
-            text = text_of_turn(plain, completion)
-            if _follows_instructions(text[span.start : span.end], span.calls):
-                closed = "\n```" if text.count("```", span.start, span.end) % 2 else ""
-                rest = "" if text[span.end :].strip() else text[span.end :]
-                message = assistant(text[: span.end] + closed + rest)
-                return replace(parsed, message=message)
+        text = text_of_turn(plain, completion)
+        span = find_calls(text, tools, cut=completion.finish == "length", several=several) if parsed.calls else None
+        if span and _follows_instructions(text[span.start : span.end], span.calls):
+            closed = "\n```" if text.count("```", span.start, span.end) % 2 else ""
+            rest = "" if text[span.end :].strip() else text[span.end :]
+            return replace(parsed, message=assistant(text[: span.end] + closed + rest))
         return parsed
 
     def results(self, pairs: Sequence[tuple[Call, str]], notice: Filled | None = None) -> tuple[Message, ...]:

@@ -14,7 +14,7 @@ from hira.core.tool import Tool
 from hira.policies.dialects.answer import strip_thought, verbatim
 from hira.policies.dialects.dialect import Call, Dialect, Parsed, check_call
 from hira.policies.dialects.lenient import decode_json
-from hira.policies.dialects.text_calls import find_calls_of_turn, fit_arguments, text_of_turn
+from hira.policies.dialects.text_calls import find_calls, fit_arguments, text_of_turn
 
 INSTRUCTIONS = Prompt(__file__, "instructions", "native_tools")
 
@@ -66,10 +66,10 @@ class Native:
 def _read_calls_in_text(completion: Completion, tools: Sequence[Tool], several: int) -> Parsed:
     """Parse a turn without a structured call: its text, or the calls that the server left in it."""
     parsed = Parsed(strip_thought(completion), (), assistant(verbatim(completion)))
-    span = find_calls_of_turn(parsed, completion, tools, several)
+    text = text_of_turn(parsed, completion)
+    span = find_calls(text, tools, cut=completion.finish == "length", several=several)
     if span is None:
         return parsed
-    text = text_of_turn(parsed, completion)
     spoken = text[: span.start].rstrip()
     # the same reply has the same ids whenever it is read, so that a run that is replayed asks the same
     name = hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=4).hexdigest()

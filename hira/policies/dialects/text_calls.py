@@ -182,19 +182,16 @@ def _opens(text: str, quoted: "re.Match[str]", begun: "re.Match[str]") -> bool:
 def read_turn(parsed: Parsed, completion: Completion, tools: Sequence[Tool], several: int, write: Write) -> Parsed:
     """Return a turn that a dialect has `parsed` with the calls that it holds in another one, if the dialect found none.
     The conversation keeps them as the dialect writes them."""
-    span = None if parsed.calls else find_calls_of_turn(parsed, completion, tools, several)
+    text = text_of_turn(parsed, completion)
+    span = None if parsed.calls else find_calls(text, tools, cut=completion.finish == "length", several=several)
     if span is None or (parsed.error and not span.calls):
         return parsed
-    spoken = text_of_turn(parsed, completion)[: span.start].strip()
+    spoken = text[: span.start].strip()
     if span.error:
         return Parsed(spoken, (), assistant(spoken), span.error, span.passages)
     named = {tool.name: tool for tool in tools}
     kept = spoken + "".join(write(call, named[call.name]) for call in span.calls)
     return Parsed(spoken, span.calls, assistant(kept.strip()), "", span.passages, span.loose)
-
-
-def find_calls_of_turn(parsed: Parsed, completion: Completion, tools: Sequence[Tool], several: int) -> CallSpan | None:
-    return find_calls(text_of_turn(parsed, completion), tools, cut=completion.finish == "length", several=several)
 
 
 def text_of_turn(parsed: Parsed, completion: Completion) -> str:

@@ -101,16 +101,12 @@ def _resolve(name: str, adapter: str) -> tuple[str, str, str]:
         raise UsageError(f"there is no folder {name!r}", fix=_WHERE)
     config = Path(name, "adapter_config.json")
     if config.is_file() and not Path(name, "config.json").exists():
-        adapter, name = adapter or name, _base_of(config)
+        base = json.loads(config.read_text(encoding="utf-8")).get("base_model_name_or_path")
+        if not base:
+            raise UsageError(f"{config} does not name a base model", fix="name it: --model hf:BASE --adapter FOLDER")
+        adapter, name = adapter or name, str(base)
     has_tokenizer = adapter and Path(adapter, "tokenizer_config.json").is_file()
     return name, adapter, adapter if has_tokenizer else name
-
-
-def _base_of(config: Path) -> str:
-    base = json.loads(config.read_text(encoding="utf-8")).get("base_model_name_or_path")
-    if not base:
-        raise UsageError(f"{config} does not name a base model", fix="name it: --model hf:BASE --adapter FOLDER")
-    return str(base)
 
 
 def _read(name: str, tokens_from: str) -> tuple[Any, Any]:

@@ -33,10 +33,13 @@ from hira.runtime.settings.fields import (
     DOCUMENTS,
     FILE,
     JOURNAL,
+    MCP_CONSENT,
     OFF,
     PROFILE,
     SEARCH_KEYS,
+    SERVE_KEY,
     SERVED,
+    TRUST,
     Continuation,
     Dialect,
     ExpertSettings,
@@ -50,7 +53,6 @@ from hira.runtime.settings.fields import (
     list_retrievers,
 )
 from hira.runtime.settings.reading import find_journal, find_memory, load
-from hira.runtime.settings.trust import MCP_CONSENT, SERVE_KEY, TRUST
 
 __all__ = [
     "DOCUMENTS",

@@ -26,6 +26,16 @@ from hira.core.policy import Effort
 from hira.core.sanitize import passwords_in, without_userinfo
 from hira.policies.names import Api
 
+# The servers of a project's file that the user wants, by name. A command of that file would run with the user's rights,
+# so they are started only with consent.
+MCP_CONSENT = "HIRA_MCP"
+# The endpoints of a project's file that may be sent questions and documents, and the code, the servers and the models
+# that it may name; else the user is asked, once per folder and content.
+TRUST = "HIRA_TRUST"
+# The key that clients of `hira serve` must send.
+SERVE_KEY = "HIRA_SERVE_KEY"
+TRUSTED = "trusted.json"
+ON = ("true", "1", "yes", "on", "t", "y")
 FILE = "hira.toml"
 PROFILE, SERVED = "profile.toml", "served.toml"
 JOURNAL, MEMORY, OFF = "journal.sqlite", "memory.sqlite", "off"

@@ -14,12 +14,17 @@ from hira.core.errors import UsageError, did_you_mean, find_near
 from hira.runtime.settings.fields import (
     FILE,
     JOURNAL,
+    MCP_CONSENT,
     MEMORY,
     OFF,
+    ON,
     ORIGINS,
     PROFILE,
     SEARCH_KEYS,
+    SERVE_KEY,
     SERVED,
+    TRUST,
+    TRUSTED,
     KeySettings,
     Layer,
     McpSettings,
@@ -32,21 +37,6 @@ from hira.runtime.settings.fields import (
     split_list,
 )
 from hira.runtime.settings.keys import pair_keys
-from hira.runtime.settings.trust import (
-    MCP_CONSENT,
-    ON,
-    SERVE_KEY,
-    TRUST,
-    TRUSTED,
-    check_harmless,
-    check_litellm,
-    check_trusted,
-    documents_alone,
-    drop_untrusted,
-    find_places,
-    places,
-    record_layer,
-)
 
 _LONGEST_NUMBER = 63
 LONGEST = 64 * 1024
@@ -195,6 +185,8 @@ def file_layer(kind: Literal["project", "user"], path: Path) -> Layer:
     _check_tables(values, path)
     values = resolve_paths(values, path.parent)
     if kind == "project":
+        from hira.runtime.settings.trust import check_harmless, check_litellm, places
+
         check_harmless(values, path)
         check_litellm(places(values), path)
     names = [*values, *(f"mcp.{name}" for name in values.get("mcp", {}))]
@@ -245,12 +237,11 @@ def profile_layers(closer: Iterable[Layer], folder: Path) -> list[Layer]:
     values = _beside(layer.values, place.parent)
     if "model" in set_:
         values = {name: value for name, value in values.items() if name != "adapter"}
-        values["roles"] = {role: _without_weights(table) for role, table in values.get("roles", {}).items()}
+        values["roles"] = {
+            role: {name: value for name, value in table.items() if name not in ("model", "adapter")}
+            for role, table in values.get("roles", {}).items()
+        }
     return [replace(layer, values=values)]
-
-
-def _without_weights(role: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in role.items() if name not in ("model", "adapter")}
 
 
 def _beside(values: Mapping[str, Any], folder: Path) -> dict[str, Any]:
@@ -310,7 +301,11 @@ def load(
         Layer("flags", resolve_paths(flags, folder), name_flags(flags, names or {})),
         environment(environ, folder),
     ]
-    recorded = [record_layer(record, folder / FILE)] if record else []
+    recorded = []
+    if record:
+        from hira.runtime.settings.trust import record_layer
+
+        recorded = [record_layer(record, folder / FILE)]
     layers = [
         closer[0],
         *recorded,
@@ -323,6 +318,8 @@ def load(
     refused: list[str] = []
     doubted = any(layer.values for layer in layers if layer.kind in ("project", "record"))
     if doubted:
+        from hira.runtime.settings.trust import check_litellm, check_trusted, drop_untrusted, find_places
+
         layers, refused = drop_untrusted(layers, environ, file, store)
     values, origins = merge_layers(layers)
     if doubted:
@@ -343,6 +340,18 @@ def load(
     settings = Settings.model_validate(values, context={ORIGINS: origins})
     secrets = [value for name, value in environ.items() if is_secret(name)]
     return settings.with_origins(origins, withheld, secrets)
+
+
+def documents_alone(layers: Iterable[Layer], values: dict[str, Any], origins: dict[str, str]) -> list[str]:
+    """Documents that are named closer to the question than a web search leave it out: `--docs` stays off the web."""
+    for layer in layers:
+        if "search" in layer.values:
+            return []
+        if "docs" in layer.values and values.get("search"):
+            kept, name = origins.pop("search"), values.pop("search")
+            where = layer.origins["docs"]
+            return [f"search {name!r} from {kept} is off because {where} names documents; --search {name} turns it on"]
+    return []
 
 
 def find_own_file(environ: Mapping[str, str], home: Path) -> Path:

@@ -15,22 +15,12 @@ from hira.core.plugin import WORKFLOWS as INSTALLED
 from hira.core.plugin import find_installed
 from hira.core.sanitize import without_userinfo
 from hira.policies.names import GGUF, IN_PROCESS, LITELLM, names_of
-from hira.runtime.settings.fields import Layer, list_retrievers, split_list
+from hira.runtime.settings.fields import MCP_CONSENT, ON, TRUST, Layer, list_retrievers, split_list
 from hira.runtime.settings.keys import endpoint, endpoints_of
 
-# The servers of a project's file that the user wants, by name. A command of that file would run with the user's rights,
-# so they are started only with consent.
-MCP_CONSENT = "HIRA_MCP"
-# The endpoints of a project's file that may be sent questions and documents, and the code, the servers and the models
-# that it may name; else the user is asked, once per folder and content.
-TRUST = "HIRA_TRUST"
-# The key that clients of `hira serve` must send.
-SERVE_KEY = "HIRA_SERVE_KEY"
-TRUSTED = "trusted.json"
 _STORE = TypeAdapter(dict[str, list[str]], config=ConfigDict(defer_build=True))
 # What only the user may loosen: a project's hira.toml may have been written by anyone.
 _GUARDS = ("sandbox", "sandbox_image", "allowed_hosts", "otel", "memory")
-ON = ("true", "1", "yes", "on", "t", "y")
 # What it may name only in its own folder: what is read there, and where is written.
 _NAMED = {"docs": "documents", "journal": "a journal", "cache": "a cache"}
 
@@ -134,7 +124,7 @@ def check_trusted(
     def documents_elsewhere(named: Mapping[str, Any]) -> dict[str, str]:
         return {
             document: document
-            for document in _documents_of(named)
+            for document in [str(Path(doc).resolve()) for doc in named.get("docs", ())]
             if not Path(document).is_relative_to(path.parent.resolve())
         }
 
@@ -164,10 +154,6 @@ def record_layer(values: Mapping[str, Any], path: Path) -> Layer:
     check_litellm(places(values), path)
     kept = {name: value for name, value in values.items() if name not in (*_GUARDS, "mcp", "keys", "profile")}
     return Layer("record", kept, dict.fromkeys(kept, f"the journal of {path}"))
-
-
-def _documents_of(values: Mapping[str, Any]) -> list[str]:
-    return [str(Path(doc).resolve()) for doc in values.get("docs", ())]
 
 
 def _instructions_of(values: Mapping[str, Any]) -> dict[str, str]:
@@ -294,15 +280,3 @@ def _read_store(store: Path) -> dict[str, list[str]]:
         return {}
     except (OSError, ValueError):
         raise UsageError(f"{store} cannot be read", fix="remove it; hira will ask again") from None
-
-
-def documents_alone(layers: Iterable[Layer], values: dict[str, Any], origins: dict[str, str]) -> list[str]:
-    """Documents that are named closer to the question than a web search leave it out: `--docs` stays off the web."""
-    for layer in layers:
-        if "search" in layer.values:
-            return []
-        if "docs" in layer.values and values.get("search"):
-            kept, name = origins.pop("search"), values.pop("search")
-            where = layer.origins["docs"]
-            return [f"search {name!r} from {kept} is off because {where} names documents; --search {name} turns it on"]
-    return []

@@ -127,7 +127,7 @@ class Index:
         reason, and the result is that without it; without `on_failure`, `EncoderFailed` is raised.
         """
         await self._ensure_fresh()
-        order = await asyncio.to_thread(self._store.match, question, top, relevant)
+        order = await asyncio.to_thread(self._store.find_matches, question, top, relevant)
         for improve in (self._add_near, self._rerank):
             try:
                 order = await improve(question, order, spend)

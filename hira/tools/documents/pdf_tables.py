@@ -85,17 +85,12 @@ def open_pages(data: BinaryIO) -> Iterator[Callable[[int], list[Table]]]:
         except (pypdfium2.PdfiumError, IndexError):
             return []
         try:
-            return find_tables(page)
+            return [table for lines in _split_runs(_read_lines(page)) if (table := _read_table(lines))]
         finally:
             page.close()
 
     with closing(document):
         yield find
-
-
-def find_tables(page: Any) -> list[Table]:
-    """Return the tables of a page, in the order from its top."""
-    return [table for lines in _split_runs(_read_lines(page)) if (table := _read_table(lines))]
 
 
 def replace_tables(text: str, tables: Sequence[Table]) -> Iterator[tuple[str, bool]]:

@@ -159,7 +159,8 @@ class Refresh:
         stamp = None
         try:
             with explaining(change.path), open_regular(change.path, self.roots) as file:
-                stamp = make_stamp(file)
+                digest = hashlib.file_digest(file.rewind(), "sha256").digest()
+                stamp = Stamp(file.size, file.changed, digest)
                 if change.before and change.before.digest == stamp.digest:
                     self._same[str(change.path)] = stamp
                 else:
@@ -205,8 +206,3 @@ class Refresh:
         if self._same:
             self.store.stamp(self._same)
         self._batch, self._rows, self._same, self._refused = [], 0, {}, {}
-
-
-def make_stamp(file: OpenFile) -> Stamp:
-    digest = hashlib.file_digest(file.rewind(), "sha256").digest()
-    return Stamp(file.size, file.changed, digest)

@@ -190,7 +190,7 @@ class Store:
 
         self.write(change)
 
-    def match(self, question: str, top: int, relevant: float = 0.0) -> list[Ranked]:
+    def find_matches(self, question: str, top: int, relevant: float = 0.0) -> list[Ranked]:
         """Return the passages that share words with a question, best first, more than `top`. Those with less than the
         share `relevant` of the best score are left out: they share only common words."""
         terms = self._drop_common(list_terms(question))
@@ -393,7 +393,8 @@ def _insert(db: sqlite3.Connection, entry: IndexedFile, first: int) -> None:
     ).lastrowid
     if entry.pieces and (key := name_document(entry.title)):
         db.execute("INSERT INTO titles VALUES (?, ?)", (key, file))
-    title = _title(entry)
+    stem = Path(entry.name).stem
+    title = entry.title if stem.lower() in entry.title.lower() else f"{entry.title} {stem}"
     db.executemany(
         "INSERT INTO passages (rowid, title, heading, text, beside, place, span, file) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
         (
@@ -410,9 +411,3 @@ def _insert(db: sqlite3.Connection, entry: IndexedFile, first: int) -> None:
             for index, piece in enumerate(entry.pieces)
         ),
     )
-
-
-def _title(entry: IndexedFile) -> str:
-    """Return the title of a document, followed by its file's name unless the title contains it."""
-    stem = Path(entry.name).stem
-    return entry.title if stem.lower() in entry.title.lower() else f"{entry.title} {stem}"

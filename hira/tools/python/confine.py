@@ -40,7 +40,11 @@ def confine(setup: dict[str, Any], parent: int) -> list[str]:
     `limits`.
     """
     if sys.platform == "linux" and parent:
-        _end_with(parent)
+        # die when the parent dies, however it dies
+        libc = ctypes.CDLL(None, use_errno=True)
+        check_result(libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0))
+        if os.getppid() != parent:
+            os._exit(1)
     if setup["mode"] == "off":
         return ["process"]
     _limit(setup["limits"])
@@ -99,14 +103,6 @@ def _limit(limits: dict[str, int]) -> None:
         except (OSError, ValueError):
             if sys.platform == "linux":  # macOS has the names but refuses some of the values
                 raise
-
-
-def _end_with(parent: int) -> None:
-    """Die when the parent dies, however it dies."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    check_result(libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0))
-    if os.getppid() != parent:
-        os._exit(1)
 
 
 def _hide_processes() -> None:

@@ -31,14 +31,6 @@ def find_broken_limit(pid: int, limits: PythonLimits) -> str:
     return ""
 
 
-def wait_until_still(pid: int) -> None:
-    """Wait until a stopped process is still, for half a second at most. Blocking."""
-    until = time.monotonic() + _STILL
-    with contextlib.suppress(OSError, IndexError):
-        while pid and time.monotonic() < until and not _is_stopped(pid):
-            time.sleep(0.002)
-
-
 def _is_stopped(pid: int) -> bool:
     """Return whether every thread of the process is stopped or has ended."""
     return all(_fields(f"{pid}/task/{task.name}")[_STATE] in "TtZXx" for task in Path(f"/proc/{pid}/task").iterdir())
@@ -187,7 +179,11 @@ class Workplace:
     def settle(self, pid: int = 0) -> Settled:
         """Examine the folder after a call. Nothing may run in it meanwhile."""
         if limit := self.overfull(pid):
-            wait_until_still(pid)
+            # until the stopped process is still
+            until = time.monotonic() + _STILL
+            with contextlib.suppress(OSError, IndexError):
+                while pid and time.monotonic() < until and not _is_stopped(pid):
+                    time.sleep(0.002)
             with contextlib.suppress(OSError):
                 self._roll_back()
         held = bool(limit and self.overfull(pid))

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from hira.core.errors import HiraError
 from hira.trainers.credit.grpo import FLOOR, Norm, Scale, grpo
-from hira.trainers.rows import Attempt, Credited, Group
+from hira.trainers.rows import Credited, Group
 
 
 def marsrl(
@@ -43,10 +43,10 @@ def _check_alike(group: Group) -> None:
 
 
 def _of(group: Group, roles: Collection[str]) -> Group:
-    def keep_rows_of_roles(attempt: Attempt) -> Attempt:
-        return replace(attempt, rows=tuple(row for row in attempt.rows if row.role in roles))
 
     kept = tuple(
-        keep_rows_of_roles(attempt) for attempt in group.attempts if any(row.role in roles for row in attempt.rows)
+        replace(attempt, rows=tuple(row for row in attempt.rows if row.role in roles))
+        for attempt in group.attempts
+        if any(row.role in roles for row in attempt.rows)
     )
     return Group(group.problem, kept)

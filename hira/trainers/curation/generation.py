@@ -216,5 +216,5 @@ async def generate(
     async with aclosing(map_concurrently(missing, concurrency, write_one)) as items:
         async for name, item in items:
             if item is not None:
-                records.append(path, [row_of(item)])
+                records.append_records(path, [row_of(item)])
             yield name, item

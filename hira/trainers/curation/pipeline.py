@@ -124,7 +124,7 @@ class Curation:
         """Add decisions, and write those that are new or changed."""
         new = [decision for decision in decisions if self.decisions.get((decision.stage, decision.id)) != decision]
         if new:
-            records.append(self.path, map(asdict, new))
+            records.append_records(self.path, map(asdict, new))
             self.decisions.update({(decision.stage, decision.id): decision for decision in new})
 
     async def run(self) -> list[Item]:

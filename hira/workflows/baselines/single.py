@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from hira.agents.expert import CALLS, format_files
-from hira.agents.experts import ANSWER, MULTIMODAL, look
 from hira.agents.loop import Loop, ask_for_text
 from hira.agents.retrieval import look_up, look_up_question
 from hira.agents.run_context import RunContext
@@ -131,6 +130,8 @@ class Rag:
 
     async def answer(self, loop: Loop, question: str, passages: Filled) -> str:
         """Answer from the passages."""
+        from hira.agents.experts import ANSWER  # the prompt of simple search
+
         context = loop.conversation.context
         loop.conversation.say(user(ANSWER.fill(documents=passages, task=sanitize(question), known=Filled(""))))
         with keeping_read(context, question):
@@ -168,6 +169,15 @@ class CodeAct:
 SEES = "look"
 
 
+def open_sight(context: RunContext) -> Tool | None:
+    """Return the tool that looks at pictures, None if there is nothing to look at."""
+    if not context.tools.media:
+        return None
+    from hira.agents.experts import look  # few runs have pictures
+
+    return look(context, "1")
+
+
 @dataclass(frozen=True)
 class MultimodalAlone:
     """`calls`: looks and readings at most (as HiRA's experts: 10)."""
@@ -179,11 +189,13 @@ class MultimodalAlone:
     name: str = "multimodal"
 
     async def run(self, question: str, context: RunContext) -> str:
-        sight = look(context, "1") if context.tools.media else None
+        sight = open_sight(context)
         tools = [tool for tool in (sight, context.tools.files, *context.tools.extra_for(REASONER)) if tool]
         if not tools:
             fix = "attach a picture, a sound, a video or another file (--file), or name a folder with pictures (--docs)"
             raise UsageError("this workflow needs something to look at, and this run has nothing", fix=fix)
+        from hira.agents.experts import MULTIMODAL  # the prompt of the expert
+
         loop = begin_loop(context, MULTIMODAL, tools, question, limit=self.calls)
         with keeping_read(context, question):
             return (await loop.run()).answer or keep_read(context, question)
@@ -207,7 +219,7 @@ class ReAct:
         box = context.tools
         async with AsyncExitStack() as stack:
             python = await stack.enter_async_context(box.python("1")) if box.python else None
-            sight = look(context, "1") if box.media else None
+            sight = open_sight(context)
             mine = (box.search, box.browse, box.files, python, sight, *box.extra_for(REASONER))
             tools = [tool for tool in mine if tool]
             if not tools:

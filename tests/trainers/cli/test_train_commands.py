@@ -152,8 +152,8 @@ def test_show_tells_which_side_waits_and_how_much_a_rollout_does(
 
 def test_show_prints_exams_metrics_by_role_and_samples_as_harmless_text(terminal: Terminal) -> None:
     run = terminal.folder / "run"
-    records.append(run / "metrics.jsonl", [STEP, {**STEP, "step": 2, "reward": 0.75}])
-    records.append(run / "rollouts.jsonl", [{**SAMPLE, "answer": "Ada\x1b[2J"}])
+    records.append_records(run / "metrics.jsonl", [STEP, {**STEP, "step": 2, "reward": 0.75}])
+    records.append_records(run / "rollouts.jsonl", [{**SAMPLE, "answer": "Ada\x1b[2J"}])
     records.append(
         run / "exams.jsonl", [{"step": 0, "sampled": 0.1, "greedy": 0.2}, {"step": 2, "sampled": 0.8, "greedy": None}]
     )
