@@ -82,7 +82,7 @@ class Earlier:
 
     @property
     def recorded(self) -> Mapping[str, Any]:
-        """What the recorded settings of the next turn say of it."""
+        """The part of the next turn's recorded settings that names this conversation."""
         return {**({CONTINUES: self.run} if self.run else {}), **({SENT: self.messages} if self.sent else {})}
 
     def extend(self, question: str) -> str:

@@ -64,7 +64,7 @@ class OutputType:
 
     @property
     def recorded(self) -> Mapping[str, Any]:
-        """What a run's recorded settings say of it."""
+        """The part of a run's recorded settings that holds the schema."""
         return {OUTPUT_SCHEMA: self.value_schema}
 
     def extend(self, question: str) -> str:

@@ -143,7 +143,7 @@ def test_show_tells_which_side_waits_and_how_much_a_rollout_does(
 ) -> None:
     times = {"rollout_seconds": seconds[0], "update_seconds": seconds[1]}
     step = {**STEP, **times, "dead_groups": 0.25, "turns": 4.0, "tool_calls/search": 2.5}
-    records.append(terminal.folder / "run" / "metrics.jsonl", [step])
+    records.append_records(terminal.folder / "run" / "metrics.jsonl", [step])
     assert terminal.train("show", "run") == 0
     assert line in terminal.out.splitlines()
     shown = {line.split()[0]: float(line.split()[1]) for line in terminal.out.splitlines() if "→" in line}
@@ -154,7 +154,7 @@ def test_show_prints_exams_metrics_by_role_and_samples_as_harmless_text(terminal
     run = terminal.folder / "run"
     records.append_records(run / "metrics.jsonl", [STEP, {**STEP, "step": 2, "reward": 0.75}])
     records.append_records(run / "rollouts.jsonl", [{**SAMPLE, "answer": "Ada\x1b[2J"}])
-    records.append(
+    records.append_records(
         run / "exams.jsonl", [{"step": 0, "sampled": 0.1, "greedy": 0.2}, {"step": 2, "sampled": 0.8, "greedy": None}]
     )
     assert terminal.train("show", "run") == 0
