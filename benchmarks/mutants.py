@@ -2,7 +2,9 @@
 
 Four kinds, drawn equally often: an operator becomes its neighbour, a number or truth value another one, a condition
 always or never holds, a line of a prompt is dropped. Decorators, annotations, docstrings and f-strings are left alone:
-a change there is not one of behaviour, or has no place of its own.
+a change there is not one of behaviour, or has no place of its own. So is `strict` of `zip`, which is an assertion, as
+are assertions themselves. The last unit of a limit decides nothing: a number of 100 and more is doubled, and a
+comparison with a constant of the module is turned round.
 """
 
 import ast
@@ -18,6 +20,8 @@ SWAPS: dict[type[ast.AST], type[ast.AST]] = {
     ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.And: ast.Or, ast.Or: ast.And,
     ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.FloorDiv: ast.Mult,
 }  # fmt: skip
+OPPOSITES: dict[type[ast.AST], type[ast.AST]] = {ast.Lt: ast.GtE, ast.GtE: ast.Lt, ast.Gt: ast.LtE, ast.LtE: ast.Gt}
+LARGE = 100
 
 
 @dataclass(frozen=True)
@@ -97,7 +101,7 @@ def _find_in_code(file: str, text: str) -> Iterator[Mutant]:
 def _alter(value: float) -> float:
     if isinstance(value, bool):
         return not value
-    return value + 1 if isinstance(value, int) or not value else value * 2
+    return value + 1 if (isinstance(value, int) and value < LARGE) or not value else value * 2
 
 
 def _find_conditions(node: ast.AST) -> Iterator[tuple[str, ast.expr, str]]:
@@ -114,8 +118,10 @@ def _find_operators(node: ast.AST) -> Iterator[tuple[str, ast.expr, str]]:
     elif isinstance(node, ast.BoolOp | ast.BinOp) and (swap := SWAPS.get(type(node.op))):
         yield "operator", node, f"({ast.unparse(_copy(node, op=swap()))})"
     elif isinstance(node, ast.Compare):
+        limited = any(isinstance(side, ast.Name) and side.id.isupper() for side in (node.left, *node.comparators))
+        swaps = SWAPS | OPPOSITES if limited else SWAPS
         for at, op in enumerate(node.ops):
-            if swap := SWAPS.get(type(op)):
+            if swap := swaps.get(type(op)):
                 ops = [*node.ops[:at], swap(), *node.ops[at + 1 :]]
                 yield "operator", node, f"({ast.unparse(_copy(node, ops=ops))})"
 
@@ -126,7 +132,7 @@ def _copy(node: ast.expr, **changed: object) -> ast.expr:
 
 def _walk(node: ast.AST) -> Iterator[ast.AST]:
     """The nodes whose change is one of behaviour: no annotation, decorator, type alias, docstring or f-string."""
-    if isinstance(node, ast.JoinedStr):
+    if isinstance(node, ast.JoinedStr | ast.Assert) or (isinstance(node, ast.keyword) and node.arg == "strict"):
         return
     yield node
     for field, value in ast.iter_fields(node):

@@ -11,8 +11,11 @@ which stands once in the package, and what to put in its place (`file` says wher
 the tree itself. A change is killed if every test passes without it and one of the row's fails with it. Exits with 1 if
 a row has no change, or one of them survives.
 
+A row that is `missing` has nothing to break, and needs no change.
+
 A random change (benchmarks/mutants.py) runs against the tests of the rows that name its file, and what survives them
-against the fast tests of every file that names its module. The names of survivors and their share are printed.
+against the tests of every file that names its module, or its package if that passes its names on: the fast tests
+first, then the heavy ones. The names of survivors and their share are printed.
 """
 
 import argparse
@@ -41,7 +44,9 @@ from benchmarks.mutants import Mutant, draw_mutants, find_prompts  # noqa: E402
 ROWS, TABLE = ROOT / "docs" / "papers.md", ROOT / "benchmarks" / "data" / "mutations.jsonl"
 COPIED = ("hira", "tests", "docs", "benchmarks", "examples", "pyproject.toml", "README.md", "CHANGELOG.md")
 TEST = re.compile(r"`(tests/[^`]+)`")
-SECONDS = 300
+SECONDS, HEAVY_SECONDS = 300, 1_200
+FAST, HEAVY, ALL = "not heavy", "heavy", ""
+"""The marks of the tests that run."""
 PROMPTS = "tests/papers/test_prompt_contents.py"
 GOAL = 0.1
 """The largest share of random changes that may survive."""
@@ -104,14 +109,13 @@ def copy_tree() -> Path:
     return tree
 
 
-def run_tests(tree: Path, tests: list[str], *, heavy: bool) -> int:
-    """The exit status of pytest: 1 if a test failed, 5 if all of these tests are heavy and none was asked for; -1 if
-    they did not end in time."""
+def run_tests(tree: Path, tests: list[str], marks: str = FAST) -> int:
+    """The exit status of pytest: 1 if a test failed, 5 if no test has the marks; -1 if they did not end in time."""
     environ = {**os.environ, "PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"}
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
-    command += ["-m", ""] if heavy else []
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests, "-m", marks]
+    seconds = SECONDS if marks == FAST else HEAVY_SECONDS
     try:
-        ran = subprocess.run(command, cwd=tree, env=environ, capture_output=True, timeout=SECONDS, check=False)
+        ran = subprocess.run(command, cwd=tree, env=environ, capture_output=True, timeout=seconds, check=False)
     except subprocess.TimeoutExpired:
         return TIMED_OUT
     return ran.returncode
@@ -126,7 +130,7 @@ def try_mutation(mutation: Mutation, tests: list[str], trees: "SimpleQueue[Path]
         before = path.read_text(encoding="utf-8")
         path.write_text(before.replace(mutation.old, mutation.new), encoding="utf-8")
         try:
-            status = run_tests(tree, tests, heavy=heavy)
+            status = run_tests(tree, tests, ALL if heavy else FAST)
         finally:
             path.write_text(before, encoding="utf-8")
     except LookupError as error:
@@ -136,11 +140,11 @@ def try_mutation(mutation: Mutation, tests: list[str], trees: "SimpleQueue[Path]
     return OUTCOMES.get(status, "broken")  # a change that cannot even be imported proves nothing
 
 
-def find_failing(tree: Path, tests: list[str], *, heavy: bool) -> list[str]:
+def find_failing(tree: Path, tests: list[str], marks: str = FAST) -> list[str]:
     """The tests that fail, or do not end in time, before anything is changed."""
-    if run_tests(tree, tests, heavy=heavy) in (0, NONE_COLLECTED):
+    if run_tests(tree, tests, marks) in (0, NONE_COLLECTED):
         return []
-    return [test for test in tests if run_tests(tree, [test], heavy=heavy) not in (0, NONE_COLLECTED)]
+    return [test for test in tests if run_tests(tree, [test], marks) not in (0, NONE_COLLECTED)]
 
 
 @contextmanager
@@ -169,9 +173,13 @@ def find_tests() -> dict[str, list[str]]:
 
 
 def find_wider(file: str) -> list[str]:
-    """The test files that name a file's module; those of a paper's workflow and of a prompt, that name the package."""
+    """The test files that name a file's module, or its package if that passes the module's names on; those of a
+    paper's workflow and of a prompt name the package."""
     module = str(Path(file).with_suffix("")).removesuffix("/__init__").replace("/", ".")
-    names = {module, module.rpartition(".")[0]} if file.endswith(".md") or "/workflows/" in file else {module}
+    package = ROOT / Path(file).parent / "__init__.py"
+    passed_on = package.is_file() and f"{module} " in package.read_text(encoding="utf-8")
+    wide = passed_on or file.endswith(".md") or "/workflows/" in file
+    names = {module, module.rpartition(".")[0]} if wide else {module}
     texts = {path: path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py")}
     pattern = re.compile("|".join(rf"\b{re.escape(name)}\b" for name in names))
     wider = [path for path, text in texts.items() if pattern.search(text)]
@@ -184,9 +192,12 @@ def try_mutant(mutant: Mutant, tests: list[str], trees: "SimpleQueue[Path]") -> 
     before = path.read_bytes()
     path.write_bytes(mutant.apply(before))
     try:
-        for outcome, run in (("killed", tests), ("killed elsewhere", find_wider(mutant.file))):
-            if run and run_tests(tree, run, heavy=False) not in (0, NONE_COLLECTED):
+        wider = find_wider(mutant.file)
+        for outcome, run in (("killed", tests), ("killed elsewhere", wider)):
+            if run and run_tests(tree, run) not in (0, NONE_COLLECTED):
                 return outcome
+        if run_tests(tree, [*tests, *wider], HEAVY) not in (0, NONE_COLLECTED, TIMED_OUT):
+            return "killed by heavy"
     finally:
         path.write_bytes(before)
         trees.put(tree)
@@ -206,7 +217,7 @@ def run_random(many: int, seed: int, words: str, at_once: int) -> int:
     mutants = draw_mutants(ROOT, sorted(chosen & tests.keys()), many, seed)
     with copy_trees(at_once) as trees, ThreadPoolExecutor(at_once) as pool:
         tree = trees.get()
-        failing = find_failing(tree, sorted({test for one in mutants for test in tests[one.file]}), heavy=False)
+        failing = find_failing(tree, sorted({test for one in mutants for test in tests[one.file]}))
         trees.put(tree)
         if failing:
             sys.exit(f"these fail without any change: {' '.join(failing)}")
@@ -215,7 +226,7 @@ def run_random(many: int, seed: int, words: str, at_once: int) -> int:
         for mutant, outcome in zip(mutants, trying, strict=True):
             outcomes.append(outcome)
             print(f"{outcome:<16} {mutant.name}", flush=True)
-    counts = {name: outcomes.count(name) for name in ("killed", "killed elsewhere", "SURVIVED")}
+    counts = {name: outcomes.count(name) for name in ("killed", "killed elsewhere", "killed by heavy", "SURVIVED")}
     share = counts["SURVIVED"] / len(outcomes)
     print(f"seed {seed}: {', '.join(f'{name} {count}' for name, count in counts.items())}; {share:.0%} survive")
     return int(share > GOAL)
@@ -240,7 +251,7 @@ def main() -> int:
     with copy_trees(args.at_once) as trees:
         tests = sorted({test for row, _ in chosen for test in rows[row]})
         tree = trees.get()
-        failing = find_failing(tree, tests, heavy=args.heavy)
+        failing = find_failing(tree, tests, ALL if args.heavy else FAST)
         trees.put(tree)
         if failing:
             sys.exit(f"these fail without any change: {' '.join(failing)}")
@@ -250,7 +261,8 @@ def main() -> int:
             for (row, mutation), outcome in zip(chosen, trying, strict=True):
                 outcomes.append(outcome)
                 print(f"{outcome:<9} {row}: {mutation.old!r} -> {mutation.new!r}", flush=True)
-    without = [row for row in rows if row not in {one for one, _ in chosen}]
+    built = {f"{row.paper}: {row.what}" for row in papers.read_rows(ROWS.read_text("utf-8")) if row.status != "missing"}
+    without = [row for row in rows if row in built and row not in {one for one, _ in chosen}]
     for row in without:
         print(f"no change {row}")
     counts = {outcome: outcomes.count(outcome) for outcome in dict.fromkeys(outcomes)}

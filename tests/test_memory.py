@@ -64,6 +64,8 @@ def test_order_and_provenance_are_kept() -> None:
         ("b", ("s2",), "1"),
         ("a", ("s1",), "2"),
     ]
+    memory.add_fact(Fact("c"))
+    assert memory.recall("c", 3).lines[0] == "c (source: inferred)"
 
 
 def test_a_path_is_kept_once() -> None:

@@ -76,6 +76,8 @@ async def test_the_expert_is_chosen_with_a_reason_and_the_finding_is_distilled()
     listed = policy.requests[0].messages[0].text
     assert listed.index("cheapest first") < listed.index("quick:") < listed.index("deep:")
     assert TASK.text in listed
+    assert listed.index('"reason"') < listed.index('"expert"'), "the reason comes before the choice"
+    assert list(policy.requests[0].schema["properties"]) == ["reason", "expert"]  # type: ignore[index]
     assert "looked at towers.md" in policy.requests[1].messages[0].text, "it is the work that is distilled"
     assert experts[0].tasks[0].files == (Path("data/plan.csv"),)
     policy.assert_done()

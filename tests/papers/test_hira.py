@@ -128,6 +128,7 @@ async def test_simple_search_plans_three_queries_at_most_retrieves_once_and_answ
     documents = answering.messages[0].values["documents"]
     assert [f"query{at}" in documents for at in range(4)] == [True, True, True, False]
     assert "All of https://l.example/query2-1: the tower is 31 m high." in answering.messages[0].text
+    assert "ids of the documents, such as [s1]" in answering.messages[0].text
     assert account.conclusion == "It is 31 m high [s1]."
 
 

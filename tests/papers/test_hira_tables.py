@@ -137,6 +137,13 @@ def test_every_table_and_figure_of_hira_runs_the_papers_system() -> None:
         assert settings.workflows["react"] == {"max_calls": 3}, "other settings stay"
 
 
+def test_table_1_has_eight_baselines_and_hira_under_each_model() -> None:
+    workflows = ("direct", "rag", "search-o1", "webthinker", "codeact", "multimodal", "plan-and-solve", "react", "hira")
+    cells = grid(TABLES["hira-table1"].workflows, ["first", "second"], 1, TABLES["hira-table1"])
+    asked = [(cell.workflow, cell.settings(Settings(model="other")).model) for cell in cells]
+    assert asked == [(workflow, model) for workflow in workflows for model in ("first", "second")]
+
+
 def test_every_row_of_table_1_is_sampled_as_the_paper_samples() -> None:
     for cell in grid(list(TABLES["hira-table1"].workflows), [], 1, TABLES["hira-table1"]):
         settings = cell.settings(Settings(model="offline", temperature=0.1))
@@ -148,7 +155,7 @@ def evaluated(folder: Path, data: str, endpoint: Endpoint, workflow: str = "reac
     out, err = io.StringIO(), io.StringIO()
     environ = {"XDG_CACHE_HOME": str(folder / "cache"), "HIRA_API_KEY": "k"}
     words = ["eval", data, "--workflow", workflow, "--model", "scripted", "--base-url", endpoint.base_url]
-    asked = [*words, "--docs", "docs", "--output", "out", "--judge", "scripted"]
+    asked = [*words, "--docs", "docs", "--output", "out", "--judge", "judging"]
     assert main(asked, Shell(io.StringIO(), out, err, environ, folder, folder)) == 0, err.getvalue()
     tables: dict[str, dict[str, str]] = {}
     for part in out.getvalue().split("\n#")[0:]:
@@ -207,6 +214,7 @@ def test_the_tables_of_mars_are_judged_by_hle_and_by_short_answers() -> None:
     first, second = TABLES["mars-table1"], TABLES["mars-table2"]
     assert (first.metric, second.metric) == ("hle", "hira")
     assert not {*first.judges, *second.judges}
+    assert {*second.sets} == {"nq", "triviaqa", "popqa", "hotpotqa", "2wikimultihop", "musique", "bamboogle"}
     assert {"direct", "search-o1", "mars"} <= {*first.workflows} & {*second.workflows}
     assert "webthinker" in first.workflows
     assert "rag" in second.workflows
@@ -222,12 +230,14 @@ def test_webwalkerqa_has_its_own_judge_in_table_1_and_all_others_that_of_short_a
     folder: Path, endpoint: Endpoint
 ) -> None:
     evaluated(folder, "hira-table1=sets", endpoint)
-    judged = [text for call in endpoint.calls if "Known answer:" in (text := str(call.body["messages"][-1]))]
+    asked = [(call.body["model"], str(call.body["messages"][-1])) for call in endpoint.calls]
+    judged = [text for _, text in asked if "Known answer:" in text]
     assert len(judged) == 18
+    assert {(model, text in judged) for model, text in asked} == {("judging", True), ("scripted", False)}
     assert {one for one in ("web", "gaia", "hle", "simple") for text in judged if one in text.partition("Known")[0]}
     for text in judged:
-        asked = text.partition("Known answer:")[0]
-        assert ("all key information" in text) == ("web 1?" in asked or "web 2?" in asked)
+        question = text.partition("Known answer:")[0]
+        assert ("all key information" in text) == ("web 1?" in question or "web 2?" in question)
 
 
 def test_a_dry_run_of_a_table_adds_up_what_every_row_and_the_judge_could_take(folder: Path) -> None:
@@ -279,6 +289,7 @@ def test_fig_5_of_matpo_compares_it_with_its_single_agent() -> None:
     assert [one["planner"] for one in options] == [True, False]
     assert options[0]["planner_summary"] is False
     assert alone.variant == "single agent"
+    assert (TABLES["matpo-fig5"].metric, TABLES["matpo-fig5"].judges) == ("simpleqa", {}), "one judge for all sets"
 
 
 def test_table_2_of_the_rubrics_paper_has_a_column_for_each_dimension_and_one_for_all(folder: Path) -> None:
@@ -291,6 +302,7 @@ def test_table_2_of_the_rubrics_paper_has_a_column_for_each_dimension_and_one_fo
             return "# Funds\n\nThey differ."
         return json.dumps({"ratings": [{"number": 1, "first": 3 if deep else 1, "second": 1 if deep else 3}]})
 
+    assert TABLES["rubrics-table2"].workflows == ("react-report", "mams")
     write_reports(folder / "sets" / REPORTS)
     with Endpoint({"*": rates}) as endpoint:
         tables = evaluated(folder, "rubrics-table2=sets", endpoint, "direct")

@@ -93,6 +93,7 @@ async def test_algorithm_1_plan_act_chunk_remember_write_until_the_search_agent_
         "Mill one ground flour.", "Mill two sawed oak.", "Mill three burned.",
     ]  # fmt: skip
     assert record.memory.facts[2].sources == ("s3",)
+    assert "- [ ] mills one and two" in asked(policy, "1.1/state"), "the State agent reads the Search agent's plan"
     policy.assert_done()
 
 

@@ -33,14 +33,14 @@ TABLES: dict[str, dict[str, Any]] = {
     "marsrl": {
         "recipe": "marsrl", "rollouts.questions": 128, "rollouts.attempts": 8, "marsrl.picks": 2,
         "marsrl.sampling": "adaptive", "marsrl.segment": 16_384, "workflow.reply": 65_536, "workflow.search": False,
-        "rollouts.window": 98_304,
+        "rollouts.window": 98_304, "train.schedule": "constant_with_warmup",
     },
     # rubrics paper, Table 3 and appendix D
     "rubric": {
         "recipe": "rubric", "rollouts.questions": 32, "rollouts.attempts": 8, "train.lr": 1e-6, "train.beta": 0.0,
         "train.weight_decay": 0.1, "train.clip_low": 0.2, "train.clip_high": 0.2, "reward.preference": 1.0,
         "reward.quality": 1.0, "reward.judge_scale": 1.0, "settings.max_reply_tokens": 8_192, "rollouts.window": 65_536,
-        "train.ratio": "token", "reward.temperature": 0.3, "reward.top_p": 0.95,
+        "train.ratio": "token", "exam.best": True, "reward.temperature": 0.3, "reward.top_p": 0.95,
     },
     # rubrics paper, Table 4 and appendix D
     "mams": {

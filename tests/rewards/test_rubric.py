@@ -47,6 +47,7 @@ RUBRIC = Rubric.of(VALID)
         (VALID[:6], "there are 6 items; write 7 to 20"),
         ([item(5, f"Title {at}") for at in range(21)], "there are 21 items; write 7 to 20"),
         ([*VALID, "text"], "item 8: it is not an object"),
+        ([*VALID, item(5, "A") | {"note": "x"}], "item 8: its keys are description, note, title, weight"),
         ([*VALID, item(5, "A") | {"weight": "5"}], "item 8: its weight is '5'"),
         (
             [*VALID, item(5, "A") | {"description": "It is so."}],
@@ -122,6 +123,12 @@ async def test_a_rubric_is_written_by_any_policy_and_asked_for_again_with_all_it
     told = second.messages[-1].text
     assert "item 1: its weight is 4, but one that begins with Key Criterion weighs 5" in told
     assert "item 8: its keys are title" in told
+
+
+async def test_a_rubric_for_a_chinese_query_is_asked_for_in_chinese() -> None:
+    policy = ScriptedPolicy([json.dumps({"items": VALID})])
+    await generate(make_context(policy).conversation("rubric"), "比较三家基金的费用")
+    assert "descriptions in Chinese" in policy.requests[0].messages[0].text
 
 
 def rating(values: dict[str, Any]) -> Any:

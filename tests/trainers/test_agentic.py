@@ -90,6 +90,9 @@ async def test_five_steps_of_which_each_takes_two_outputs_of_the_one_before() ->
         "verifier2", "verifier2", "corrector2", "corrector2",
     ]  # fmt: skip
     assert all(len(group) == 4 for group in groups)
+    for output in (output for group in groups for output in group):
+        right = output.step_input.right == output.review.correct if output.review else output.solution.text == RIGHT
+        assert output.reward == float(right), "paid for its own answer or verdict"
 
 
 async def test_adaptive_shows_the_verifier_wrong_solutions_and_the_corrector_true_flags() -> None:

@@ -1,6 +1,7 @@
 """Credit by hand: every number here was worked out from the formula in the docstring it tests."""
 
 import math
+from dataclasses import replace
 
 import pytest
 from rollouts_made import attempt, group, row
@@ -18,6 +19,15 @@ def weights(credited: Credited) -> list[tuple[str, float, float]]:
 def test_a_group_without_a_signal_has_no_advantages() -> None:
     for rewards in ([1.0], [1.0, 1.0], [0.3, 0.3 + 1e-4], []):
         assert advantages(rewards) is None
+
+
+def test_groups_without_a_signal_leave_the_denominator_of_grpo_and_matpo() -> None:
+    alive = group(attempt(0, 1.0, row("planner", 4)), attempt(1, 0.0, row("planner", 5)))
+    dead = replace(group(attempt(0, 1.0, row("planner", 4)), attempt(1, 1.0, row("planner", 5))), problem="other")
+    for credit in (grpo, matpo):
+        credited = credit([alive, dead])
+        assert (credited.normaliser, credited.dead) == (2, 1)
+        assert len(credited.rows) == 2
 
 
 def test_grpo_compares_only_what_began_with_the_same_input() -> None:
@@ -88,6 +98,9 @@ def test_mars_compares_each_system_with_itself_over_all_samples() -> None:
     assert [one.weight for one in twos] == [1 / 4, 1 / 4]
     assert [one.weight for one in ones] == pytest.approx([1 / 2 * 2 / 4] * 4)
     assert credited.normaliser == 2
+    credited = mars([group(systems(1.0, 3, 0), systems(0.0, 1, 1))], balance=False)
+    rewards = [one.reward for one in credited.rows if one.row.role == "system1"]
+    assert rewards == [1.0, 1.0, 1.0, 0.0], "each sample has the whole reward of its trajectory"
 
 
 def test_mars_adds_the_objectives_of_both_systems() -> None:

@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rollouts_made import attempt, group, row
@@ -125,3 +126,9 @@ def test_picks_are_as_many_of_each_kind_as_the_strategy_says(
     least = min(abs(one - two) for one, two in possible)
     assert counted("balanced") in [(one, two) for one, two in possible if abs(one - two) == least]
     assert counted("random") in possible
+
+
+@pytest.mark.parametrize("strategy", ["random", "balanced", "adaptive"])
+def test_each_of_equal_outputs_is_drawn_under_some_seed(strategy: Strategy) -> None:
+    drawn = {tuple(picks([1.0] * 4, strategy, first=1.0, seed=seed, most=1)) for seed in range(60)}
+    assert drawn == {(0,), (1,), (2,), (3,)}

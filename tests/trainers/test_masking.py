@@ -34,6 +34,7 @@ def test_under_the_target_mastered_tokens_of_right_answers_leave_the_numerator_a
     assert [one.weight for one in after.rows] == [1.0, 1.0]
     assert after.figures["masked"] == 2 / 5
     assert measure_update([], after)["masked"] == 2 / 5
+    assert drop_mastered(before, target=entropy([right, wrong])).rows == before.rows, "only below the target"
 
 
 def test_overlong_members_are_compared_with_and_not_trained() -> None:

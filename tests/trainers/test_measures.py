@@ -5,7 +5,7 @@ from rollouts_made import attempt, group, rollout, row, turn
 
 from hira.evaluation.rewards.answers import RolloutScore
 from hira.trainers.credit import mars
-from hira.trainers.metrics import measure_rollouts, measure_update
+from hira.trainers.metrics import measure_rollouts, measure_update, summarise_scores
 from hira.trainers.rows import Cut, ScoredRollout
 
 
@@ -20,6 +20,15 @@ def test_the_number_of_tools_of_a_question_and_the_share_of_each_are_measured() 
     assert measured["tools"] == 2
     assert (measured["tool_calls/search"], measured["tool_calls/python"]) == (1.5, 0.5)
     assert (measured["tool_share/search"], measured["tool_share/python"]) == (0.75, 0.25)
+
+
+def test_an_exam_has_the_accuracy_of_the_answers_and_not_their_reward() -> None:
+    """MARS, Fig. 3a: the score along training. The reward of MATPO has a part for the format."""
+    parts = {"accuracy": 1.0, "format/planner": 0.0}
+    scores = [RolloutScore(0.9, parts), RolloutScore(0.05, {"accuracy": 0.0}), RolloutScore(1.0), RolloutScore(None)]
+    assert summarise_scores(scores, "sampled") == pytest.approx(
+        {"sampled": 2 / 3, "sampled/accuracy": 0.5, "sampled/format/planner": 0.0}
+    )
 
 
 def test_the_shortest_mean_and_longest_reply_of_both_systems_are_measured() -> None:
