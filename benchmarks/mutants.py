@@ -2,8 +2,8 @@
 
 Four kinds, drawn equally often: an operator becomes its neighbour, a number or truth value another one, a condition
 always or never holds, a line of a prompt is dropped. Decorators, annotations, docstrings and f-strings are left alone:
-a change there is not one of behaviour, or has no place of its own. So is `strict` of `zip`, which is an assertion, as
-are assertions themselves. The last unit of a limit decides nothing: a number of 100 and more is doubled, and a
+a change there is not one of behaviour, or has no place of its own. So are assertions, with `strict` of `zip`, and what
+is raised, which is the text of a message. The last unit of a limit decides nothing: a number of 100 and more is doubled, and a
 comparison with a constant of the module is turned round.
 """
 
@@ -26,9 +26,10 @@ LARGE = 100
 
 @dataclass(frozen=True)
 class Mutant:
-    """A change of one place: the bytes from `start` to `end` of a file become `new`."""
+    """A change of one place, in a `line`: the bytes from `start` to `end` of a file become `new`."""
 
     file: str
+    line: int
     kind: str
     start: int
     end: int
@@ -37,7 +38,7 @@ class Mutant:
 
     @property
     def name(self) -> str:
-        return f"{self.file}: {self.kind}: {self.old.strip()[:90]!r} -> {self.new[:90]!r}"
+        return f"{self.file}:{self.line}: {self.kind}: {self.old.strip()[:90]!r} -> {self.new[:90]!r}"
 
     def apply(self, text: bytes) -> bytes:
         return text[: self.start] + self.new.encode() + text[self.end :]
@@ -73,9 +74,9 @@ def find_mutants(root: Path, file: str) -> Iterator[Mutant]:
     text = (root / file).read_text(encoding="utf-8")
     if file.endswith(".md"):
         start = 0
-        for line in text.splitlines(keepends=True):
+        for number, line in enumerate(text.splitlines(keepends=True), 1):
             if line.strip() and not line.startswith("## "):
-                yield Mutant(file, "prompt", start, start + len(line.encode()), line, "")
+                yield Mutant(file, number, "prompt", start, start + len(line.encode()), line, "")
             start += len(line.encode())
     elif file.endswith(".py"):
         yield from _find_in_code(file, text)
@@ -89,7 +90,7 @@ def _find_in_code(file: str, text: str) -> Iterator[Mutant]:
     def change(kind: str, node: ast.expr, new: str) -> Mutant:
         end = starts[(node.end_lineno or node.lineno) - 1] + (node.end_col_offset or 0)
         start = starts[node.lineno - 1] + node.col_offset
-        return Mutant(file, kind, start, end, ast.unparse(node), new)
+        return Mutant(file, node.lineno, kind, start, end, ast.unparse(node), new)
 
     for node in _walk(ast.parse(text)):
         for kind, place, new in [*_find_conditions(node), *_find_operators(node)]:
@@ -132,7 +133,8 @@ def _copy(node: ast.expr, **changed: object) -> ast.expr:
 
 def _walk(node: ast.AST) -> Iterator[ast.AST]:
     """The nodes whose change is one of behaviour: no annotation, decorator, type alias, docstring or f-string."""
-    if isinstance(node, ast.JoinedStr | ast.Assert) or (isinstance(node, ast.keyword) and node.arg == "strict"):
+    skipped = isinstance(node, ast.JoinedStr | ast.Assert | ast.Raise)
+    if skipped or (isinstance(node, ast.keyword) and node.arg == "strict"):
         return
     yield node
     for field, value in ast.iter_fields(node):

@@ -28,6 +28,7 @@ def test_statements_that_share_all_but_one_stretch_stand_in_one_entry_both_in_fu
     )
     (fact,) = memory.facts
     assert fact.text == ("The mill by the river was built of stone; The mill by the river was built of oak.")
+    assert memory.add_fact(Fact("The mill by the river was built of brick.", ("s1",), "1")), "memory has changed"
 
 
 @pytest.mark.parametrize(

@@ -144,7 +144,6 @@ class Schedule(Generic[T]):
         while not self._exhausted and len(self._under_way) < limits.problems and len(self.queue) <= limits.most:
             number = next(self._numbers, None)
             if number is None:
-                self._exhausted = True
                 return
             self.next = max(self.next, number + 1)
             self._under_way[number] = asyncio.create_task(self._work_through(number))

@@ -8,7 +8,17 @@ import pytest
 
 from hira.core.errors import UsageError
 from hira.core.policy import Request
-from hira.evaluation.preferences import WAYS, Preference, agreement, format_agreements, margins, pairs_of, split
+from hira.evaluation.preferences import (
+    WAYS,
+    Preference,
+    agreement,
+    choose_candidates,
+    format_agreements,
+    margins,
+    pairs_of,
+    split,
+)
+from hira.evaluation.record import Record, Score
 from hira.evaluation.rewards.rubrics import GENERAL
 from hira.testing import ScriptedPolicy
 from hira.testing.script import make_context
@@ -32,6 +42,15 @@ def test_pairs_are_read_and_what_is_wrong_with_a_row_is_told(tmp_path: Path) -> 
     path.write_text("\n".join(json.dumps({**row, "id": "x"}) for _ in range(2)))
     with pytest.raises(UsageError, match="is used twice"):
         pairs_of(path)
+
+
+def test_the_two_best_scored_reports_of_a_query_are_the_candidates_for_annotation() -> None:
+    def report(number: int, value: float, query: str = "q") -> Record:
+        return Record("mams", f"{number}", "", query, "", f"report {number}", "answered", Score(None, value, "race"))
+
+    (row,) = choose_candidates([report(1, 0.4), report(2, 0.0), report(3, 0.9), report(4, 0.5, "of one report")])
+    assert {row["first"], row["second"]} == {"report 1", "report 3"}
+    assert (row["id"], row["query"], row["preferred"]) == ("1", "q", ""), "a person writes which is preferred"
 
 
 def test_eq_6_and_7_worked_by_hand() -> None:

@@ -299,6 +299,10 @@ async def test_one_turn_hands_out_one_subtask_unless_the_run_allows_more() -> No
     record = await run(MATPO(), people)
     assert [finding.subtask.text for finding in record.findings] == ["Height"]
     assert "Age" not in told(of(policy, "planner")[-1])
+    people, policy = context([], [calls("xml", ("search", {"query": "Height"}), ("search", {"query": "Age"})), ANSWER])
+    await run(MATPO(planner=False, summary=False), people)
+    assert "PAGE-OF-HEIGHT" in told(policy.requests[-1])
+    assert "PAGE-OF-AGE" not in told(policy.requests[-1]), "a worker calls once a turn"
 
 
 @pytest.mark.parametrize("dialect", ["xml", "tags", "json"])

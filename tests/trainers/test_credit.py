@@ -19,6 +19,7 @@ def weights(credited: Credited) -> list[tuple[str, float, float]]:
 def test_a_group_without_a_signal_has_no_advantages() -> None:
     for rewards in ([1.0], [1.0, 1.0], [0.3, 0.3 + 1e-4], []):
         assert advantages(rewards) is None
+    assert advantages([0.0, 1.0], floor=0.5) == [-1.0, 1.0], "a deviation at the floor is a signal"
 
 
 def test_groups_without_a_signal_leave_the_denominator_of_grpo_and_matpo() -> None:

@@ -69,7 +69,12 @@ def test_pairs_queries_and_judges_come_from_the_configuration(folder: Path, endp
     settings = {"settings.docs": '["docs"]'}
     found = plan(folder, endpoint, "mams", **settings)
     assert found.problems[0].references == ()
-    assert isinstance(reward_of(found), ByRubric)
+    alone = reward_of(found)
+    assert isinstance(alone, ByRubric)
+    assert alone.rubrics.config is alone.config, "without a generator the judge writes the rubrics"
+    generator = {"reward.generator": "writer", "reward.generator_url": endpoint.base_url}
+    helped = reward_of(plan(folder, endpoint, "mams", **settings, **generator))
+    assert (helped.config.policy.model, helped.rubrics.config.policy.model) == (endpoint.model, "writer")
     assert set(found.trained) == {"search", "state", "report"}
     general = reward_of(plan(folder, endpoint, "report", **settings, **{"reward.generator": "general"}))
     assert isinstance(general, ByRubric)

@@ -36,3 +36,4 @@ def test_the_shortest_mean_and_longest_reply_of_both_systems_are_measured() -> N
     given = [group(attempt(0, 1.0, row("system2", 9), row("system1", 2)), attempt(1, 0.0, row("system2", 7)))]
     measured = measure_update(given, mars(given))
     assert [measured[name] for name in ("length_min", "length", "length_max")] == pytest.approx([2, 6, 9])
+    assert (measured["system1/length"], measured["system2/length"]) == (2, 8), "sampled tokens, by role"

@@ -32,7 +32,7 @@ class Quality(BaseModel):
     reason."""
 
     reason: str = ""
-    reward: float = Field(ge=0, le=4, allow_inf_nan=False)
+    reward: float = Field(ge=0, le=4)
     confidence: Annotated[int, Field(ge=0, le=100)] = 100
 
 

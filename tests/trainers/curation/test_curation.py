@@ -82,6 +82,14 @@ def test_the_judge_scores_attempts_by_the_criteria_of_hle(tmp_path: Path) -> Non
     assert "helicase" in kept, "right by the judge, not by its words"
 
 
+def test_a_range_that_is_none_is_refused_with_an_example(tmp_path: Path) -> None:
+    (tmp_path / "pool.jsonl").write_text(json.dumps({"question": GOOD.question, "answer": "helicase"}) + "\n")
+    here = Terminal(tmp_path)
+    for keep in ("some", "1-many", "-3"):
+        assert here.train("curate", "pool.jsonl", "--stages", "challenge", f"--keep={keep}") == 2
+        assert "write --keep 1-12" in here.err
+
+
 async def test_what_a_judge_could_not_decide_is_neither_kept_nor_removed(tmp_path: Path) -> None:
     def down(request: Request) -> str:
         if request.messages[0].prompt == "curation_clarity":
