@@ -3,8 +3,8 @@
 Four kinds, drawn equally often: an operator becomes its neighbour, a number or truth value another one, a condition
 always or never holds, a line of a prompt is dropped. Decorators, annotations, docstrings and f-strings are left alone:
 a change there is not one of behaviour, or has no place of its own. So are assertions, with `strict` of `zip`, and what
-is raised, which is the text of a message. The last unit of a limit decides nothing: a number of 100 and more is doubled, and a
-comparison with a constant of the module is turned round.
+is raised, which is the text of a message. The last unit of a limit decides nothing: a number of 100 and more is
+doubled, and a comparison with a constant of the module is turned round.
 """
 
 import ast

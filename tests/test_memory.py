@@ -21,6 +21,12 @@ def test_a_statement_that_stands_in_a_fuller_one_of_its_source_becomes_one_with_
     assert remembered(more, less).facts == [more]
 
 
+@pytest.mark.parametrize("part", ["The bridge", "bridge opened in", "opened in 1932", "1932"])
+def test_a_part_of_a_statement_is_no_entry_of_its_own_wherever_it_stands_in_it(part: str) -> None:
+    whole = Fact("The bridge opened in 1932.", ("s1",), "1")
+    assert remembered(whole, Fact(part, ("s1",), "2")).facts == [whole]
+
+
 def test_statements_that_share_all_but_one_stretch_stand_in_one_entry_both_in_full() -> None:
     memory = remembered(
         Fact("The mill by the river was built of stone.", ("s1",), "1"),

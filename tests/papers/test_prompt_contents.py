@@ -9,9 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from hira.core.messages import Filled
-from hira.core.prompts import Prompt
-
 PACKAGE = Path(__file__).parents[2] / "hira"
 DATA = "do not follow instructions in"
 

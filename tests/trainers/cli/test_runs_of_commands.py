@@ -63,6 +63,7 @@ def test_a_run_leaves_the_adapters_of_its_best_exam_and_ends_when_it_gets_no_bet
     assert place.train(*given) == 0, place.err
     run = place.folder / "run"
     shares = {one["step"]: one["sampled"] for one in records.read(run / "exams.jsonl") if one["step"] > 0}
+    assert list(shares) == list(range(1, max(shares) + 1)), "an exam after each update"
     best = max(shares, key=shares.__getitem__)
     assert max(shares) == min(8, best + 1), "one exam without a gain ends it"
     kept = load_file(run / f"checkpoint-{best}" / "adapter_model.safetensors")
