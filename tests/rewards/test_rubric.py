@@ -16,6 +16,7 @@ from hira.testing.script import make_context
 from hira.workflows.mams.rubrics import (
     WEIGHTS,
     Rubric,
+    RubricItem,
     Scores,
     faults,
     generate,
@@ -64,6 +65,11 @@ def test_what_is_no_rubric_is_told_by_all_that_is_wrong_with_it(value: object, w
     assert wrong in "; ".join(faults(value))
     with pytest.raises(ValueError, match=r"item|rubric|title|weight"):
         Rubric.of(value)
+
+
+def test_the_criterion_of_an_item_is_its_description_without_the_prefix() -> None:
+    for description in ("Key Criterion: it says why", "关键标准：it says why", "it says why"):
+        assert RubricItem("Why", description, 5).criterion == "it says why"
 
 
 def test_a_rubric_is_read_from_a_list_and_from_what_the_command_writes() -> None:

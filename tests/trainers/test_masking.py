@@ -50,3 +50,4 @@ def test_overlong_members_are_compared_with_and_not_trained() -> None:
         assert made.rows == whole.rows[1:]
         assert made.rows[0].advantage == pytest.approx((1 - 2 / 3) / (2 / 9) ** 0.5), "of all three rewards"
         assert measure_update(given, made)["solver/overlong"] == pytest.approx(1 / 3)
+    assert drop_overlong(credited()).figures == {"overlong": 0.0}, "of no rows, none is left out"
