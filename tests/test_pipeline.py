@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hira.core.concurrency import map_concurrently
+from hira.core.concurrency import count_down, map_concurrently
 
 
 class Clock:
@@ -136,3 +136,8 @@ async def test_leaving_early_and_a_work_that_raises_leave_nothing_under_way() ->
     with pytest.raises(ValueError, match="no such item"):
         [at async for at in map_concurrently([2, 1, 3], 3, do)]
     assert sorted(ended) == [1, 2, 3]
+
+
+def test_a_countdown_ends_at_no_seconds_and_without_seconds_never() -> None:
+    assert count_down(0.0)() == 0.0
+    assert count_down(None)() is None
