@@ -1,8 +1,10 @@
 """Conversations become rows: what was sampled is trained, what the environment added is not."""
 
+import json
 import math
-from dataclasses import replace
+from dataclasses import asdict, replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rollouts_made import rollout, turn
@@ -71,3 +73,12 @@ def test_a_conversation_is_overlong_where_its_last_reply_was_cut_off_and_not_an_
     assert [row.overlong for row in rows_of(rollout(planner=[cut])).rows] == [True]
     broken = [turn([7], [8]), cut]
     assert [(row.part, row.overlong) for row in rows_of(rollout(planner=broken)).rows] == [(0, True), (1, True)]
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_row_of_a_demonstration_is_read_as_it_was_recorded() -> None:
+    pytest.importorskip("trl")
+    from hira.trainers.sft import read_row
+
+    (row,) = rows_of(rollout(planner=[turn([1, 2], [3, 4])])).rows
+    assert read_row(json.loads(json.dumps(asdict(row)))) == row
