@@ -82,6 +82,7 @@ async def rewarded(reply: str, policy: ScriptedPolicy, **options: Any) -> Any:
 async def test_a_rubric_that_orders_as_people_did_earns_preference_and_quality() -> None:
     score = await rewarded(GOOD, judge())
     assert score.value == 1 + 3 + 0
+    assert score.parts["accuracy"] == 1.0, "the preference accuracy of eq. 6"
     # v is 8/9 against 1/9 on all items, the errors of weight -1 and -2 included
     a, b = (sum(w * v for w, v in zip(RUBRIC.weights, [v] * 7, strict=True)) for v in (8 / 9, 1 / 9))
     assert score.parts["margin"] == pytest.approx((a - b) / sum(map(abs, RUBRIC.weights)))
