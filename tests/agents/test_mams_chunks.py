@@ -55,6 +55,8 @@ def test_a_heading_stays_with_what_follows_it_and_code_in_one_piece() -> None:
 def test_a_part_ends_with_its_section_when_it_is_half_full() -> None:
     text = "# One\n\n" + "word " * 30 + "\n\n# Two\n\n" + "word " * 10
     assert [part.splitlines()[0] for part in split(text, 50)] == ["# One", "# Two"]
+    short = "# One\n\nA mill.\n\n# Two\n\nAn oak.\n"
+    assert split(short, 200) == [short], "two short sections share a part"
 
 
 @pytest.mark.parametrize(
