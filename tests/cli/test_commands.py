@@ -194,7 +194,7 @@ def test_doctor_tells_what_is_set_and_from_where_and_what_is_off(place: Command)
     assert "Off, and how to turn it on" in said.out
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = {name for name in project["optional-dependencies"] if re.search(rf"\b{name}\b", said.out)}
-    assert set(project["optional-dependencies"]) - extras <= {"files", "test", "docs", "lint", "bench"}
+    assert set(project["optional-dependencies"]) - extras <= {"files", "test", "peers", "docs", "lint", "bench"}
 
 
 def test_doctor_tells_what_the_endpoint_is_and_tries_what_it_can_do_when_told_to(place: Command) -> None:
