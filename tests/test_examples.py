@@ -16,7 +16,7 @@ SAYS = {
     "ask.py": ["at most five memory entries", "status: answered", ".md, supported: “"],
     "baselines.py": ["rag             answered, 1 verified, 1 calls", "hira            answered, 1 verified, 5 calls"],
     "database.py": ["customer='Ada' amount=45.5", "Run it? [y/n] The lamp and the bulb of Ada are paid now [s2]."],
-    "mams.py": ["# Citations and how they are checked", "1. ", " notes, ", "items, score "],
+    "mams.py": ["# Citations and how they are checked", "1. ", " notes, "],
     "matpo.py": [
         "as in the paper: answered, The planner may hand out ten subtasks. [s1] The coordinator recalls at most five",
         "1/worker: 3 turns, read pages, knew the question",

@@ -13,12 +13,11 @@ from hira.core.errors import DialectError, EndpointError, HiraError, UsageError
 from hira.core.events import Event, Events, Notice
 from hira.evaluation.rewards.report_judge import score
 from hira.journal.decoding import read_json
-from hira.runtime.endpoints import NOTHING_FOUND, find_model
+from hira.policies.names import OFFLINE
+from hira.runtime.endpoints import find_model
 from hira.runtime.factory import configure_roles
 from hira.runtime.settings import Settings, load
 from hira.workflows.mams.rubrics import Rubric, Scores, generate
-
-NO_MODEL = "no model is connected: `offline` only compares words; --model NAME connects one (hira doctor)"
 
 
 def rubric(args: argparse.Namespace, shell: Shell) -> int:
@@ -45,14 +44,14 @@ async def _make_rubric(
     """The rubric, that of the file or a new one, and the scores of the report if there is one."""
     settings = await find_model(settings)
     roles, policies_to_close = configure_roles(settings, {})
-    if settings.origin("model") == NOTHING_FOUND:
-        shell.remark(NO_MODEL)
 
     def hear(event: Event) -> None:
         if isinstance(event, Notice):
             shell.remark(event.text)
 
     context = RunContext(roles, events=Events(hear, secrets=settings.secrets))
+    if OFFLINE in (context.config_of("rubric").policy.model, context.config_of("judge").policy.model):
+        raise UsageError("`offline` writes and judges no rubrics", fix="name a model with --model (hira doctor)")
     try:
         criteria = known or await _generate(context, query)
         return criteria, await score(context, criteria, query, report) if report else None

@@ -70,7 +70,7 @@ def test_a_report_is_replayed_in_the_form_in_which_it_was_told(hira: Command, tm
 
 def test_a_report_that_its_budget_ended_is_gone_on_with_and_written_as_a_report(hira: Command, tmp_path: Path) -> None:
     kept = {"HIRA_JOURNAL": str(tmp_path / "journal.sqlite")}
-    said = hira("report", TOPIC, "--docs", LIBRARY, "-o", "report.html", "--max-calls", "5", **kept)
+    said = hira("report", TOPIC, "--docs", LIBRARY, "-o", "report.html", "--max-calls", "3", **kept)
     assert said.code == 5
     assert "to resume: hira resume" in said.err
     said = hira("resume", "last", "--max-calls", "50", "--output", "report.html", **kept)
@@ -88,30 +88,32 @@ def test_a_dry_run_prints_the_maximum_of_each_role(hira: Command) -> None:
     assert all(role in said.out for role in ("search", "state", "report"))
 
 
-def test_a_rubric_is_printed_and_scores_a_report(hira: Command, tmp_path: Path) -> None:
-    hira("report", TOPIC, "--docs", LIBRARY, "--quiet", "-o", "report.md")
-    said = hira("rubric", TOPIC)
-    assert said.code == 0
-    assert re.match(r"\+5  +Topic\n    Key Criterion: ", said.out)
-    said = hira("rubric", TOPIC, "--json")
-    rubric = json.loads(said.out)
-    assert list(rubric) == ["query", "items"]
-    assert 7 <= len(rubric["items"]) <= 20
-    (tmp_path / "rubric.json").write_text(said.out, encoding="utf-8")
-    said = hira("rubric", TOPIC, "--rubric", "rubric.json", "--report", "report.md")
-    assert said.code == 0
-    assert re.search(r"^score: [01]\.\d{3} of 1 \(by eq\. 2 of the paper: -?\d\.\d{3}\)$", said.out, re.MULTILINE)
-    assert said.out.count("/10") == len(rubric["items"])
-    scored = json.loads(hira("rubric", TOPIC, "--rubric", "rubric.json", "--report", "report.md", "--json").out)
-    assert scored["items"] == rubric["items"]
-    assert 0 <= scored["score"] <= 1
-    assert len(scored["ratings"]) == len(rubric["items"])
-
-
 VALID = [
     {"title": f"Title {at}", "description": f"{head} Criterion: it is so.", "weight": weight}
     for at, (head, weight) in enumerate([("Key", 5)] * 5 + [("Error", -2)] * 2)
 ]
+
+
+def test_a_rubric_is_printed_and_scores_a_report(hira: Command, tmp_path: Path) -> None:
+    (tmp_path / "report.md").write_text("# Report\n", encoding="utf-8")
+    with Endpoint([json.dumps({"items": VALID}), *['{"rating": 7}'] * 14]) as endpoint:
+        model = ("--model", "scripted", "--base-url", endpoint.base_url)
+        said = hira("rubric", TOPIC, "--json", *model)
+        assert json.loads(said.out) == {"query": TOPIC, "items": VALID}
+        (tmp_path / "rubric.json").write_text(said.out, encoding="utf-8")
+        known = ("--rubric", "rubric.json", "--report", "report.md", *model)
+        said = hira("rubric", TOPIC, *known)
+        scored = json.loads(hira("rubric", TOPIC, *known, "--json").out)
+    assert said.code == 0
+    assert re.search(r"^score: [01]\.\d{3} of 1 \(by eq\. 2 of the paper: -?\d\.\d{3}\)$", said.out, re.MULTILINE)
+    assert said.out.count("7/10") == len(VALID)
+    assert (scored["items"], scored["ratings"]) == (VALID, [7] * 7)
+
+
+def test_offline_writes_and_judges_no_rubric(hira: Command) -> None:
+    said = hira("rubric", TOPIC)
+    assert said.code == 2
+    assert "`offline` writes and judges no rubrics" in said.err
 
 
 def test_a_judge_that_fails_leaves_the_report_without_a_score_and_ends_with_5(hira: Command, tmp_path: Path) -> None:

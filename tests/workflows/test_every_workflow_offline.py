@@ -25,7 +25,6 @@ from hira.tools.files import files_tool
 from hira.tools.python import open_python, refusal
 from hira.workflows import MARS, MATPO, WORKFLOWS, HiRA, MaMs, MarsRL, rollout
 from hira.workflows.baselines import (
-    CodeAct,
     MultimodalAlone,
     PlanAndSolve,
     Rag,
@@ -50,7 +49,6 @@ READING = (
     SearchO1(),
     WebThinker(),
     WebThinker(report=True),
-    CodeAct(),
     MultimodalAlone(),
     PlanAndSolve(),
     ReAct(),
@@ -130,15 +128,6 @@ def test_limits_with_which_nothing_can_be_done_are_refused(workflow: Any, limits
     for wrong in limits:
         with pytest.raises(UsageError):
             workflow(**wrong)
-
-
-async def test_offline_sees_no_picture_and_says_so(tmp_path: Path) -> None:
-    picture = tmp_path / "tower.png"
-    pytest.importorskip("PIL.Image").new("RGB", (4, 3), "red").save(picture)
-    async with Hira(settings=Settings(model="offline", journal=None, cache=None), workflow=MultimodalAlone()) as hira:
-        told = await hira.ask("How high is the tower?", files=[picture])
-    assert told.status in {"unverified", "insufficient_evidence"}
-    assert "cannot see" in told.text
 
 
 async def test_the_answer_to_a_question_that_stands_in_another_is_no_answer_to_the_other(cache: Path) -> None:

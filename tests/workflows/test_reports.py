@@ -39,12 +39,11 @@ def tools(index: Index) -> Toolbox:
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-@pytest.mark.parametrize("workflow", [MaMs(), ReActReport()], ids=lambda one: one.name)
-async def test_offline_writes_a_report_whose_citations_hold(tools: Toolbox, workflow: Any, dialect: str) -> None:
-    record = await rollout(workflow, TOPIC, make_context(OfflinePolicy(), dialect=dialect, tools=tools))
+async def test_offline_writes_a_report_whose_citations_hold(tools: Toolbox, dialect: str) -> None:
+    record = await rollout(MaMs(), TOPIC, make_context(OfflinePolicy(), dialect=dialect, tools=tools))
     assert record.error == ""
     assert record.status == "answered"
-    assert record.answer.startswith(f"# {TOPIC}\n\n## ")
+    assert record.answer.startswith(f"# {TOPIC}\n\n- ")
     assert "spring tides" in record.answer
     assert {citation.verdict for citation in record.citations} == {"supported"}
 

@@ -14,25 +14,16 @@ from hira.policies.offline import roles, solving
 from hira.policies.offline.solving import Act, OfflineRequest, read_request, write_act
 
 ROLES: Mapping[str, Callable[[OfflineRequest], Act]] = {
-    **dict.fromkeys(("simple_search_answer", "search_o1_condense", "mars_system1"), roles.answer),
-    **dict.fromkeys(("marsrl_solver", "marsrl_corrector"), roles.answer),
-    "marsrl_verifier": roles.verify,
     "assign": roles.assign,
     "recall": roles.recall,
     "distil": roles.distil,
-    **dict.fromkeys(("simple_search_plan", "plan_and_solve_plan"), roles.plan),
+    "simple_search_plan": roles.plan,
+    "plan_and_solve_plan": roles.plan,
     "plan_and_solve_answer": roles.combine,
+    "marsrl_verifier": roles.verify,
     "mams_search": roles.research,
     "mams_state": roles.take_notes,
     "mams_report": roles.extend_report,
-    "react_report": roles.research_alone,
-    "webthinker_report": roles.outline,
-    "webthinker_section": roles.write_section,
-    "rubric_generate": roles.write_rubric,
-    "rubric_rate": roles.rate_item,
-    "rubric_quality": roles.rate_rubric,
-    "rubric_pointwise": roles.rate_report,
-    "rubric_pairwise": roles.prefer_report,
 }
 """The action of `offline` for each prompt. Any other prompt is a question to solve with the offered tools."""
 

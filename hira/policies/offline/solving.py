@@ -195,28 +195,13 @@ def find_expression(question: str) -> str:
     return expression if isinstance(tree, ast.BinOp) else ""
 
 
-FURTHER = "Explore documents for it: looking it up found nothing."
-MEDIA = re.compile(r"\.(?:png|jpe?g|gif|webp|bmp|tiff?|mp3|wav|flac|ogg|m4a|mp4|mov|webm|mkv)\b", re.IGNORECASE)
 REPORTING = frozenset("deep_search reader code matpo_subtask search_o1_condense mars_system1".split())
 """Prompts of roles that work for another: their refusal names the nearest sentence, which may help the other."""
-_ROOT = re.compile(r"^- ((?:/|[A-Za-z]:[/\\])[^(\n]*?)(?: \(.*)?$", re.MULTILINE)
-_PRINTING = """# Print the paragraphs that share words with the question.
-from pathlib import Path
-
-wanted = {wanted!r}
-for root in map(Path, {roots!r}):
-    for path in sorted(root.rglob("*")) if root.is_dir() else [root]:
-        if path.suffix in (".md", ".txt", ".rst", ".csv", ".html") and path.is_file():
-            heading = ""
-            for part in path.read_text(encoding="utf-8", errors="replace").split("\\n\\n"):
-                heading = part.partition("\\n")[0] if part.startswith("#") else heading
-                if 2 * sum(word in f"{{heading}} {{part}}".lower() for word in wanted) > len(wanted):
-                    print(heading, part, sep="\\n\\n", end="\\n\\n")
-"""
+_NOTE = re.compile(r"^(.*) \(source: (s\d+)[^()]*\)$")
 
 
 def solve(request: OfflineRequest) -> Act:
-    """The next step of a role that may call tools."""
+    """The next step of a role that answers a question from its prompt and with its tools."""
     return advance(_solve(request), request)
 
 
@@ -226,56 +211,50 @@ def box(text: str) -> str:
     return f"\\boxed{{{text if paired else text.replace('{', '(').replace('}', ')')}}}"
 
 
-def _finish(text: str, request: OfflineRequest) -> str:
-    """The final answer, in a box if a prompt asks for a marked one."""
-    prompts = "".join(message.text for message in request.request.messages)
-    is_marked = "\\boxed" in prompts or "<answer>" in prompts
-    return box(text) if is_marked and request.prompt not in REPORTING else text
-
-
 def _solve(request: OfflineRequest) -> Program:
-    question, texts = request.question, list[str]()
-    sees = set(request.tools) == {"look"} or any(map(MEDIA.search, request.files))
-    if sees and not _handing_out(request):
-        text = "A reader of text cannot see pictures or hear sounds: connect a model that can."
-        return _finish(text, request)
-    for part in split_questions(question):
-        text = yield from _answer(request, part)
+    """The answer to each question of the task, in a box if a prompt asks for a marked one, or a refusal."""
+    texts, reports = list[str](), request.prompt in REPORTING
+    for question in split_questions(request.question):
+        read = find_passages("\n\n".join(map(str, request.values.values())))
+        notes = map(_NOTE.match, request.list_entries("known", "notes"))
+        read += [ShownPassage(note[2], "", "", note[1]) for note in notes if note]
+        text = yield from _answer(request, question, read)
         if not text:
-            read = find_passages("\n\n".join(text for _, text in request.results))
-            return _finish(refuse(part, read if request.prompt in REPORTING else ()), request)
+            texts = [refuse(question, read if reports else ())]
+            break
         texts.append(text)
     text = " ".join(dict.fromkeys(texts))
-    return _finish(text, request)
+    prompts = "".join(message.text for message in request.request.messages)
+    return box(text) if ("\\boxed" in prompts or "<answer>" in prompts) and not reports else text
 
 
-def _answer(request: OfflineRequest, question: str) -> Program:
-    """The answer to one question with its citations, or an empty text."""
+def _answer(request: OfflineRequest, question: str, read: list[ShownPassage]) -> Program:
+    """The answer to one question with its citations, or an empty text. `read` grows."""
     if "python" in request.tools and (expression := find_expression(question)):
         (printed,) = yield [("python", {"code": f'print("{expression} =", f"{{{expression}:.15g}}")'})]
         lines = [(passage.id, passage.text.splitlines()[-1]) for passage in find_passages(printed) if passage.text]
         return next((f"{line}. [{id_}]" for id_, line in lines if " = " in line), "")
-    wanted, rows = question, list[str]()
-    read = find_passages("\n\n".join(map(str, request.values.values())))
     for path in request.files if "files" in request.tools else ():
         (brought,) = yield [("files", {"path": path})]
         read += find_passages(brought)
+    bridges = list[str]()
     for _ in range(2):
-        if text := (yield from _consult(request, wanted, read)):
-            return " ".join([text, *rows])
-        if (bridge := find_bridge(wanted, read)) is None:
+        if text := (yield from _consult(request, question, read)):
+            return " ".join([text, *bridges])
+        if (bridge := find_bridge(question, read)) is None:
             break
-        wanted, rows = bridge[1], [cite(bridge[0]), *rows]
-    return (yield from _consult(request, f"{question} {FURTHER}", read)) if _handing_out(request) else ""
+        question, bridges = bridge[1], [cite(bridge[0]), *bridges]
+    return ""
 
 
 def _consult(request: OfflineRequest, question: str, read: list[ShownPassage]) -> Program:
-    """Ask the tool that the role has for it, unless the question is answered by what was `read`, which grows."""
+    """Call the tool that looks a question up, unless what was `read` answers it. `read` grows."""
     if sentence := find_answer(question, read):
         return cite(sentence)
-    if not (call := _look_up(request, question)):
+    name = next((name for name in ("subtask", "search_and_browse", "search") if name in request.tools), "")
+    if not name:
         return ""
-    (brought,) = yield [call]
+    (brought,) = yield [(name, _fill(request.tools[name], question))]
     if passages := find_passages(brought):
         read += passages
         if not (sentence := find_answer(question, read)) and "browse" in request.tools:
@@ -288,23 +267,6 @@ def _consult(request: OfflineRequest, question: str, read: list[ShownPassage]) -
     if len(stated) == 1 and not find_answer(question, stated) and find_bridge(question, stated):
         return ""
     return conclude(brought) or (cite(sentence) if (sentence := find_answer(question, stated)) else "")
-
-
-def _look_up(request: OfflineRequest, question: str) -> tuple[str, Mapping[str, Any]] | None:
-    """The call by which the role can look a question up."""
-    if name := _handing_out(request) or ("search" if "search" in request.tools else ""):
-        return name, _fill(request.tools[name], question)
-    if "python" not in request.tools:
-        return None
-    described = (str(function.get("description", "")) for function in request.functions.values())
-    roots = [root for text in described for root in _ROOT.findall(text)]
-    wanted = [word.lower() for word in make_query(question).split()]
-    return "python", {"code": _PRINTING.format(wanted=wanted, roots=[*roots, *request.files])}
-
-
-def _handing_out(request: OfflineRequest) -> str:
-    """The tool by which a planner hands out subtasks, empty if the role has none."""
-    return next((name for name in ("subtask", "search_and_browse") if name in request.tools), "")
 
 
 def _fill(parameters: Mapping[str, Any], question: str, place: str = "") -> dict[str, Any]:
