@@ -56,7 +56,8 @@ def assign(request: OfflineRequest) -> Act:
     task, offered = set(words(request.value("task"))), dict(_LISTED.findall(request.value("experts")))
     near = [name for name in offered if name not in _EXPERTS and len(task & set(words(offered[name]))) > 1]
     wanted = "code" if find_expression(request.question) else "deep_search" if request.files else "simple_search"
-    expert = next(name for name in (*near, wanted, *_EXPERTS, *offered, "") if name in offered or not name)
+    order = (*near, wanted, "simple_search", "deep_search", *offered)
+    expert = next((name for name in order if name in offered), "")
     chosen = {"chosen": _choose_notes(request)} if request.value("notes") else {}
     return record(reason="It is the cheapest that fits.", expert=expert, **chosen)
 
