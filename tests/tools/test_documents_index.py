@@ -162,6 +162,27 @@ async def test_hidden_folders_dependencies_and_links_in_circles_or_out_of_the_fo
     assert index.warnings == [f"{folder / 'innocent.txt'} links outside the documents; to read its target, name it"]
 
 
+UNPRIVILEGED = """
+import os
+from pathlib import Path
+from hira.tools.documents.walk import walk
+if os.geteuid() == 0:
+    os.setuid(65534)
+try:
+    os.readlink("/proc/1/cwd")
+except PermissionError:
+    print("\\n".join(walk([Path("/proc/1")]).warnings))
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/1/cwd").is_symlink(), reason="only Linux has links that cannot be read")
+def test_a_link_that_cannot_be_read_is_a_warning():
+    done = subprocess.run([sys.executable, "-c", UNPRIVILEGED], capture_output=True, text=True, check=True)
+    if not done.stdout:
+        pytest.skip("this user may read the link")
+    assert "/proc/1/cwd cannot be read: Permission denied" in done.stdout.splitlines()
+
+
 def test_what_is_excluded_is_left_out_also_where_something_in_it_is_named(folder):
     (folder / "private").mkdir()
     for name in ("a.txt", "b.txt"):

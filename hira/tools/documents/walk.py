@@ -147,8 +147,8 @@ def _follow(entry: os.DirEntry[str], roots: Sequence[Path], warnings: list[str],
         return None
     if entry.name.startswith((".", "~$")) or entry.name in FOLDERS:
         return None
-    path = Path(os.path.realpath(entry.path) if entry.is_symlink() else entry.path)
     try:
+        path = Path(os.path.realpath(entry.path) if entry.is_symlink() else entry.path)
         entry.is_dir()
     except OSError as error:
         warnings.append(f"{printable(entry.path)[-_SHOWN:]} cannot be read: {error.strerror or error}")
