@@ -12,7 +12,7 @@ from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, overload
 from weakref import WeakKeyDictionary, WeakSet
 
 from typing_extensions import TypeVar
@@ -80,6 +80,8 @@ class Hira:
             records them only where the environment, a hira.toml or `settings` names a journal.
         memory: Where verified claims of answers over documents are kept, to be found again by later questions: True
             for the user's own file, a path for another, False for nowhere. None keeps nothing unless a setting does.
+        otel: The base URL of an OpenTelemetry collector that gets the spans of runs; False sends none, also where the
+            program traces itself.
         settings: All settings at once; then neither the environment nor hira.toml is read.
 
     Raises:
@@ -112,6 +114,7 @@ class Hira:
     verifier: str | Verifier | None = None
     journal: bool | str | Path | None = None
     memory: bool | str | Path | None = None
+    otel: str | Literal[False] | None = None
     settings: Settings | None = None
     _sessions: "WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Task[Session]]" = field(
         default_factory=WeakKeyDictionary, init=False, repr=False
@@ -132,6 +135,7 @@ class Hira:
             "verify": self.verify,
             "instructions": self.instructions,
             "verifier": self.verifier if isinstance(self.verifier, str) else "",
+            "otel": OFF if self.otel is False else self.otel,
             "roles": {role: {"model": model} for role, model in (self.roles or {}).items()},
         }
         given = {name: value for name, value in given.items() if value}
@@ -417,6 +421,8 @@ async def ask(
         docs: Files and folders to search.
         files: Files that the question is about.
         search: Names of web search services, separated by commas, or a retriever of your own.
+        otel: The base URL of an OpenTelemetry collector that gets the spans of runs; False sends none, also where the
+            program traces itself.
         settings: All settings at once; then neither the environment nor hira.toml is read.
 
     Returns:
@@ -446,6 +452,8 @@ def ask_sync(
         docs: Files and folders to search.
         files: Files that the question is about.
         search: Names of web search services, separated by commas, or a retriever of your own.
+        otel: The base URL of an OpenTelemetry collector that gets the spans of runs; False sends none, also where the
+            program traces itself.
         settings: All settings at once; then neither the environment nor hira.toml is read.
 
     Returns:

@@ -230,6 +230,7 @@ class RunTree(Drawing):
             branch.expert = f"{event.expert}: {event.reason}" if event.reason else event.expert
         elif isinstance(event, SubtaskDone):
             branch.conclusion, branch.ok = event.conclusion, event.ok
+            branch.busy.clear()  # an interrupted turn has no end of its own
 
     def _branch(self, conversation: str) -> Branch:
         return self.subtasks.get(conversation.partition("/")[0], self.planner)

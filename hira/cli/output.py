@@ -70,7 +70,8 @@ def print_answer(
         explain(what_is_missing(answer, searched=searched), shell)
     elif answer.status != "answered":
         first, *_ = answer.error.splitlines() or [f"the run was {answer.status}"]
-        explain(HiraError(first, where="this answer uses the results so far" if answer.text else "", fix=again), shell)
+        where = "" if not answer.text or "results so far" in first else "this answer uses the results so far"
+        explain(HiraError(first, where=where, fix=again), shell)
     if answer.output_type and not answer.rollout.has_output and answer.status in ("answered", "unverified"):
         offline = "--model NAME connects one (hira doctor)"
         fix = offline if answer.model == OFFLINE else "use a stronger model, or a simpler schema"

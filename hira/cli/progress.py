@@ -144,8 +144,8 @@ class CellCounts:
 
 
 class Lines(View):
-    """Plain lines: a line for each notable event of a run, or for the `counts` of many questions every few seconds; at
-    least every `heartbeat` seconds one that says what is waited for."""
+    """Plain lines: a line for each notable event of a run, or for the `counts` of many questions every few seconds.
+    While nothing happens, a line says what is waited for: after `heartbeat` seconds, then more and more rarely."""
 
     def __init__(
         self, shell: Shell, counts: CellCounts | None = None, heartbeat: float = HEARTBEAT, every: float = EVERY
@@ -155,17 +155,19 @@ class Lines(View):
         self.heartbeat, self.every = heartbeat, every
         self.still = False
         self.last = time.monotonic()
+        self.beats = 0
         self.waiting: dict[str, float] = {}
+        self.prompts: dict[str, int] = {}
         self.written: dict[str, int] = {}
 
     def __call__(self, event: Event) -> None:
         if isinstance(event, TurnText):  # nothing of it is shown, so it is no sign of life
             self.written[event.conversation] = self.written.get(event.conversation, 0) + 1
             return
-        self.last = time.monotonic()
+        self.last, self.beats = time.monotonic(), 0
         match event:
             case TurnStarted():
-                self.waiting[event.conversation] = self.last
+                self.waiting[event.conversation], self.prompts[event.conversation] = self.last, event.prompt
             case TurnEnded():
                 self.waiting.pop(event.conversation, None)
                 self.written.pop(event.conversation, None)
@@ -173,6 +175,10 @@ class Lines(View):
                 self.waiting[f"{event.conversation} {event.tool}"] = self.last
             case ToolEnded():
                 self.waiting.pop(f"{event.conversation} {event.tool}", None)
+            case SubtaskDone():  # an interrupted turn has no end of its own
+                ended = [name for name in self.waiting if name.startswith(f"{event.subtask}/")]
+                for name in ended:
+                    del self.waiting[name]
         if text := describe_event(event):
             width = sys.maxsize if isinstance(event, Notice) else WIDTH
             self.shell.tell(f"{event.at:6.1f} s  {brief(text, width)}")
@@ -184,8 +190,9 @@ class Lines(View):
     async def keep(self) -> None:
         while True:
             quiet = time.monotonic() - self.last
-            if quiet < self.heartbeat or self.still:
-                await asyncio.sleep(max(self.heartbeat - quiet, 0.1))
+            patience = self.heartbeat * (1 if self.counts else min(2**self.beats, 6))
+            if quiet < patience or self.still:
+                await asyncio.sleep(max(patience - quiet, 0.1))
             else:
                 self._beat()
 
@@ -194,13 +201,17 @@ class Lines(View):
         if self.counts:
             self.shell.tell(f"{self.last - self.counts.began:6.1f} s  {self.counts.state}")
             return
-        waiting = ", ".join(
-            # most servers send each token separately
-            f"{name} ({self.last - since:.0f} s"
-            + (f", {self.written[name]:,} tokens)" if name in self.written else ")")
-            for name, since in self.waiting.items()
-        )
+        self.beats += 1
+        waiting = ", ".join(f"{name} ({self._format_wait(name)})" for name in self.waiting)
         self.shell.tell(f"          … waiting for {waiting or 'the run to continue'}")
+
+    def _format_wait(self, name: str) -> str:
+        """Such as `20 s, 140 tokens`, or `20 s, reads about 2,700 tokens` before a role has written anything."""
+        waited = f"{self.last - self.waiting[name]:.0f} s"
+        if name in self.written:  # most servers send each token separately
+            return f"{waited}, {self.written[name]:,} tokens"
+        prompt = self.prompts.get(name, 0)
+        return f"{waited}, reads about {prompt:,} tokens" if prompt else waited
 
     @contextmanager
     def pause(self) -> Iterator[None]:
@@ -208,7 +219,7 @@ class Lines(View):
         try:
             yield
         finally:
-            self.still, self.last = False, time.monotonic()
+            self.still, self.last, self.beats = False, time.monotonic(), 0
 
 
 def brief(text: str, width: int = WIDTH) -> str:

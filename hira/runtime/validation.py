@@ -30,9 +30,10 @@ _POLICY = "a policy has a model and async complete(request, watch): docs/policie
 def check(given: Mapping[str, Any]) -> None:
     """Raise `UsageError` for the first of these arguments of `Hira` that is not what it should be."""
     given = {name: value for name, value in given.items() if value is not None}
-    for name in ("model", "base_url", "api_key", "search", "verify", "instructions"):
+    for name in ("model", "base_url", "api_key", "search", "verify", "instructions", "otel"):
         value = given.get(name, "")
-        if not isinstance(value, str) and not (name == "search" and callable(value)):
+        other = (name == "search" and callable(value)) or (name == "otel" and value is False)
+        if not isinstance(value, str) and not other:
             shown = type(value).__name__ if name == "api_key" else repr(value)
             raise UsageError(f"`{name}` must be a string, got {shown}", fix=f'write {name}="…"')
     paths_of(given.get("docs", ()), "docs")

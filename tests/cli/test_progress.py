@@ -106,6 +106,24 @@ async def test_a_silence_is_told_with_what_is_waited_for() -> None:
         assert re.match(told, heard.getvalue())
 
 
+async def test_a_role_that_only_reads_so_far_says_how_much_and_an_interrupted_subtask_is_not_waited_for() -> None:
+    heard = Heard()
+    view = Lines(shell_of(heard), heartbeat=0.02)
+    view(TurnStarted("1/code", "code", prompt=900))
+    view(TurnStarted("planner", "planner", prompt=2700))
+    keeping = asyncio.create_task(view.keep())
+    await asyncio.wait_for(heard.second.wait(), 10)
+    assert (
+        "waiting for 1/code (0 s, reads about 900 tokens), planner (0 s, reads about 2,700 tokens)" in heard.getvalue()
+    )
+    heard.second.clear()
+    heard.truncate(heard.seek(0))
+    view(SubtaskDone("1", "code", "Nothing.", ok=False))
+    await asyncio.wait_for(heard.second.wait(), 10)
+    keeping.cancel()
+    assert heard.getvalue().splitlines()[1].endswith("waiting for planner (0 s, reads about 2,700 tokens)")
+
+
 def test_counts_tell_failures_rate_cost_and_time_left() -> None:
     told, counts = io.StringIO(), CellCounts(4)
     lines = Lines(shell_of(told), counts, every=0.0)

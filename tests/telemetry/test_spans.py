@@ -188,10 +188,7 @@ async def test_a_run_under_way_is_watched(tmp_path: Path, collector: Collector) 
         "The tower is 31 m high [s1].",
     ]
     with Endpoint(replies) as endpoint:
-        settings = Settings(
-            model=endpoint.model, base_url=endpoint.base_url, docs=(tmp_path / "docs",), otel=collector.url
-        )
-        async with Hira(settings=settings) as hira:
+        async with Hira(endpoint.model, base_url=endpoint.base_url, docs=tmp_path / "docs", otel=collector.url) as hira:
             answer = await hira.ask(QUESTION)
     assert answer.status == "answered"
     names = {one.span_id: one.name for one in collector.spans}
@@ -208,7 +205,7 @@ from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-from hira import Hira, Settings
+from hira import Hira
 
 spans = InMemorySpanExporter()
 provider = TracerProvider()
@@ -217,7 +214,7 @@ trace.set_tracer_provider(provider)
 
 
 async def main():
-    async with Hira(settings=Settings(model="offline", otel=sys.argv[1])) as hira:
+    async with Hira("offline", otel=False if sys.argv[1] == "off" else None) as hira:
         with provider.get_tracer("program").start_as_current_span("request"):
             await hira.ask("What is 2 + 2?")
 
