@@ -1,6 +1,7 @@
 """The lines that runs log."""
 
 import logging
+from pathlib import Path
 
 import pytest
 
@@ -27,3 +28,13 @@ async def test_runs_log_nothing_unless_the_program_wants_it(caplog: pytest.LogCa
     async with Hira("offline") as hira:
         await hira.ask("What is 2 + 2?")
     assert not [record for record in caplog.records if record.name == "hira.runs"]
+
+
+async def test_a_notice_that_matters_is_a_warning_which_python_prints_unasked(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with Hira("offline", journal=tmp_path) as hira:  # a folder holds no journal
+        await hira.ask("What is 2 + 2?")
+    (line,) = [record for record in caplog.records if record.name == "hira.runs"]
+    assert line.levelno == logging.WARNING
+    assert "the journal cannot be opened" in line.getMessage()

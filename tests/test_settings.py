@@ -78,7 +78,7 @@ def test_an_unknown_key_is_an_error_that_names_the_nearest_one(folder: Path, hom
         load({}, {}, folder, home)
     assert str(error.value) == f"unknown key 'modle' in hira.toml\nin {path}\ndid you mean 'model'?"
     project(folder, "[roles.planner]\ntemprature = 0.1")
-    with pytest.raises(UsageError, match="did you mean 'temperature'"):
+    with pytest.raises(UsageError, match=r"table \[roles.planner\]\ndid you mean 'temperature'"):
         load({}, {}, folder, home)
     with pytest.raises(UsageError, match="unknown setting 'modle'\ndid you mean 'model'"):
         Settings(modle="x")  # type: ignore[call-arg]

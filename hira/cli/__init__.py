@@ -1,5 +1,6 @@
 """The `hira` command. Starting it loads argparse and little else; what a command needs is loaded by that command."""
 
+import logging
 import sys
 import traceback
 from argparse import Namespace
@@ -13,7 +14,7 @@ import hira
 from hira.cli.flags import expand_short_forms, parse_arguments
 from hira.cli.shell import Shell, open_shell, rare_collections
 from hira.core.errors import EndpointError, HiraError, NotTrusted, UsageError, fault
-from hira.core.events import Error
+from hira.core.events import RUNS, Error
 
 _MODULES = {"chat": "ask", "replay": "resume", "trace": "show", "verify": "show"}
 """Where a command is whose module does not bear its name."""
@@ -25,6 +26,8 @@ def main(argv: Sequence[str] | None = None, shell: Shell | None = None) -> int:
     """Run one command and return its exit code. `shell` is where it runs, this process by default."""
     arguments = expand_short_forms(sys.argv[1:] if argv is None else argv)
     shell = replace(shell or open_shell(), events="--events" in arguments)
+    if not RUNS.handlers:  # Python would print its warnings, and commands show notices themselves
+        RUNS.addHandler(logging.NullHandler())
     try:
         with rare_collections(), _report_faults(arguments, shell):
             args = parse_arguments(arguments, hira.__version__)

@@ -97,7 +97,8 @@ def _end(many: Batch, answers: Answers, options: AskOptions, shell: Shell) -> in
     unasked = len(answers.questions) - len(statuses)
     parts = [f"{counts[status]} {status.replace('_', ' ')}" for status in reversed(WORST) if counts[status]]
     parts += [f"{unasked} not asked"] if unasked else []
-    shell.remark(f"of {len(answers.questions)} questions {', '.join(parts)}")
+    total = len(answers.questions)
+    shell.remark(f"{total} question{'' if total == 1 else 's'}: {', '.join(parts)}")
     if unasked or set(counts) - {"answered", "unverified", "insufficient_evidence"}:
         shell.remark(_describe_rest(options))
     if many.failure:

@@ -52,7 +52,7 @@ async def _compare(
             with interruptible(compared, shell.remark):
                 async for outcome in compared.each(important(shell)):
                     by_workflow[outcome.workflow] = outcome
-                    say(f"{outcome.workflow}: {format_outcome(outcome)}")
+                    say(f"workflow {outcome.workflow}: {format_outcome(outcome)}")
     except asyncio.CancelledError:
         return None
     return [by_workflow[name] for name in names]

@@ -396,9 +396,11 @@ def _add_recorded(commands: Any) -> None:
 
 
 def _add_memory(commands: Any) -> None:
-    command = _add(commands, "memory", "list the verified claims that --memory keeps, or forget them")
-    what = command.add_subparsers(dest="what", metavar="WHAT", required=True)
-    _add(what, "list", "list the claims with their documents and dates, newest first", JSON, debug=False)
+    command = _add(commands, "memory", "list the verified claims that --memory keeps, or forget them", JSON)
+    what = command.add_subparsers(dest="what", metavar="WHAT", title="what else")
+    names, named = JSON
+    after = (names, {**named, "default": argparse.SUPPRESS})
+    _add(what, "list", "list the claims with their documents and dates, newest first", after, debug=False)
     ids = flag("ids", "ID", "number of a claim, as the list shows it; or `all`", nargs="+")
     _add(what, "forget", "delete claims", ids, debug=False)
 

@@ -17,7 +17,10 @@ class Parser(argparse.ArgumentParser):
         self.hints = dict(hints or {})
 
     def error(self, message: str) -> NoReturn:
-        raise UsageError(message, fix=self._fix(message))
+        fix = self._fix(message)
+        if fix.startswith("did you mean"):  # then nobody reads the whole list
+            message = message.partition(" (choose from")[0]
+        raise UsageError(message, fix=fix)
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse the arguments. The command reports those that it does not take."""

@@ -240,9 +240,10 @@ RUNS = logging.getLogger("hira.runs")
 """The log of runs: starts, ends and notices, without questions and answers."""
 
 
-def log_notice(run: str, text: str) -> None:
-    """Log a notice of a run in one line."""
-    RUNS.info("run %s: %s", run, " ".join(printable(text).split()))
+def log_notice(run: str, text: str, *, important: bool = False) -> None:
+    """Log a notice of a run in one line, an `important` one as a warning."""
+    level = logging.WARNING if important else logging.INFO
+    RUNS.log(level, "run %s: %s", run, " ".join(printable(text).split()))
 
 
 class Events:

@@ -179,6 +179,8 @@ def _way_out(status: int, message: str) -> str:
     """Suggest what to do about a failed request."""
     if _FILTERED.search(message):
         return "rephrase the question, or use another model for this role"
+    if status == 501:
+        return "this server does not serve a model there: check the base URL"
     if status >= 500 or status in RETRYABLE:
         return "the server has an error: try again later" if status >= 500 else "try again later"
     if status == 407:

@@ -343,7 +343,7 @@ def log_events(run: str) -> Reader:
                 models = ", ".join(dict.fromkeys(event.models.values()))
                 RUNS.info("run %s started: workflow %s, model %s", run, event.workflow, models)
             case Notice():
-                log_notice(run, event.text)
+                log_notice(run, event.text, important=event.important)
             case RunEnded(usage=usage):
                 cost = "" if usage.cost is None else f", ${usage.cost:.4f}"
                 calls = f"{usage.calls} calls, {usage.tokens} tokens{cost}"

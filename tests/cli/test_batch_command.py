@@ -48,7 +48,7 @@ def test_each_question_is_a_line_in_the_order_of_the_questions(place: Place) -> 
     assert [(line["id"], line["question"]) for line in place.lines] == list(zip("12345", QUESTIONS, strict=True))
     assert all(str(metres) in line["answer"] for line, metres in zip(place.lines, TOWERS.values(), strict=True))
     assert "5 of 5" in said.err
-    assert "hira: of 5 questions 5 answered" in said.err
+    assert "hira: 5 questions: 5 answered" in said.err
     assert {path.name for path in place.folder.iterdir()} == {"docs", "q.jsonl", "a.jsonl", "home"}
 
 

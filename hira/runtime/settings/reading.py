@@ -132,7 +132,9 @@ def read_toml(path: Path) -> dict[str, Any]:
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"cannot read {path}: {error}", fix="correct or remove the file") from None
     except (ValueError, RecursionError) as error:  # also of a number with too many digits
-        raise UsageError(f"{FILE} is not valid TOML: {error}", where=f"in {path}", fix="correct or remove it") from None
+        raise UsageError(
+            f"{FILE} is not valid TOML: {error}", where=f"in {path}", fix="correct it; texts need quotation marks"
+        ) from None
     for key, value in values.items():
         _check_value(key, value, path)
     return values
@@ -202,19 +204,15 @@ def _check_tables(values: Mapping[str, Any], path: Path) -> None:
         _FILE.validate_python(values)
     except ValidationError as error:
         raise invalid(error, dict.fromkeys(values, str(path))) from None
-    for role in _table(values, "roles", path).values():
-        _check_keys(role if isinstance(role, Mapping) else {}, RoleSettings, path)
     _table(values, "search_keys", path)
-    _check_keys(_table(values, "timeout", path), TimeoutSettings, path)
+    _check_keys(_table(values, "timeout", path), TimeoutSettings, path, "timeout")
     for tables in (_table(values, "workflows", path), _tables_of(values.get("experts"))):
         for name in tables:
             _table(tables, name, path)
-    for key in _table(values, "keys", path).values():
-        _check_keys(key if isinstance(key, Mapping) else {}, KeySettings, path)
-    for price in _table(values, "prices", path).values():
-        _check_keys(price if isinstance(price, Mapping) else {}, PriceSettings, path)
-    for server in _table(values, "mcp", path).values():
-        _check_keys(server if isinstance(server, Mapping) else {}, McpSettings, path)
+    tables_of = {"roles": RoleSettings, "keys": KeySettings, "prices": PriceSettings, "mcp": McpSettings}
+    for kind, model in tables_of.items():
+        for name, table in _table(values, kind, path).items():
+            _check_keys(table if isinstance(table, Mapping) else {}, model, path, f"{kind}.{name}")
 
 
 def profile_layers(closer: Iterable[Layer], folder: Path) -> list[Layer]:
@@ -257,11 +255,12 @@ def _beside(values: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     return placed
 
 
-def _check_keys(values: Mapping[str, Any], model: type[BaseModel], path: Path) -> None:
+def _check_keys(values: Mapping[str, Any], model: type[BaseModel], path: Path, table: str = "") -> None:
     for key in values:
         if key not in model.model_fields:
             fix = did_you_mean(key, model.model_fields)
-            raise UsageError(f"unknown key {key!r} in {FILE}", where=f"in {path}", fix=fix)
+            where = f"in {path}, table [{table}]" if table else f"in {path}"
+            raise UsageError(f"unknown key {key!r} in {FILE}", where=where, fix=fix)
 
 
 def _table(values: Mapping[str, Any], name: str, path: Path) -> Mapping[str, Any]:
