@@ -101,7 +101,7 @@ class Session:
         events = Events(*readers, secrets=secrets)
         if log:
             events.readers.append(write_events(log))
-        if RUNS.isEnabledFor(logging.INFO):
+        if RUNS.isEnabledFor(logging.WARNING):
             events.readers.append(log_events(run))
         if self.settings.max_cost is not None:
             events.readers.append(warn_of_missing_prices(events))
