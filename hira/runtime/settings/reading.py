@@ -209,7 +209,12 @@ def _check_tables(values: Mapping[str, Any], path: Path) -> None:
     for tables in (_table(values, "workflows", path), _tables_of(values.get("experts"))):
         for name in tables:
             _table(tables, name, path)
-    tables_of = {"roles": RoleSettings, "keys": KeySettings, "prices": PriceSettings, "mcp": McpSettings}
+    tables_of: Mapping[str, type[BaseModel]] = {
+        "roles": RoleSettings,
+        "keys": KeySettings,
+        "prices": PriceSettings,
+        "mcp": McpSettings,
+    }
     for kind, model in tables_of.items():
         for name, table in _table(values, kind, path).items():
             _check_keys(table if isinstance(table, Mapping) else {}, model, path, f"{kind}.{name}")
