@@ -54,6 +54,10 @@ def print_bound(options: AskOptions, settings: Settings, shell: Shell) -> int:
     sizes = Sizes()
     experts = "; the most expensive expert does every subtask" if hasattr(workflow, "experts") else ""
     shell.say(f"Assumed: all turns used, replies of {sizes.reply:,} and results of {sizes.result:,} tokens{experts}.")
+    shell.say("This is an upper bound: most questions take a few calls and some thousand tokens.")
+    if total.cost is None and settings.model:
+        known = "pip install 'hira[litellm]' brings a table of prices"
+        shell.say(f'The price of a model is unknown: set [prices."MODEL"] in hira.toml; {known}.')
     if settings.evidence or settings.rewrite:
         shell.say("Not included: the calls that `evidence` and `rewrite` add to each search.")
     if all(getattr(settings, name) is None for name in LIMITS):

@@ -230,6 +230,8 @@ def test_a_dry_run_prints_the_maximum_and_calls_nothing(place: Command, endpoint
     assert "unknown" not in said.out
     bounded = json.loads(place(*argv, "--max-tokens", "5000", "--max-calls", "7", "--json").out)
     assert bounded == {"calls": 7, "tokens": 5000, "cost": 0.02}
+    (place.folder / "hira.toml").unlink()
+    assert 'set [prices."MODEL"] in hira.toml' in place(*argv).out
     assert not endpoint.requests
 
 
