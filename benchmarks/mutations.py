@@ -19,14 +19,14 @@ survivors and their share are printed.
 """
 
 import argparse
+import compileall
 import json
-import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
+import tomllib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -40,6 +40,7 @@ sys.path.insert(0, str(ROOT))
 
 from benchmarks import papers  # noqa: E402
 from benchmarks.mutants import Mutant, draw_mutants, find_prompts  # noqa: E402
+from benchmarks.warm import TIMED_OUT, WarmTests  # noqa: E402
 
 ROWS, TABLE = ROOT / "docs" / "papers.md", ROOT / "benchmarks" / "data" / "mutations.jsonl"
 COPIED = ("hira", "tests", "docs", "benchmarks", "examples", "pyproject.toml", "README.md", "CHANGELOG.md")
@@ -48,10 +49,10 @@ SECONDS, HEAVY_SECONDS = 300, 1_200
 FAST, HEAVY, ALL = "not heavy", "heavy", ""
 """The marks of the tests that run."""
 PROMPTS = "tests/papers/test_prompt_contents.py"
+DEFAULTS = "tests/papers/test_defaults.py::test_every_number_and_switch_is_the_one_in_the_table"
 GOAL = 0.1
 """The largest share of random changes that may survive."""
 NONE_COLLECTED = 5
-TIMED_OUT = -1
 OUTCOMES = {0: "SURVIVED", 1: "killed", NONE_COLLECTED: "heavy", TIMED_OUT: "timed out"}
 
 
@@ -106,19 +107,19 @@ def copy_tree() -> Path:
             shutil.copytree(source, tree / name, ignore=shutil.ignore_patterns("__pycache__", "results"))
         elif source.is_file():
             shutil.copy(source, tree / name)
+    compileall.compile_dir(tree / "hira", quiet=1)
     return tree
 
 
 def run_tests(tree: Path, tests: list[str], marks: str = FAST) -> int:
     """The exit status of pytest: 1 if a test failed, 5 if no test has the marks; -1 if they did not end in time."""
-    environ = {**os.environ, "PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"}
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests, "-m", marks]
     seconds = SECONDS if marks == FAST else HEAVY_SECONDS
-    try:
-        ran = subprocess.run(command, cwd=tree, env=environ, capture_output=True, timeout=seconds, check=False)
-    except subprocess.TimeoutExpired:
-        return TIMED_OUT
-    return ran.returncode
+    return _warm(tree).run(["-x", "-q", "-p", "no:cacheprovider", *tests, "-m", marks], seconds)
+
+
+@cache
+def _warm(tree: Path) -> WarmTests:
+    return WarmTests(tree)
 
 
 def try_mutation(mutation: Mutation, tests: list[str], trees: "SimpleQueue[Path]", *, heavy: bool) -> str:
@@ -157,25 +158,35 @@ def copy_trees(many: int) -> "Iterator[SimpleQueue[Path]]":
         yield trees
     finally:
         for tree in copies:
+            _warm(tree).close()
             shutil.rmtree(tree)
 
 
 def find_tests() -> dict[str, list[str]]:
-    """The tests of the rows that name a file of the package, and those of a prompt's module for the prompt."""
+    """The tests of the rows that name a file of the package and of its defaults, and those of a prompt's module for the
+    prompt."""
     tests: dict[str, list[str]] = {}
     for row in papers.read_rows(ROWS.read_text(encoding="utf-8")):
         for file in row.files:
             if file.startswith("hira/") and (ROOT / file).is_file():
                 tests[file] = list(dict.fromkeys([*tests.get(file, []), *row.tests]))
+    held = tomllib.loads((ROOT / "tests" / "papers" / "defaults.toml").read_text(encoding="utf-8"))
+    for file, named in tests.items():
+        if (module := name_module(file)) in held:
+            named.append(f"{DEFAULTS}[{module}]")
     for prompt, file in find_prompts(ROOT, list(tests)).items():
         tests[prompt] = list(dict.fromkeys([PROMPTS, *tests.get(prompt, []), *tests[file]]))
     return tests
 
 
+def name_module(file: str) -> str:
+    return str(Path(file).with_suffix("")).removesuffix("/__init__").replace("/", ".")
+
+
 def find_wider(file: str) -> list[str]:
     """The test files that name a file's module, or its package if that passes the module's names on; those of a
     paper's workflow and of a prompt name the package."""
-    module = str(Path(file).with_suffix("")).removesuffix("/__init__").replace("/", ".")
+    module = name_module(file)
     package = ROOT / Path(file).parent / "__init__.py"
     passed_on = package.is_file() and f"{module} " in package.read_text(encoding="utf-8")
     wide = passed_on or file.endswith(".md") or "/workflows/" in file
