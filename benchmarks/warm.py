@@ -26,7 +26,7 @@ TIMED_OUT = -1
 class WarmTests:
     def __init__(self, tree: Path) -> None:
         environ = {**os.environ, "PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"}
-        command = [sys.executable, __file__]
+        command = [sys.executable, "-c", "from benchmarks.warm import main; main()"]
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
         self._process = subprocess.Popen(command, cwd=tree, env=environ, text=True, **pipes)
 
@@ -71,7 +71,6 @@ def _run_here(arguments: list[str]) -> None:
 
 
 def main() -> None:
-    sys.path[0] = str(Path.cwd())
     warnings.simplefilter("ignore")
     for name in PACKAGES:
         with contextlib.suppress(ImportError):
@@ -79,7 +78,3 @@ def main() -> None:
     for line in sys.stdin:
         arguments, seconds = json.loads(line)
         print(fork_run(arguments, seconds), flush=True)
-
-
-if __name__ == "__main__":
-    main()

@@ -112,18 +112,14 @@ def form(rollout: Rollout, *, planner: str = "planner", direct: float = 0.0) -> 
     `direct` is the share of a planner without any call; without workers theirs is 0. A single agent, without a planner,
     counts as both (MATPO, single-agent GRPO).
     """
-    if not any(trajectory.role == planner for trajectory in rollout.trajectories.values()):
-        alone = mean([valid(trajectory) for trajectory in rollout.trajectories.values() if trajectory.turns] or [0.0])
-        return alone, alone
-    shares = [
-        valid(trajectory, without=direct) for trajectory in rollout.trajectories.values() if trajectory.role == planner
-    ]
-    workers = [
-        valid(trajectory)
-        for trajectory in rollout.trajectories.values()
-        if trajectory.role != planner and trajectory.turns
-    ]
-    return (mean(shares) if shares else 0.0, mean(workers) if workers else 0.0)
+    planners, workers = [], []
+    for trajectory in rollout.trajectories.values():
+        if trajectory.role == planner:
+            planners.append(valid(trajectory, without=direct))
+        elif trajectory.turns:
+            workers.append(valid(trajectory))
+    share = mean(workers) if workers else 0.0
+    return (mean(planners) if planners else share, share)
 
 
 @dataclass(frozen=True, slots=True)

@@ -200,10 +200,11 @@ class Hybrid:
             reward = await self._quality(context.conversation("judge", "rubric"), rollout.question, rubric)
         except Stop as stop:
             return RolloutScore(None, why=stop.what)
-        parts = RewardParts(preference(*scores), reward, 0.0)
+        accepted, rejected = scores
+        parts = RewardParts(preference(accepted, rejected), reward, 0.0)
         record = _describe(parts)
-        if None not in scores:
-            record["margin"] = (scores[0] or 0.0) - (scores[1] or 0.0)
+        if accepted is not None and rejected is not None:
+            record["margin"] = accepted - rejected
         return RolloutScore(total(parts, self.weights), {**record, "items": len(rubric.items)}, why="; ".join(notices))
 
     async def aclose(self) -> None:
@@ -214,11 +215,10 @@ class Hybrid:
     ) -> tuple[float | None, float | None]:
         if not self.weights.preference:
             return None, None
-        scores = await score_pair(context, rubric, query, references)
-        accepted, rejected = (
-            pair_score.normalised if self.formula == "normalised" else pair_score.weighted_mean for pair_score in scores
-        )
-        return accepted, rejected
+        accepted, rejected = await score_pair(context, rubric, query, references)
+        if self.formula == "paper":
+            return accepted.weighted_mean, rejected.weighted_mean
+        return accepted.normalised, rejected.normalised
 
     async def _quality(self, conversation: Conversation, query: str, rubric: Rubric) -> float | None:
         if not self.weights.quality:
