@@ -50,7 +50,9 @@ RECORDS = [
         extracted="Brava",
     ),
     record(0, "q2", None, category="hard", status="failed", error="RateLimited: too many", answer=""),
-    record(1, "q2", False, 0.0, category="hard", status="unverified", roles={"search": Usage(2, 30, 20)}, extracted="X"),
+    record(
+        1, "q2", False, 0.0, category="hard", status="unverified", roles={"search": Usage(2, 30, 20)}, extracted="X"
+    ),
 ]
 
 
