@@ -180,6 +180,13 @@ def read_problems(
         ]
         return tuple(problems[: part.limit]), sum(unasked for _, unasked in read)
     name = getattr(part, which)
+    if isinstance(name, Mapping):
+        sets = {label: DataConfig(held_out=one, columns=part.columns) for label, one in name.items()}
+        return tuple(
+            replace(problem, id=f"{label}/{problem.id}", set=label)
+            for label, alone in sets.items()
+            for problem in read_problems(alone, folder, which, kind, seed)[0]
+        ), 0
     if not name:
         return (), 0
     limit, split, config = (part.limit, part.split, part.config) if which == "train" else (None, "", "")

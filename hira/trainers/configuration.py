@@ -69,13 +69,14 @@ class SourceConfig(_StrictConfig):
 
 class DataConfig(_StrictConfig):
     """Questions with their answers, as `hira eval` takes them: a file, or a set's name and `split`. `sources` are
-    several of them, mixed (MARS, Table 6). `held_out` is for exams."""
+    several of them, mixed (MARS, Table 6). `held_out` is for exams: a file or a set, or several by the names that their
+    figures get (MATPO, Fig. 5)."""
 
     train: str = ""
     split: str = ""
     config: str = ""
     sources: tuple[SourceConfig, ...] = ()
-    held_out: str = ""
+    held_out: str | Mapping[str, str] = ""
     limit: int | None = Field(default=None, ge=1)
     columns: Mapping[str, str] = Field(default_factory=dict)
 

@@ -198,10 +198,11 @@ def check_held_out(seen: RunFiles) -> Look:
     if not part.held_out:
         fix = 'write held_out = "FILE" below [data]; without exams nothing shows whether the model really gets better'
         return Look(ODD, "there are none", fix)
-    if part.held_out == part.train:
+    files = [part.held_out] if isinstance(part.held_out, str) else list(part.held_out.values())
+    if part.train in files:
         return Look(BROKEN, "they are the training questions, in the same file", "divide it into two files")
-    observed = f"{seen.shared} of them, in {part.held_out}, are also trained on"
-    return Look(float(bool(seen.shared)), observed, f"remove them from {part.train} or {part.held_out}")
+    observed = f"{seen.shared} of them, in {' and '.join(files)}, are also trained on"
+    return Look(float(bool(seen.shared)), observed, f"remove them from {part.train} or {' and '.join(files)}")
 
 
 def check_window(seen: RunFiles) -> Look:

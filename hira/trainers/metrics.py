@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any
@@ -143,6 +143,13 @@ def summarise_scores(scores: Sequence[RolloutScore], name: str) -> dict[str, flo
     margins = [score.parts["margin"] for score in scores if "margin" in score.parts]
     effect = {f"{name}/d": d if math.isfinite(d := cohens_d(margins)) else None} if len(margins) > 1 else {}
     return {name: None, **means.values, **effect}
+
+
+def summarise_exam(by_set: Mapping[str, Sequence[RolloutScore]], name: str) -> dict[str, float | None]:
+    """Return the figures over all sets, and of several sets each the accuracy as `SET/NAME` (MATPO, Fig. 5)."""
+    whole = summarise_scores([score for scores in by_set.values() for score in scores], name)
+    each = {f"{label}/{name}": summarise_scores(scores, name)[name] for label, scores in by_set.items() if label}
+    return whole | each
 
 
 LONGEST = 20_000

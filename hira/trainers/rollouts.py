@@ -43,12 +43,21 @@ from hira.workflows.workflow import Workflow, rollout
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A question to train on, with its right answers."""
+    """A question to train on, with its right answers; `set` names the set of an exam, if there are several."""
 
     id: str
     question: str
     references: tuple[str, ...]
     files: tuple[Path, ...] = ()
+    set: str = ""
+
+
+def split_by_set(problems: Sequence[Problem]) -> dict[str, list[Problem]]:
+    """Return the problems of each set, in their order."""
+    sets: dict[str, list[Problem]] = {}
+    for problem in problems:
+        sets.setdefault(problem.set, []).append(problem)
+    return sets
 
 
 OpenContext = Callable[[str, str, Sequence[Path], Sequence[Reader]], AbstractAsyncContextManager[RunContext]]

@@ -14,7 +14,7 @@ from accelerate import PartialState  # type: ignore[import-untyped]
 from accelerate.utils import gather_object  # type: ignore[import-untyped]
 
 from hira.core.errors import UsageError
-from hira.evaluation.rewards.answers import Reward, close_reward
+from hira.evaluation.rewards.answers import Reward, RolloutScore, close_reward
 from hira.policies.local.batching import BatchingEngine
 from hira.policies.local.template import Template
 from hira.runtime.factory import open_session
@@ -26,13 +26,13 @@ from hira.trainers.configuration import Configuration
 from hira.trainers.credit import Credit
 from hira.trainers.engines import LivePolicy, ServedEngine
 from hira.trainers.grpo import RoleTrainer
-from hira.trainers.metrics import summarise_scores
+from hira.trainers.metrics import summarise_exam
 from hira.trainers.models import open_model
 from hira.trainers.pipeline import PipelinedCollector, Segmented
 from hira.trainers.profile import ADAPTERS, BEST, save_adapters
 from hira.trainers.records import last_checkpoint, print_progress, step_of
 from hira.trainers.rewards import open_reward
-from hira.trainers.rollouts import Collector, Rollouts
+from hira.trainers.rollouts import Collector, Rollouts, split_by_set
 from hira.trainers.schedule import Gate, ScheduleLimits
 from hira.workflows.workflow import Workflow
 
@@ -178,15 +178,18 @@ class Training:
             return
         record: dict[str, Any] = {"step": step}
         for name, attempts, temperature in (("sampled", self.configuration.exam.attempts, 1.0), ("greedy", 1, 0.0)):
-            exam_rollouts = replace(
-                self.rollouts(context),
-                workflow=self.exam_workflow or self.plan.workflow,
-                problems=self.plan.held_out[process.process_index :: process.num_processes],
-                reward=self.exam_reward or self.reward,
-                temperature=temperature,
-            )
-            scores = gather_object([runner.run(exam_rollouts.examine(attempts))])
-            record |= summarise_scores([score for part in scores for score in part], name)
+            by_set: dict[str, list[RolloutScore]] = {}
+            for label, problems in split_by_set(self.plan.held_out).items():
+                exam_rollouts = replace(
+                    self.rollouts(context),
+                    workflow=self.exam_workflow or self.plan.workflow,
+                    problems=problems[process.process_index :: process.num_processes],
+                    reward=self.exam_reward or self.reward,
+                    temperature=temperature,
+                )
+                scores = gather_object([runner.run(exam_rollouts.examine(attempts))])
+                by_set[label] = [score for part in scores for score in part]
+            record |= summarise_exam(by_set, name)
         if process.is_main_process:
             records.append_records(self.folder / records.EXAMS, [record])
             self.on_step({"exam": True, **record})

@@ -64,6 +64,8 @@ BROKEN: list[tuple[str, str, RunFiles]] = [
     ("held-out questions", "warning", replace(with_run("data.held_out="), exams=())),
     ("held-out questions", "fault", with_run("data.held_out=a.jsonl")),
     ("held-out questions", "warning", replace(HEALTHY, shared=3)),
+    ("held-out questions", "fault", with_run('data.held_out={own="a.jsonl", other="b.jsonl"}')),
+    ("held-out questions", "warning", replace(with_run('data.held_out={other="c.jsonl"}'), shared=3)),
     ("window", "fault", replace(HEALTHY, window=4096)),
     ("prefixes", "fault", replace(with_step(**{"planner/broken": 0.9}), notices=None)),
     ("prefixes", "fault", replace(with_step(**{"planner/broken": 0.9}), notices=(FORGETFUL,))),

@@ -5,7 +5,7 @@ from rollouts_made import attempt, group, rollout, row, turn
 
 from hira.evaluation.rewards.answers import RolloutScore
 from hira.trainers.credit import mars
-from hira.trainers.metrics import measure_rollouts, measure_update, summarise_scores
+from hira.trainers.metrics import measure_rollouts, measure_update, summarise_exam, summarise_scores
 from hira.trainers.rows import Cut, ScoredRollout
 
 
@@ -37,3 +37,12 @@ def test_the_shortest_mean_and_longest_reply_of_both_systems_are_measured() -> N
     measured = measure_update(given, mars(given))
     assert [measured[name] for name in ("length_min", "length", "length_max")] == pytest.approx([2, 6, 9])
     assert (measured["system1/length"], measured["system2/length"]) == (2, 8), "sampled tokens, by role"
+
+
+def test_an_exam_of_several_sets_has_the_accuracy_of_each_and_of_all() -> None:
+    """MATPO, Fig. 5: three sets along training."""
+    by_set = {"gaia": [RolloutScore(1.0), RolloutScore(0.0)], "frames": [RolloutScore(1.0)], "webwalkerqa": []}
+    assert summarise_exam(by_set, "greedy") == pytest.approx(
+        {"greedy": 2 / 3, "gaia/greedy": 0.5, "frames/greedy": 1.0, "webwalkerqa/greedy": None}
+    )
+    assert summarise_exam({"": [RolloutScore(1.0)]}, "greedy") == {"greedy": 1.0}

@@ -227,7 +227,9 @@ class Steps:
 
 def format_exam(exam: Mapping[str, Any]) -> str:
     sampled, greedy = (format_share(exam[name]) for name in ("sampled", "greedy"))
-    return f"step {exam['step']:>4}  held-out questions right: {sampled} at temperature 1, {greedy} greedy"
+    sets = [name.removesuffix("/sampled") for name in exam if name.endswith("/sampled")]
+    each = "".join(f"; {name} {format_share(exam[f'{name}/sampled'])}" for name in sets)
+    return f"step {exam['step']:>4}  held-out questions right: {sampled} at temperature 1, {greedy} greedy{each}"
 
 
 def format_share(value: float | None) -> str:

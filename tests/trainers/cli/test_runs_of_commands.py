@@ -59,11 +59,14 @@ def test_a_run_leaves_the_adapters_of_its_best_exam_and_ends_when_it_gets_no_bet
 ) -> None:
     place = first_place.copy(tmp_path)
     given = ("grpo", "run.toml", "model.bits=64", "rollouts.attempts=2", "out=run", "exam.every=1", "exam.best=true",
-             "exam.patience=1", "train.steps=8", "train.save_every=1", "train.keep=9")  # fmt: skip
+             "exam.patience=1", "train.steps=8", "train.save_every=1", "train.keep=9",
+             'data.held_out={known="questions.jsonl", other="held_out.jsonl"}')  # fmt: skip
     assert place.train(*given) == 0, place.err
     run = place.folder / "run"
     shares = {one["step"]: one["sampled"] for one in records.read(run / "exams.jsonl") if one["step"] > 0}
     assert list(shares) == list(range(1, max(shares) + 1)), "an exam after each update"
+    assert all({"known/sampled", "other/greedy"} <= set(exam) for exam in records.read(run / "exams.jsonl"))
+    assert re.search(r"greedy; known \d+ %; other \d+ %", place.err)
     best = max(shares, key=shares.__getitem__)
     assert max(shares) == min(8, best + 1), "one exam without a gain ends it"
     kept = load_file(run / f"checkpoint-{best}" / "adapter_model.safetensors")
