@@ -11,13 +11,14 @@ from hira.agents.trajectory import Trajectory, Turn
 from hira.core.messages import user
 from hira.core.policy import Completion, Request, Tokens
 from hira.evaluation.rewards.answers import RolloutScore
-from hira.trainers.agentic import Input, MemberOutput, make_input, measure_parts, picks
-from hira.trainers.credit import grpo, mars
+from hira.trainers.agentic import Agentic, Input, MemberOutput, make_input, measure_parts, picks
+from hira.trainers.configuration import RolloutConfig, StageConfig
+from hira.trainers.credit import grpo, mars, matpo
 from hira.trainers.credit.grpo import FLOOR, advantages, deviation, divisor
 from hira.trainers.credit.mars import count_draws
 from hira.trainers.credit.masking import drop_mastered, drop_overlong, entropy, mark_mastered
 from hira.trainers.metrics import LONGEST, Means, make_transcript, measure_rollouts, measure_update, summarise_scores
-from hira.trainers.rollouts import Problem
+from hira.trainers.rollouts import Problem, Rollouts
 from hira.trainers.rows import Attempt, Credited, Cut, Key, Row, ScoredRollout, Weighted
 from hira.workflows.marsrl.steps import MarsProblem, Review, Solution
 
@@ -347,3 +348,36 @@ def test_lengths_and_cut_replies_of_a_part() -> None:
     other = output(FIRST, 0.0, record=rollout(solver=[turn([1], [2])]))
     figures = measure_parts([made, other])
     assert figures == {"solver/length": 3.0, "solver/cut": 0.5, "solver/reward": 0.5, "solver/groups": 1.0}
+
+
+@pytest.mark.parametrize(("step", "reward"), [(1, 0.0), (3, 0.0), (2, 1.0), (4, 1.0)])
+def test_adaptive_shows_verifiers_wrong_solutions_and_correctors_true_flags(step: int, reward: float) -> None:
+    """Two outputs of a step earned 1 and two 0: after steps 1 and 3 comes a Verifier, after the others a Corrector."""
+
+    async def never(*_: Any) -> RolloutScore:
+        raise AssertionError
+
+    made = replace(FIRST, step=step, solution=None if step == 1 else Solution("s"))
+    solves = step in (1, 3)
+    outputs = [
+        output(made, float(at % 2), solution=Solution(f"{at % 2}"))
+        if solves
+        else output(made, float(at % 2), Review(correct=False, report=f"{at % 2}"))
+        for at in range(4)
+    ]
+    rollouts = Rollouts(None, None, [], never, config=RolloutConfig(attempts=2))  # type: ignore[arg-type]
+    chosen = Agentic(rollouts, StageConfig(sampling="adaptive")).choose_inputs(outputs, Problem("p", "q", ("4",)), 0)
+    earned = [one.review.report if one.review else one.solution.text for one in chosen if one.solution]
+    assert earned == [f"{reward:.0f}"] * 2
+
+
+def test_the_comparison_of_matpo_is_that_of_the_planners_input() -> None:
+    tree = [attempt(at, float(at), row("worker", 2, prompt=7), row("planner", 2, prompt=3)) for at in range(2)]
+    keys = {weighted.group for weighted in matpo([group(*tree)]).rows}
+    assert keys == {Key("q", "planner", row("planner", 2, prompt=3).input)}
+    lost = group(*tree, attempt(2, None, status="infra_failed"), attempt(3, 1.0))
+    credited = matpo([lost])
+    assert (credited.excluded, credited.sizes, credited.normaliser) == (1, (2,), 2.0), (
+        "without rows nothing is compared"
+    )
+    assert [made.number for made in lost.counting] == [0, 1, 3]
