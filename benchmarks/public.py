@@ -4,6 +4,7 @@
         [--questions FILE --passages FILE] [--squad FILE] [--company FOLDER] [--half held|seen] [--limit N]
         [--max-cost 5] [--peers VENV_PYTHON] [--out FILE] [--write]
 
+A system may have a setting: `rag:evidence=20`.
 MODEL is a GGUF file, which llama.cpp serves on one thread, or a model of the endpoint --base-url. The sets are read
 from files that you have: `multihop` from JSON Lines of questions (id, question, answer, aliases) and of passages
 (title, text), `squad` from dev-v2.0.json of SQuAD 2.0, `company` from the folder `internal_docs` of gpt-researcher's
@@ -56,7 +57,9 @@ class Bench:
 
 @asynccontextmanager
 async def open_system(name: str, documents: Path, bench: Bench) -> AsyncIterator[Ask]:
-    settings = bench.settings.model_copy(update={"docs": (documents,)})
+    name, _, setting = name.partition(":")
+    key, _, value = setting.partition("=")
+    settings = bench.settings.model_copy(update={"docs": (documents,), **({key: int(value)} if key else {})})
     if name == PLAIN:
         opened = open_plain(settings, bench.reply)
     elif name in PEERS:
@@ -239,7 +242,7 @@ async def main() -> None:
         parser.add_argument(f"--{name}", type=Path)
     options = parser.parse_args()
     systems = options.systems.split(",")
-    if unknown := [name for name in systems if name not in (PLAIN, *WORKFLOWS, *PEERS)]:
+    if unknown := [name for name in systems if name.partition(":")[0] not in (PLAIN, *WORKFLOWS, *PEERS)]:
         parser.error(f"there is no system {unknown[0]!r}: {', '.join((PLAIN, *WORKFLOWS, *PEERS))}")
     if not options.peers and (libraries := [name for name in systems if name in PEERS]):
         parser.error(f"{libraries[0]} needs --peers, a Python of an environment that has it")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from hira.tools.documents import Index, search_documents
-from hira.tools.documents.ranking import Ranked, Vintage, fuse, name_document, read_vintage, sort_key
+from hira.tools.documents.ranking import Ranked, Vintage, find_names, fuse, name_document, read_vintage, sort_key
 
 FILLER = "The harbour of Kestwick has a crane, a shed and a quay of stone. " * 12
 
@@ -45,6 +45,30 @@ async def test_a_document_that_the_best_passage_names_is_found_although_it_share
     )
     assert "person" in await names(index, "Where does the composer of the opera The Red Mill come from?")
     assert "person" not in await names(index, "Who sang in it?")
+
+
+async def test_a_passage_that_shares_a_name_with_the_best_passage_is_found_before_those_that_share_only_words(
+    tmp_path: Path,
+) -> None:
+    others = {f"other{number}": f"# Waterfall {number}\n\nA waterfall of a country.\n" for number in range(20)}
+    index = write(
+        tmp_path,
+        river="# Ovar\n\nThe river Ovar runs through Kestria.\n",
+        falls=f"# Grey Falls\n\n{FILLER} This waterfall is in Kestria.\n",
+        town=f"# Vell\n\n{FILLER} The town of Vell is in Kestria.\n",
+        **others,
+    )
+    shown = await names(index, "What waterfall is in the country of the river Ovar?")
+    assert shown[0] == "river"
+    assert "falls" in shown
+    assert "town" not in shown
+    assert "falls" not in await names(index, "What waterfall is in a country?")
+
+
+def test_names_are_runs_of_capitals_that_the_question_lacks() -> None:
+    text = "The Ovar\nThe Ovar rises near Port Vell. In Kestria, Ida Lorn Vey's 3 maps show it; 渔港 too."
+    assert find_names(text, "Where does the Ovar rise?") == ["Port Vell", "Kestria", "Ida Lorn Vey's"]
+    assert find_names(text, "How far is Ovar from port Vell in Kestria?") == ["Ida Lorn Vey's"]
 
 
 async def test_a_title_of_many_documents_names_none_of_them(tmp_path: Path) -> None:

@@ -332,21 +332,21 @@ def list_terms(question: str) -> list[str]:
 def _terms(token: str) -> Iterator[str]:
     parts = re.split(r"[-'’.,/]", token)
     if len(parts) > 1:
-        yield _quote_term(token)
+        yield quote_term(token)
         if _GROUPED.fullmatch(token):
-            yield _quote_term("".join(parts))
+            yield quote_term("".join(parts))
             return
         parts = [part for part in parts if len(part) > 1 and words(part)]
     for part in parts:
         if not CJK.search(part):
-            yield _quote_term(part)
+            yield quote_term(part)
             continue
         for piece in _pieces(part):
             if len(piece) > 1:
-                yield _quote_term(piece)
+                yield quote_term(piece)
             elif len(part) == 1:
-                yield f"{_quote_term(piece)} *"
+                yield f"{quote_term(piece)} *"
 
 
-def _quote_term(term: str) -> str:
+def quote_term(term: str) -> str:
     return '"' + term.replace('"', '""') + '"'

@@ -2,23 +2,27 @@
 
 The words of the question give the first order (FTS5's BM25), an encoder may give a second one; reciprocal rank fuses
 them. Of the first passages at most four are of one document, the newest vintage of a document precedes older ones, and
-the last places go to documents that the best passages mention by title: questions often need the second document that
-the first one names.
+the last places go to documents that the best passages mention by title, and to passages that share words with the
+question and a name with the best passage: questions often need the second document that the first one names.
 """
 
 import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import dropwhile, groupby
 from pathlib import PurePosixPath
 from typing import NamedTuple, TypeVar
+
+from hira.core.bm25 import words
 
 T = TypeVar("T")
 MOST_OF_ONE = 4
 """Passages of one document among the first; others follow only if no other document has any."""
 MENTIONING = 3
 """The best passages, in which titles are looked for."""
-_SHARE_OF_MENTIONED = 0.3
+SHARE_OF_LINKED = 0.4
+"""Places among the first that go to what the best passages name."""
 _LONGEST_TITLE = 8
 """Words of a title that is looked for."""
 _AMBIGUOUS = 3
@@ -28,6 +32,8 @@ _CLOSE = 0.8
 _CONSTANT = 60
 """Of reciprocal rank fusion (Cormack et al., 2009)."""
 _WORD = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*")
+_GAP = re.compile(r"[^\w '’-]+|\n")
+_MOST_NAMES = 32
 _ADDED = re.compile(r"\s*\([^()]*\)\s*$")
 _MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
 _MONTH_NAMES = (
@@ -160,11 +166,23 @@ def find_possible_titles(text: str) -> Iterator[str]:
                 yield " ".join(words[begin:end])
 
 
+def find_names(text: str, question: str) -> list[str]:
+    """Return the names in a text, runs of words with capitals, without those that the question has."""
+    question_text = f" {' '.join(_WORD.findall(question)).lower()} "
+    names: dict[str, str] = {}
+    for phrase in _GAP.split(text):
+        for is_capital, run in groupby(phrase.split(), key=lambda word: word[0].isupper()):
+            name = " ".join(dropwhile(lambda word: not words(word), run)) if is_capital else ""
+            if name and f" {name.lower()} " not in question_text:
+                names.setdefault(name.lower(), name)
+    return list(names.values())[:_MOST_NAMES]
+
+
 def choose_mentioned(
-    mentioned: Iterable[tuple[str, int, int]], question: str, order: Sequence[Ranked], top: int
+    mentioned: Iterable[tuple[str, int, int]], question: str, order: Sequence[Ranked], kept: int
 ) -> list[Ranked]:
-    """Choose the passages of documents that the best passages mention: of each the one that fits the question best,
-    else its first.
+    """Choose the passages of documents that the best passages mention, except those among the first `kept`: of each the
+    one that fits the question best, else its first.
 
     `mentioned` are the titles, with the file and the first row of each document that has it. Titles in the
     question are left out, because the words of the question have found them.
@@ -176,12 +194,11 @@ def choose_mentioned(
     best: dict[int, tuple[int, Ranked]] = {}
     for place, ranked in enumerate(order):
         best.setdefault(ranked.file, (place, ranked))
-    most = max(1, int(top * _SHARE_OF_MENTIONED))
-    shown = {ranked.file for ranked in order[: top - most]}
+    shown = {ranked.file for ranked in order[:kept]}
     chosen: dict[int, tuple[int, Ranked]] = {}
     for title, files in documents.items():
         if len(files) <= _AMBIGUOUS and f" {title.lower()} " not in question_text:
             for file, first in files:
                 if file not in shown:
                     chosen.setdefault(file, best.get(file, (len(order), Ranked(first, file, 0.0))))
-    return [ranked for _, ranked in sorted(chosen.values(), key=lambda entry: entry[0])][:most]
+    return [ranked for _, ranked in sorted(chosen.values(), key=lambda entry: entry[0])]

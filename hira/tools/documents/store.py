@@ -9,13 +9,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hira.core.errors import ToolError
-from hira.tools.documents.document import TRAIL, Piece, find_extra_words, list_terms
+from hira.tools.documents.document import TRAIL, Piece, find_extra_words, list_terms, quote_term
 from hira.tools.documents.ranking import (
     MENTIONING,
+    SHARE_OF_LINKED,
     Issue,
     Ranked,
     Vintage,
     choose_mentioned,
+    find_names,
     find_possible_titles,
     name_document,
     put_newest_first,
@@ -196,9 +198,12 @@ class Store:
         terms = self._drop_common(list_terms(question))
         if not terms:
             return []
-        statement = "SELECT rowid, file, -rank FROM passages WHERE passages MATCH ? ORDER BY rank LIMIT ?"
-        order = [Ranked(*row) for row in self.select(statement, " OR ".join(terms), max(top, DEEP))]  # type: ignore[arg-type]
+        order = self._match(" OR ".join(terms), max(top, DEEP))
         return [ranked for ranked in order if ranked.score >= relevant * order[0].score]
+
+    def _match(self, query: str, top: int) -> list[Ranked]:
+        statement = "SELECT rowid, file, -rank FROM passages WHERE passages MATCH ? ORDER BY rank LIMIT ?"
+        return [Ranked(*row) for row in self.select(statement, query, top)]  # type: ignore[arg-type]
 
     def _drop_common(self, terms: list[str]) -> list[str]:
         """Return the terms without those that more than half of the passages of a large index have, unless all do.
@@ -230,14 +235,26 @@ class Store:
         spread_out = spread(order, top)
         vintages = self._read_vintages({ranked.file for ranked in spread_out[:top]})
         first = put_newest_first(spread_out[:top], vintages, question)
-        keys = [key for text in self._read_texts(first[:MENTIONING]) for key in find_possible_titles(text)]
-        mentioned = choose_mentioned(self._find_titles(dict.fromkeys(keys)), question, [*first, *spread_out[top:]], top)
-        kept = first[: top - len(mentioned)]
-        return list(dict.fromkeys([*kept, *mentioned]))
+        linked = self._find_linked(first, spread_out, question, top) if first else []
+        rows = {ranked.row for ranked in linked}
+        return [*[ranked for ranked in first if ranked.row not in rows][: top - len(linked)], *linked]
 
-    def _read_texts(self, order: Sequence[Ranked]) -> list[str]:
-        rows = self.select_among("SELECT text FROM passages WHERE rowid IN ({})", [ranked.row for ranked in order])
-        return [str(row[0]) for row in rows]
+    def _find_linked(self, first: Sequence[Ranked], order: Sequence[Ranked], question: str, top: int) -> list[Ranked]:
+        """Return the passages that the best ones name, for the last of the first places: those of documents whose title
+        they mention, and those that share words with the question and a name with the best passage."""
+        most = int(top * SHARE_OF_LINKED)
+        texts = self.read_full_texts([ranked.row for ranked in first[:MENTIONING]])
+        keys = [key for text in texts.values() for key in find_possible_titles(text)]
+        linked = choose_mentioned(self._find_titles(dict.fromkeys(keys)), question, [*first, *order[top:]], top - most)
+        names = [quote_term(name) for name in find_names(texts.get(first[0].row, ""), question)]
+        if names and (terms := self._drop_common(list_terms(question))):
+            linked += self._match(f"({' OR '.join(terms)}) AND ({' OR '.join(names)})", top)
+        shown = {ranked.file for ranked in first[: top - most]}
+        chosen: dict[int, Ranked] = {}
+        for ranked in linked:
+            if ranked.file not in shown:
+                chosen.setdefault(ranked.file, ranked)
+        return list(chosen.values())[:most]
 
     def _read_vintages(self, files: Iterable[int]) -> dict[int, Vintage]:
         rows = self.select_among("SELECT id, series, date FROM files WHERE id IN ({})", list(files))
