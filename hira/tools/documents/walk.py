@@ -36,7 +36,7 @@ def roots_of(paths: Sequence[Path]) -> list[Path]:
             raise UsageError(f"the path of the documents is not UTF-8: {printable(str(root))!r}", fix=fix)
         if not {"http:", "https:"}.isdisjoint(path.parts):
             fix = "save the page to a file, or search the web with --search"
-            raise UsageError("documents are files and folders, not addresses of the web", where=f"at {path}", fix=fix)
+            raise UsageError("documents are files and folders, not addresses of the web", fix=fix)
         try:
             exists = root.exists()
         except OSError as error:
