@@ -31,7 +31,7 @@ from real.sets import write_articles, write_passages
 from hira import Hira
 from hira.agents.exam import take_exam
 from hira.agents.model_verifier import ModelVerifier
-from hira.agents.run_context import RunContext
+from hira.agents.run_context import RunContext, RunOptions
 from hira.evidence import (
     Judgement,
     LexicalVerifier,
@@ -90,7 +90,7 @@ async def ask_model(claims: Sequence[Claim], settings: Settings) -> tuple[str, l
         print(f"exam: {score.describe()}: {'passed' if score.passed else 'not passed'}")
         if not score.passed:
             return score.describe(), []
-        verifier = ModelVerifier(RunContext(configs, exam=False))
+        verifier = ModelVerifier(RunContext(configs, options=RunOptions(exam=False)))
         judged = [(await verifier.verify([SourcedClaim(claim.text, (claim.source,))], ""))[0] for claim in claims]
         return score.describe(), judged
     finally:

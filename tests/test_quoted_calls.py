@@ -19,7 +19,7 @@ import pytest
 from hira import Hira, Settings, ToolUse
 from hira.agents.history import add_history
 from hira.agents.loop import Loop
-from hira.agents.run_context import RunContext
+from hira.agents.run_context import RunContext, RunOptions
 from hira.core.events import Events, Notice, TurnText
 from hira.core.memory import DualMemory, Fact
 from hira.core.messages import ToolCall, user
@@ -156,7 +156,7 @@ class Desk:
         reading = [write(dialect, "read_page", number=number) for number in range(len(self.pages))]
         policy = ScriptedPolicy([*reading, *replies])
         self.context.roles = make_context(policy, dialect=self.dialect or dialect).roles
-        self.context.events, self.context.stream = Events(self.see), True
+        self.context.events, self.context.options = Events(self.see), RunOptions(stream=True)
         conversation = self.context.conversation("worker")
         conversation.say(user(self.asked))
         step = await Loop(conversation, self.tools, several=several, task=self.asked).run()

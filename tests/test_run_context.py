@@ -54,7 +54,7 @@ async def test_a_stop_cancels_what_is_under_way_and_the_first_reason_stays() -> 
             ended.set()
 
     async def work_until_stopped() -> None:
-        async with context.until_stopped():
+        async with context.stopping.bound():
             await work()
 
     waiting = asyncio.create_task(work_until_stopped())

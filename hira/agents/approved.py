@@ -80,7 +80,7 @@ def as_issued(task: str, finding: Finding, report: Filled) -> Filled:
 async def _get_decisions(subtasks: Sequence[Subtask], context: RunContext) -> Sequence[Decision]:
     """One decision for each subtask, from the record or from the person. Raises `Stop` if the run is ended first."""
     log = context.log
-    if context.approve is None and not (log and log.holds(APPROVAL)):
+    if context.options.approve is None and not (log and log.holds(APPROVAL)):
         return subtasks
     # the run is part of the request, so that no other run takes its decisions over
     request = {"run": context.rollout.run, "subtasks": [[subtask.id, subtask.text] for subtask in subtasks]}
@@ -96,12 +96,12 @@ async def _get_decisions(subtasks: Sequence[Subtask], context: RunContext) -> Se
 
 
 async def _ask_person(subtasks: Sequence[Subtask], context: RunContext) -> Sequence[Decision]:
-    if context.approve is None:
+    if context.options.approve is None:
         what = "a person approves the subtasks of this run, but no one can be asked"
         raise UsageError(what, fix="give Hira(approve=…), or resume the run in a terminal")
     context.events(ApprovalAwaited({subtask.id: subtask.text for subtask in subtasks}))
-    approve = context.approve
-    decided: object = await context.for_a_person(lambda: approve(list(subtasks)))
+    approve = context.options.approve
+    decided: object = await context.stopping.wait_for_person(lambda: approve(list(subtasks)))
     decisions = decided if isinstance(decided, Sequence) else ()
     made = [
         Rejected(issued, decision.reason) if isinstance(decision, Refusal) else decision
@@ -169,11 +169,11 @@ async def ask_about_call(tool: Tool, use: ToolUse, conversation: Conversation, n
     context = conversation.context
 
     async def ask() -> ToolUse | Refusal:
-        if context.approve_tool is None:
+        if context.options.approve_tool is None:
             return NOBODY
-        approve = context.approve_tool
+        approve = context.options.approve_tool
         context.events(ApprovalAwaited({}, {use.id: _spell(use)}, use.name))
-        decision: object = await context.for_a_person(lambda: approve(use))
+        decision: object = await context.stopping.wait_for_person(lambda: approve(use))
         if isinstance(decision, Refusal):
             return Refusal(redact(decision.reason, context.secrets))
         if not isinstance(decision, ToolUse):

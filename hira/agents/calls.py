@@ -88,7 +88,7 @@ class _CallInProgress:
     @property
     def is_own(self) -> bool:
         """A hook or a person decides about the call, so that no result of another run replaces it."""
-        return self.context.hooks.sees_tools or self.tool.needs_approval
+        return self.context.options.hooks.sees_tools or self.tool.needs_approval
 
     async def get_result(self) -> Observation:
         """Perform the call, or restore its result from the journal. A failure that the model may read becomes an
@@ -100,7 +100,7 @@ class _CallInProgress:
         if log is None:
             return await self._prepare() or await self._change(await self._make())
         reads = tool is context.tools.files  # also what programs wrote, and so not always the same
-        shared = tool.pure and not context.hooks.sees_tools  # a hook sees the calls of every role
+        shared = tool.pure and not context.options.hooks.sees_tools  # a hook sees the calls of every role
         spec = CallSpec(
             "tool",
             "*" if shared else self.conversation.name,
@@ -111,7 +111,7 @@ class _CallInProgress:
             shared=shared,
             rerun=bool(tool.speaks),
             never_reused=self.is_own,
-            change=self._change if context.hooks.after_tool else None,
+            change=self._change if context.options.hooks.after_tool else None,
         )
         started = len(log.unfinished)
         observation = await log.call(spec, self._make_live, self._dump, self._load, prepare=self._prepare)
@@ -121,16 +121,16 @@ class _CallInProgress:
         if tool.speaks and not self.live:
             _bring_back(self.conversation, tool.speaks, log)
         if tool.stateful and not (self.live or self.refused):
-            self.conversation.unmade.setdefault(tool.name, []).append(self.arguments)
+            self.conversation.calls.unmade.setdefault(tool.name, []).append(self.arguments)
         return observation
 
     async def _prepare(self) -> Observation | None:
         """Ask the hook `before_tool`, then the person who approves. Return the result of a refused call, None if the
         call may proceed."""
         context, tool = self.context, self.tool
-        if not (context.hooks.before_tool or tool.needs_approval):
+        if not (context.options.hooks.before_tool or tool.needs_approval):
             return None
-        decided = await check_call(context.hooks, tool, self._describe())
+        decided = await check_call(context.options.hooks, tool, self._describe())
         if tool.needs_approval and isinstance(decided, ToolUse):
             from hira.agents.approved import ask_about_call  # few tools need it
 
@@ -155,24 +155,24 @@ class _CallInProgress:
         self.live = True
         if self.tool.stateful or self.tool.speaks or self.tool is self.context.tools.files:
             # what is to come may open the files that the programs of earlier subtasks wrote
-            for subtask, unmade in tuple(self.context.unmade.items()):
+            for subtask, unmade in tuple(self.context.state.unmade.items()):
                 await self.context.once(
                     f"programs of subtask {subtask}", partial(_run_again, self.context, subtask, unmade)
                 )
-        for earlier in self.conversation.unmade.pop(self.tool.name, ()):
+        for earlier in self.conversation.calls.unmade.pop(self.tool.name, ()):
             await _call_tool(self.tool, earlier, self.context)
         return await self._make()
 
     async def _make(self) -> Observation:
         """Perform the call. Without a hook that changes it, its result is ready to be read."""
         observation = await _call_tool(self.tool, self.arguments, self.context)
-        return observation if self.context.hooks.after_tool else self._finish(observation)
+        return observation if self.context.options.hooks.after_tool else self._finish(observation)
 
     async def _change(self, observation: Observation) -> Observation:
         """Return a result as the hook `after_tool` leaves it."""
-        if not self.context.hooks.after_tool:
+        if not self.context.options.hooks.after_tool:
             return observation
-        changed = await change_result(self.context.hooks, self.tool, self._describe(), observation)
+        changed = await change_result(self.context.options.hooks, self.tool, self._describe(), observation)
         return self._finish(changed)
 
     def _finish(self, observation: Observation) -> Observation:
@@ -268,21 +268,23 @@ async def use(conversation: Conversation, tool: Tool, arguments: Mapping[str, An
     A tool that cannot do it says so in the text, for the model to read; nothing is raised.
     """
     context = conversation.context
-    context.called += 1
-    number = context.called
+    context.state.called += 1
+    number = context.state.called
     masked = redact(arguments, context.secrets)
     context.events(ToolStarted(conversation.name, tool.name, masked, number))
     began = time.monotonic()
-    earlier, ended = conversation.latest_call, asyncio.Event()
-    conversation.latest_call = ended
+    earlier, ended = conversation.calls.latest, asyncio.Event()
+    conversation.calls.latest = ended
     try:
         _check_unmasked(arguments, masked)
         _check_open(arguments, tool)
-        shared = tool.pure and not context.hooks.sees_tools
+        shared = tool.pure and not context.options.hooks.sees_tools
         spelled = f"{tool.name} {format_arguments(arguments)}"
 
         async def get_result() -> Observation:
-            nth = conversation.count_call(spelled) if tool.needs_approval else 0
+            if tool.needs_approval:
+                conversation.calls.counted[spelled] += 1
+            nth = conversation.calls.counted[spelled]
 
             async def perform(values: Mapping[str, Any]) -> Observation:
                 return await _CallInProgress(conversation, tool, values, values, number, nth).get_result()
@@ -290,11 +292,11 @@ async def use(conversation: Conversation, tool: Tool, arguments: Mapping[str, An
             is_search = tool is context.tools.search
             return await (_search(conversation, arguments, perform) if is_search else perform(arguments))
 
-        async with context.until_stopped():
+        async with context.stopping.bound():
             observation = await context.once(spelled if shared else "", get_result, lambda observation: observation.ok)
         observation = _drop_blocked(observation, tool)
         took = time.monotonic() - began
-        conversation.has_result |= observation.ok and bool(observation.passages or tool.name not in SEARCHES)
+        conversation.calls.has_result |= observation.ok and bool(observation.passages or tool.name not in SEARCHES)
         if earlier:
             await earlier.wait()
         seen = CallResult(observation, _format_observation(observation, conversation), observation.ok)
@@ -310,13 +312,13 @@ async def use(conversation: Conversation, tool: Tool, arguments: Mapping[str, An
 async def _search(conversation: Conversation, arguments: Mapping[str, Any], perform: Perform) -> Observation:
     """Search as the run wants it: also with other queries, and with a model that reads what was found."""
     context = conversation.context
-    if context.rewrite:
+    if context.options.rewrite:
         from hira.agents.rewriting import search_rewritten  # few runs have it
 
         observation = await search_rewritten(conversation, arguments, perform)
     else:
         observation = await perform(arguments)
-    if not (context.evidence and observation.passages):
+    if not (context.options.evidence and observation.passages):
         return observation
     from hira.agents.evidence_step import choose_evidence  # few runs have it
 

@@ -132,4 +132,4 @@ async def reason(
         if not loop.transcript:
             raise
         return Account(loop.account, loop.transcript[-1], error.what)
-    return Account(loop.account, step.answer, found=conversation.has_result or not loop.used)
+    return Account(loop.account, step.answer, found=conversation.calls.has_result or not loop.used)

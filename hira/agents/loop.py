@@ -8,9 +8,10 @@ broken calls. `Recovery` judges the replies.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hira.agents.calls import format_arguments, use
+from hira.agents.receiver import ReadableCalls
 from hira.agents.recovery import CUT, Accept, Close, Recovery, Remark, check_spoken, is_echo
 from hira.agents.reply_reader import MadeCalls, ReplyReader
 from hira.agents.run_context import Conversation
@@ -21,6 +22,7 @@ from hira.core.events import Notice
 from hira.core.messages import Filled, assistant, user
 from hira.core.policy import Completion
 from hira.core.prompts import Prompt
+from hira.core.tokens import clip
 from hira.evidence import find_cited
 from hira.policies.dialects import Call, Parsed
 from hira.policies.dialects.answer import find_final_answer
@@ -86,9 +88,8 @@ class Loop:
         self.plans = False
         conversation.closes = "run" if final else "role"
         conversation.tools = tools
-        conversation.callable = (*tools, *hidden_tools)
-        conversation.is_quoted = self.reader.is_quoted
-        conversation.context.offered |= {tool.name: tool for tool in conversation.callable}
+        conversation.readable = ReadableCalls((*tools, *hidden_tools), self.reader.is_quoted)
+        conversation.context.state.offered |= {tool.name: tool for tool in conversation.readable.tools}
 
     @property
     def used(self) -> int:
@@ -218,8 +219,23 @@ class Loop:
         if not self.window or not self._first_turn():
             return
         if (over := self._tokens() + needed - self.window) > 0:
-            self.conversation.leave_out_latest(over)
+            self._leave_out_latest(over)
             self._notice(f"{self.conversation.name}: the context is full; the latest of it is left out")
+
+    def _leave_out_latest(self, tokens: int) -> None:
+        """Drop the role's latest turns, each with its results, until they amount to this many tokens. A chain, which is
+        one message, loses its end."""
+        conversation = self.conversation
+        messages, is_chain = list(conversation.messages), conversation.config.continuation == "chain"
+        while tokens > 0 and (
+            turns := [index for index, message in enumerate(messages) if message.role == "assistant"]
+        ):
+            last, before = messages[turns[-1]], size(messages[turns[-1] :])
+            del messages[turns[-1] :]
+            if is_chain and before > tokens:
+                messages.append(replace(last, text=clip(last.text, before - tokens)))
+            tokens -= before
+        conversation.go_back(messages)
 
     def _end(self, stop: Stop) -> Step:
         """Close without another call, with the model's last words."""

@@ -79,6 +79,6 @@ class ModelVerifier:
     async def _passes_exam(self, reported: str = "") -> bool:
         """Return whether the verdicts of the role count. An exam was passed by the model that the endpoint `reported`
         then."""
-        if not self.context.exam:
+        if not self.context.options.exam:
             return True
         return await pass_exam(self.context, self.role, reported)

@@ -27,7 +27,7 @@ async def fill_output(context: RunContext, output: OutputType) -> Any:
     sampling = replace(conversation.config.sampling, temperature=0.0)
     conversation.config = replace(conversation.config, sampling=sampling)
     if not output.schema.get("properties"):  # only the instructions say which fields are wanted
-        conversation.instructions = context.instructions
+        conversation.instructions = context.options.instructions
     quotes = "\n".join(f"- {clean(citation.quote)}" for citation in keep_supported(record.citations) if citation.quote)
     prompt = FILL.fill(
         question=sanitize(record.question),

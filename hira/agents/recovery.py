@@ -15,6 +15,7 @@ from hira.core.sanitize import sanitize
 from hira.evidence import find_cited
 from hira.policies.dialects import Call, Parsed
 from hira.policies.dialects.answer import only_thought, strip_thought
+from hira.policies.facts import DIALECT
 from hira.tools.toolbox import LONGEST_QUERY
 
 UNREADABLE = Prompt(__file__, "remarks", "unreadable")
@@ -94,9 +95,11 @@ class Recovery:
         conversation.trajectory.failed += len(parsed.calls) - len(accepted)
         if accepted or not parsed.calls:
             self.restore()
-            self._unreadable = conversation.context.silent = 0
+            self._unreadable = conversation.context.state.silent = 0
             if accepted:
-                conversation.keep_dialect()
+                config, begun = conversation.config, conversation.context.config_of(conversation.trajectory.role)
+                if config.dialect is not begun.dialect:  # it fell back to one that the model can write
+                    config.facts.keep(DIALECT, config.dialect.name)
             return Accept(tuple(accepted))
         copies = bool(self.task) and self.calls.are_copies(parsed.calls)  # a model that copies would copy again
         self.repeats = REPEATS if copies else self.repeats + 1
@@ -154,11 +157,11 @@ class Recovery:
     def _judge_silence(self, completion: Completion) -> Remark | Close:
         """Count replies that say nothing. Raises `BadReply` at the third in a row, in whatever conversation."""
         context = self.conversation.context
-        context.silent += completion.usage.calls
-        if context.silent >= SILENT:
+        context.state.silent += completion.usage.calls
+        if context.state.silent >= SILENT:
             check_spoken(completion, self.conversation)
             raise BadReply(
-                f"the model wrote no answer: {context.silent} replies in a row are empty",
+                f"the model wrote no answer: {context.state.silent} replies in a row are empty",
                 where=f"role {self.conversation.trajectory.role!r}, model {completion.model!r}",
                 fix="use another model for this role; one without a chat template cannot be asked",
             )

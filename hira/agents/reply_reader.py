@@ -128,17 +128,19 @@ class ReplyReader:
     asked_for_form: bool = False
 
     def find_tool(self, call: Call) -> Tool:
-        return next(tool for tool in self.conversation.callable if tool.name == call.name)
+        return next(tool for tool in self.conversation.readable.tools if tool.name == call.name)
 
     def parse(self, completion: Completion) -> Parsed:
         """Parse a reply. Calls that it quotes remain text. Once the role has read something, a call of a tool with
         effects in a loose form is a fault, because somebody else may have written it."""
-        parse = partial(self.conversation.config.dialect.parse, tools=self.conversation.callable, several=self.several)
+        parse = partial(
+            self.conversation.config.dialect.parse, tools=self.conversation.readable.tools, several=self.several
+        )
         parsed, quoted = parse_made(parse, completion, self.is_quoted)
         context = self.conversation.context
         for call in quoted:
             context.note(f"{self.conversation.name}: {QUOTED.format(call.name)}")
-            context.offered.pop(call.name, None)  # the answer may quote it, too
+            context.state.offered.pop(call.name, None)  # the answer may quote it, too
         if parsed.loose and (risky := next(filter(self._is_risky, parsed.calls), None)) and self._read_texts().folded:
             return replace(parsed, calls=(), error=LOOSE_CALL.fill(tool=Filled(risky.name)))
         return parsed
@@ -183,4 +185,4 @@ class ReplyReader:
             **{str(path): str(path) for path in context.files},
             "earlier turns": self.task().partition(record.question)[2] if record.question else "",
         }
-        return ReadTexts(list(filter(None, starmap(context.fold, texts.items()))))
+        return ReadTexts(list(filter(None, starmap(context.state.fold, texts.items()))))

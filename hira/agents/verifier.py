@@ -74,11 +74,12 @@ async def check_answer(context: RunContext) -> CheckedAnswer:
 async def _check_answer(context: RunContext) -> CheckedAnswer:
     run = context.rollout
     by_model = None
-    if context.verify == "model" and not run.failure:  # a failed endpoint is not asked again
+    if context.options.verify == "model" and not run.failure:  # a failed endpoint is not asked again
         from hira.agents.model_verifier import ModelVerifier
 
         by_model = ModelVerifier(context)
-    plugged = RecordedVerifier(context.verifier, context) if context.verifier else None
+    own = context.options.verifier
+    plugged = RecordedVerifier(own, context) if own else None
     verifier: Verifier = plugged or by_model or LexicalVerifier()
     citations, reasons = await verify_answer(run.answer, run.sources, run.question, verifier)
     if by_model and by_model.answers and not plugged:

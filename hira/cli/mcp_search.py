@@ -80,7 +80,7 @@ class Reading:
         return await self._call(session, "browse", {"url": location, "intent": intent})
 
     async def _call(self, session: "Session", name: str, arguments: dict[str, str]) -> dict[str, Any]:
-        context = Context(session.deps, "mcp", " ".join(self._shown))
+        context = Context(session.options.deps, "mcp", " ".join(self._shown))
         toolset = session.toolset
         async with toolset.toolbox(context, (), Events(), budget_of(session.settings)) as tools:
             tool: Tool | None = getattr(tools, name)

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator, Sequence
 
 from hira.agents.model_verifier import ModelVerifier
-from hira.agents.run_context import RunContext
+from hira.agents.run_context import RunContext, RunOptions
 from hira.cli import NO_EVIDENCE, OK
 from hira.cli.output import check_output_path, format_source, write_file
 from hira.cli.parser import collect_flags
@@ -179,7 +179,7 @@ async def verify_by_model(reading: Reading, settings: Settings, shell: Shell) ->
     roles = with_facts(configs, await asyncio.to_thread(EndpointFacts, settings.cache))
     record = reading.rollout
     try:
-        context = RunContext(roles, exam=settings.verifier_exam)
+        context = RunContext(roles, options=RunOptions(exam=settings.verifier_exam))
         context.events = Events(lambda event: shell.tell(f"hira: {event.text}") if isinstance(event, Notice) else None)
         verifier = ModelVerifier(context)
         return await verify_answer(record.answer, record.sources, record.question, verifier)

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from hira.agents.model_verifier import ModelVerifier
-from hira.agents.run_context import RunContext
+from hira.agents.run_context import RunContext, RunOptions
 from hira.agents.trajectory import Rollout
 from hira.core.errors import AccessDenied, EndpointError, UsageError, did_you_mean
 from hira.core.sanitize import clean, without_userinfo
@@ -227,7 +227,9 @@ def begin_judgement(context: RunContext, question: str) -> RunContext:
     """Return a run context for one judgement, so that no conversation outlives it. Whoever named the judge trusts it:
     it takes no exam."""
     record = Rollout("", question, "judge")
-    return RunContext(context.roles, record, budget=context.budget, events=context.events, exam=False)
+    return RunContext(
+        context.roles, record, budget=context.budget, events=context.events, options=RunOptions(exam=False)
+    )
 
 
 JUDGED: Mapping[str, Callable[[RunContext], Scorer]] = {

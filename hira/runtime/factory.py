@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from hira.agents.expert import Expert
 from hira.agents.role import VERIFIER
-from hira.agents.run_context import Continuation, RoleConfig, Verify
+from hira.agents.run_context import Continuation, RoleConfig, RunOptions, Verify
 from hira.core.budget import ReplyBound
 from hira.core.errors import UsageError
 from hira.core.events import Notice
@@ -104,13 +104,27 @@ async def open_session(  # noqa: PLR0913 - one for each thing that a program may
         flow,
         toolset,
         policies_to_close,
+        make_run_options(settings, verifier, hooks, deps),
         journal,
         telemetry,
         tuple(handed),
-        verifier=verifier,
-        facts=facts,
-        deps=deps,
+        facts,
+    )
+
+
+def make_run_options(
+    settings: Settings, verifier: Verifier | None, hooks: Hooks = NO_HOOKS, deps: Any = None
+) -> RunOptions:
+    """The options of runs as the settings and the program have them."""
+    return RunOptions(
+        settings.verify or "lexical",
+        verifier,
+        settings.verifier_exam,
+        settings.evidence,
+        settings.rewrite,
+        settings.instructions,
         hooks=hooks,
+        deps=deps,
     )
 
 

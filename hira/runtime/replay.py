@@ -1,7 +1,7 @@
 """Going through a recorded run again, with nothing but the record: no model, no tool, no network, no documents."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from hira.evidence import Judgement, SourcedClaim
 from hira.journal import Entry, Journal, NotRecorded
 from hira.journal.decoding import decode_events
 from hira.runtime.answer import Answer, answer_of
-from hira.runtime.factory import configure_roles
+from hira.runtime.factory import configure_roles, make_run_options
 from hira.runtime.registry import dialect_of, make_workflow
 from hira.runtime.session import HANDED, HOOK, in_dialects
 from hira.runtime.settings import Settings
@@ -94,19 +94,17 @@ async def replay(journal: Journal, run: str, workflow: Workflow | None = None) -
     record = Rollout(entry.id, entry.question, entry.workflow, began=entry.began)
     record.sources.reserved.update(log.sources)
     files = tuple(map(Path, entry.files))
-    context = RunContext(roles, record, Events(), tools=stand_ins(entry.tools), files=files, log=log)
-    context.verify = settings.verify or "lexical"
-    context.exam = settings.verifier_exam
-    context.evidence, context.rewrite = settings.evidence, settings.rewrite
-    context.verifier = AbsentVerifier(settings.verifier) if settings.verifier else None
-    context.instructions = settings.instructions
-    context.output = find_recorded_output(entry.settings)
     # what the hooks returned is in the record
     names = {name.removeprefix(HOOK) for name in entry.settings.get(HANDED, ()) if name.startswith(HOOK)}
-    context.hooks = Hooks(**dict.fromkeys(names.intersection(Hooks.__dataclass_fields__), _absent_hook))
+    hooks = Hooks(**dict.fromkeys(names.intersection(Hooks.__dataclass_fields__), _absent_hook))
+    verifier = AbsentVerifier(settings.verifier) if settings.verifier else None
+    output = find_recorded_output(entry.settings)
+    options = replace(make_run_options(settings, verifier, hooks), output=output)
+    tools = stand_ins(entry.tools)
+    context = RunContext(roles, record, Events(), tools=tools, files=files, log=log, options=options)
     await rollout(flow, entry.question, context, read_earlier(journal, entry))
     ends = record.failure.what if isinstance(record.failure, NotRecorded) else ""
-    return Replay(entry, events, answer_of(record, settings.model, context.output), ends)
+    return Replay(entry, events, answer_of(record, settings.model, output), ends)
 
 
 def read_settings(entry: Entry) -> Mapping[str, Any]:

@@ -4,7 +4,7 @@ import asyncio
 import secrets
 import time
 from collections.abc import AsyncGenerator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -187,11 +187,9 @@ class Run:
             if self._stop:
                 self.stop()
             try:
-                async with session.open_context(
-                    self.id, self.question, self.files, readers, stream=stream, log=log
-                ) as context:
+                options = replace(session.options, stream=stream, output=self.output)
+                async with session.open_context(self.id, self.question, self.files, readers, options, log) as context:
                     self._context = context
-                    context.output = self.output
                     self._begun = True
                     record = await rollout(session.workflow, self.question, context, self.earlier)
                     await session.toolset.keep_claims(record, context.events)

@@ -11,15 +11,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hira.agents.run_context import Approve, RoleConfig, RunContext
+from hira.agents.run_context import Approve, RoleConfig, RunContext, RunOptions
 from hira.agents.trajectory import Rollout
 from hira.core.budget import Allowance, Budget, Limits
 from hira.core.errors import UsageError
 from hira.core.events import RUNS, Event, Events, Notice, Reader, RunEnded, RunStarted, TurnEnded, TurnText, log_notice
-from hira.core.hooks import NO_HOOKS, ApproveTool, Hooks
+from hira.core.hooks import ApproveTool
 from hira.core.policy import Policy
 from hira.core.tool import Context
-from hira.evidence import Verifier
 from hira.journal import Entry, Journal, Log
 from hira.policies.dialects import DIALECTS, FALLBACKS, NATIVE
 from hira.policies.facts import DIALECT, EndpointFacts
@@ -51,31 +50,29 @@ TOOL_APPROVAL = "approval of tools"
 @dataclass(frozen=True, slots=True)
 class Session:
     """Everything that all runs of one `Hira` in one event loop share: the roles, the workflow, the tools, and their
-    closing.
-
-    `handed` names the objects that a program passed in, which no settings can restore. `approve` asks a person about
-    the subtasks of these runs, `approve_tool` about tool calls, `hooks` see calls and turns, `deps` go to the tools
-    that ask for them, `verifier` checks the answers in place of the settings, `shared` is the budget that the runs
-    share with others. `iterated` are the tasks of runs that somebody iterates over, or left.
-    """
+    closing."""
 
     settings: Settings
     roles: Mapping[str, RoleConfig]
+    """The configuration of each role; the entry `*` is for all other roles."""
     workflow: Workflow
     toolset: Toolset
     policies_to_close: tuple[Policy, ...]
+    options: RunOptions = field(default_factory=RunOptions)
+    """The settings that stay the same in every run."""
     journal: Journal | None = None
+    """Where the runs are recorded, None for nowhere."""
     telemetry: "Telemetry | None" = None
     handed: tuple[str, ...] = ()
-    approve: Approve | None = None
-    verifier: Verifier | None = None
-    shared: Allowance | None = None
-    deps: Any = None
-    iterated: set[asyncio.Task[None]] = field(default_factory=set)
+    """The names of the objects that a program passed in, which no settings can restore."""
     facts: EndpointFacts = field(default_factory=EndpointFacts)
-    hooks: Hooks = NO_HOOKS
-    approve_tool: ApproveTool | None = None
+    """The facts about the models."""
+    shared: Allowance | None = None
+    """The budget that the runs share with others."""
+    iterated: set[asyncio.Task[None]] = field(default_factory=set)
+    """The tasks of runs that somebody iterates over, or left."""
     _shown: dict[str, Any] = field(default_factory=dict, repr=False)
+    """The settings as they are recorded, once they were."""
 
     @property
     def model(self) -> str:
@@ -89,14 +86,15 @@ class Session:
         question: str,
         files: Sequence[Path],
         readers: Sequence[Reader],
-        *,
-        stream: bool = False,
+        options: RunOptions | None = None,
         log: Log | None = None,
     ) -> AsyncIterator[RunContext]:
-        """A run context for one run. Its work folder and its processes are gone when the context is left.
+        """A run context for one run, with the session's options unless it has its own.
 
+        Its work folder and its processes are gone when the context is left.
         What the run does goes into `log`, what that holds already is not done again.
         """
+        options = options or self.options
         secrets = self.settings.secrets
         events = Events(*readers, secrets=secrets)
         if log:
@@ -110,7 +108,7 @@ class Session:
                 events.readers.append(stack.enter_context(self.telemetry.watching()))
             stack.callback(events.readers.clear)  # who reads may hold the run, and neither would be freed at once
             budget = replace(budget_of(self.settings), shared=self.shared)
-            context = Context(self.deps, run, question)
+            context = Context(options.deps, run, question)
             tools = await stack.enter_async_context(self.toolset.toolbox(context, files, events, budget))
             budget.began = time.monotonic()  # the time for reading documents is not the run's
             record = Rollout(run, question, self.workflow.name)
@@ -130,27 +128,7 @@ class Session:
             roles = with_fresh_fallbacks(roles)
             if self.shared:
                 stack.callback(self.shared.leave, id(budget))
-            yield RunContext(
-                roles,
-                record,
-                events,
-                budget,
-                tools,
-                tuple(files),
-                stream,
-                secrets,
-                log,
-                approve=self.approve,
-                verify=self.settings.verify or "lexical",
-                verifier=self.verifier,
-                instructions=self.settings.instructions,
-                hooks=self.hooks,
-                approve_tool=self.approve_tool,
-                deps=self.deps,
-                exam=self.settings.verifier_exam,
-                evidence=self.settings.evidence,
-                rewrite=self.settings.rewrite,
-            )
+            yield RunContext(roles, record, events, budget, tools, tuple(files), secrets, log, options)
 
     def begin_log(
         self, run: str, files: Sequence[Path], earlier: "Earlier | None" = None, output: "OutputType | None" = None
@@ -158,7 +136,8 @@ class Session:
         """The record of a new run, None if nothing is recorded."""
         if self.journal is None:
             return None
-        verifier = {"verifier": self.settings.verifier or self.verifier.name} if self.verifier else {}
+        checks = self.options.verifier
+        verifier = {"verifier": self.settings.verifier or checks.name} if checks else {}
         of_question = {OF_QUESTION: True} if self.settings.origin("docs") == QUESTION else {}
         record = {HANDED: self.handed, **verifier, DIALECTS_OF: self.dialects(), **of_question}
         if not self._shown:
@@ -221,12 +200,13 @@ class Session:
             able = [name for name, make in WORKFLOWS.items() if getattr(make, "approves", False)]
             what = f"the workflow {self.workflow.name!r} has no subtasks to approve"
             raise UsageError(what, fix=f"remove `approve`, or use one of {', '.join(able)}")
-        return replace(self, approve=approve, handed=(*self.handed, APPROVAL))
+        return replace(self, options=replace(self.options, approve=approve), handed=(*self.handed, APPROVAL))
 
     def with_instructions(self, instructions: str) -> "Session":
         """The same with other instructions for the roles that plan and answer."""
         settings = self.settings.with_values({"instructions": instructions}, "request")
-        return replace(self, settings=settings, _shown={})
+        options = replace(self.options, instructions=instructions)
+        return replace(self, settings=settings, options=options, _shown={})
 
     @property
     def tools_to_approve(self) -> list[str]:
@@ -238,7 +218,7 @@ class Session:
         """The same, with a person who is asked before each call of a tool that needs approval."""
         if not self.tools_to_approve:
             return self
-        return replace(self, approve_tool=approve, handed=(*self.handed, TOOL_APPROVAL))
+        return replace(self, options=replace(self.options, approve_tool=approve), handed=(*self.handed, TOOL_APPROVAL))
 
     async def aclose(self) -> None:
         for task in self.iterated:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from hira.agents.run_context import Continuation, RoleConfig, RunContext
+from hira.agents.run_context import Continuation, RoleConfig, RunContext, RunOptions
 from hira.core.messages import ToolCall
 from hira.core.policy import Completion, Delta, Policy, Request, Usage, Watch, cut_at_stop, role_of
 from hira.core.tokens import count
@@ -147,11 +147,14 @@ def make_context(
     chain: bool = False,
     **context: Any,
 ) -> RunContext:
-    """A run context in which this policy, or a script of replies, plays every role; `context` are its other fields.
+    """A run context in which this policy, or a script of replies, plays every role; `context` are its other fields and
+    its options.
 
     >>> context = make_context({"planner": ["The answer is \\\\boxed{42}."]}, tools=Toolbox())
     """
     speaking = policy if isinstance(policy, Policy) else ScriptedPolicy(policy)
     continuation: Continuation = "chain" if chain else "turns"
     spoken = DIALECTS[dialect] if isinstance(dialect, str) else dialect
+    options = {name: context.pop(name) for name in RunOptions.__dataclass_fields__ if name in context}
+    context.setdefault("options", RunOptions(**options))
     return RunContext({"*": RoleConfig(speaking, dialect=spoken, continuation=continuation)}, **context)

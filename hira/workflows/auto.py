@@ -31,7 +31,7 @@ class Auto(HiRA):
 
     async def run(self, question: str, context: RunContext, attempt: Attempt | None = None) -> str:
         tools = context.tools
-        if tools.search is None or tools.extra or tools.scoped or context.files or context.approve:
+        if tools.search is None or tools.extra or tools.scoped or context.files or context.options.approve:
             return await super().run(question, context, attempt)
         rag = Rag(self.pages)
         loop = rag.begin(context)
@@ -51,7 +51,7 @@ async def is_confirmed(answer: str, context: RunContext) -> bool:
     counts."""
     if not answer or is_refusal(answer):
         return False
-    if context.verify == "off" and not context.verifier:
+    if context.options.verify == "off" and not context.options.verifier:
         return True
     context.rollout.answer = answer
     checked = await check_answer(context)

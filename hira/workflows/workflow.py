@@ -64,8 +64,8 @@ async def rollout(workflow: Workflow, question: str, context: RunContext, earlie
         context.log.describe(question, workflow.name)  # from here on it can be resumed
     models = {role: config.policy.model for role, config in context.roles.items()}
     context.events(RunStarted(record.run, question, workflow.name, models, context.budget.limits))
-    if context.output:
-        full_question = context.output.extend(full_question)
+    if context.options.output:
+        full_question = context.options.output.extend(full_question)
     try:
         try:
             record.answer = _take_answer(await workflow.run(full_question, context), workflow, context)
@@ -73,10 +73,10 @@ async def rollout(workflow: Workflow, question: str, context: RunContext, earlie
             record.failure = error
         _close(record, context)
         await settle(record, context)
-        if context.output:
+        if context.options.output:
             from hira.agents.output import settle_output
 
-            await settle_output(context, context.output)
+            await settle_output(context, context.options.output)
     except asyncio.CancelledError:
         record.status, record.failure = "interrupted", Interrupted("cancelled")
         if context.log:
@@ -95,7 +95,7 @@ def _take_answer(answer: object, workflow: Workflow, context: RunContext) -> str
     if not isinstance(answer, str):
         what = f"workflow {workflow.name!r} returned no text: {answer!r}"
         raise UsageError(what, fix="its method run has to return the answer")
-    text = drop_calls(answer, [*context.offered.values()])
+    text = drop_calls(answer, [*context.state.offered.values()])
     return "" if has_only_marks(text, context.rollout.sources) else text
 
 
@@ -117,7 +117,7 @@ async def settle(record: Rollout, context: RunContext) -> None:
     if unknown:
         context.events(Notice(f"dropped citations of sources that do not exist: {', '.join(unknown)}"))
     refused = not record.answer or is_refusal(record.answer)
-    accepted = context.verify == "off" and not context.verifier
+    accepted = context.options.verify == "off" and not context.options.verifier
     if not accepted:
         checked = await check_answer(context)
         record.citations, record.answers, record.lacking = checked.citations, checked.answers, checked.lacking

@@ -7,7 +7,7 @@ import pytest
 
 from hira import Hira
 from hira.agents.loop import Loop
-from hira.agents.run_context import RoleConfig, RunContext
+from hira.agents.run_context import RoleConfig, RunContext, RunOptions
 from hira.core.errors import ToolsRefused
 from hira.core.events import Event, Events, Notice, TurnText
 from hira.core.messages import user
@@ -223,7 +223,7 @@ async def test_a_call_in_the_text_is_not_streamed() -> None:
 
     policy = Streams([f"I look. {written('json', 21)}", "It is 42."])
     events = Events(lambda event: seen.append(event.text) if isinstance(event, TurnText) else None)
-    context = RunContext({"*": RoleConfig(policy)}, events=events, stream=True)
+    context = RunContext({"*": RoleConfig(policy)}, events=events, options=RunOptions(stream=True))
     assert (await begun(context).run()).text == "It is 42."
     assert "".join(seen).split() == ["I", "look.", "It", "is", "42."]
 

@@ -10,6 +10,7 @@ import pytest
 
 from hira.agents.calls import use
 from hira.agents.loop import Loop
+from hira.agents.receiver import ReadableCalls
 from hira.core.budget import Budget, size
 from hira.core.errors import OutOfBudget, ToolDown, ToolError
 from hira.core.events import Event, Events, Notice, ToolEnded, ToolStarted
@@ -196,7 +197,7 @@ async def test_a_stuck_model_that_has_read_nothing_is_given_a_search_for_its_tas
     wrong = "<|begin_x_call|>" if dialect == "tags" else calling("nothing")
     said = [wrong] * 2 if written == "made-up call" else [call(dialect, "search", query="painter")] * 2
     loop, policy = loop_of([*said, "Ada painted it [s1]."], dialect)
-    loop.conversation.tools = loop.conversation.callable = (search,)
+    loop.conversation.tools, loop.conversation.readable = (search,), ReadableCalls((search,))
     loop.recovery.task = "Who painted the hall?"
     step = await loop.run()
     (asked,) = policy.requests[-1].messages
@@ -216,7 +217,7 @@ async def test_a_search_for_the_task_that_fails_is_made_once() -> None:
         raise ToolError("the index is gone")
 
     loop, policy = loop_of(["<|begin_x_call|>", "<|begin_y_call|>", "I do not know."])
-    loop.conversation.tools = loop.conversation.callable = (search,)
+    loop.conversation.tools, loop.conversation.readable = (search,), ReadableCalls((search,))
     loop.recovery.task = "Who painted the hall?"
     step = await loop.run()
     assert (step.answer, queries) == ("I do not know.", ["Who painted the hall?"])

@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -247,7 +248,7 @@ async def test_an_endpoint_that_dies_leaves_what_was_found_as_a_clear_partial() 
 
 async def test_a_spent_budget_ends_in_an_answer_from_what_is_known() -> None:
     workflow, context, policy = run_of([subtask("tags", "Height"), r"\boxed{Height is answered by 100 [s1].}"])
-    context.budget = Budget(calls=3)
+    context = replace(context, budget=Budget(calls=3))
     record = await rollout(workflow, "How high?", context)
     assert (record.status, record.answer) == ("partial", "Height is answered by 100 [s1].")
     assert "budget of 3 calls" in policy.requests[-1].messages[-1].text

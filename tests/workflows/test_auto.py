@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from hira.agents.run_context import RunOptions
 from hira.evidence import Source
 from hira.testing import ScriptedPolicy
 from hira.testing.script import calling, make_context
@@ -94,7 +95,7 @@ async def test_what_rag_cannot_use_starts_with_the_planner(reason: str, tmp_path
 async def test_without_a_check_the_first_answer_is_the_answer() -> None:
     policy = ScriptedPolicy(["The tower of Alta is 40 m high [s1]."])
     context = make_context(policy, tools=make_box([]))
-    context.verify = "off"
+    context.options = RunOptions(verify="off")
     record = await rollout(Auto(), QUESTION, context)
     assert (record.answer, record.usage.calls) == ("The tower of Alta is 40 m high [s1].", 1)
 

@@ -45,7 +45,7 @@ class SimpleSearch:
             answer = strip_thought(await ask_for_text(conversation, prompt))
         except (EndpointError, Stop) as error:
             return Account(searched, documents, error.what)
-        return Account(f"{searched}\n\n{answer}", answer, found=conversation.has_result)
+        return Account(f"{searched}\n\n{answer}", answer, found=conversation.calls.has_result)
 
     async def _plan(self, context: RunContext, task: Task) -> list[str]:
         """At most three queries; the task itself where it is short or no plan can be read, with the facts that it was
@@ -96,8 +96,8 @@ class Code:
         async with toolbox.python(task.id) if toolbox.python else nullcontext() as python:
             tools = [tool for tool in (python, toolbox.files, *toolbox.extra_for(self.name)) if tool]
             account = await reason(conversation, task, CODE, tools)
-        if python and (unmade := conversation.unmade.pop(python.name, [])):
-            context.unmade[task.id] = unmade
+        if python and (unmade := conversation.calls.unmade.pop(python.name, [])):
+            context.state.unmade[task.id] = unmade
         return account
 
 

@@ -44,7 +44,7 @@ async def pack_bins(documents: Sequence[Filled], frame: str, window: int, contex
 
     async def make() -> Bins:
         counted = encoder.count if encoder else counter(config.policy.model)
-        async with context.until_stopped() if encoder else nullcontext():  # its tokenizer may have to be read first
+        async with context.stopping.bound() if encoder else nullcontext():  # its tokenizer may have to be read first
             return await asyncio.to_thread(_pack, documents, frame, window, counted)
 
     inputs = {"tokens": config.policy.model, "window": window, "of": [_digest(frame), *map(_digest, documents)]}

@@ -1,0 +1,88 @@
+"""How a run ends before its work is done: somebody stops it, or its seconds are used up."""
+
+import asyncio
+import inspect
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TypeVar
+
+from hira.core.budget import INTERRUPTED_SECONDS, Budget
+from hira.core.concurrency import EndsEarly, any_time, count_down
+from hira.core.errors import Interrupted, OutOfBudget, RoleBudgetExceeded, Stop
+
+T = TypeVar("T")
+AT_LEAST = 1.0
+"""Seconds between two looks at a budget whose seconds a person holds up."""
+
+
+@dataclass(slots=True)
+class Stopping:
+    """Bounds everything that a run waits for. Work is awaited in a block, which raises the `Stop` that ends it."""
+
+    budget: Budget
+    reason: Stop | None = None
+    """Why the run stops, None while it continues."""
+    _blocks: set[EndsEarly] = field(default_factory=set)
+    _person: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    def stop(self, why: Stop) -> None:
+        """End all blocks. Only the first reason counts."""
+        if self.reason is None:
+            self.reason = why
+            for block in tuple(self._blocks):
+                block.end(why)
+
+    def bound(self, *, timed: bool = True) -> EndsEarly:
+        """A block that ends when the run is stopped, or when `timed` work uses up the budget's seconds."""
+        seconds = self._find_seconds if timed and self.budget.seconds is not None else any_time
+        return EndsEarly(seconds, self._run_out_of_time, self.reason, blocks=self._blocks)
+
+    def bound_turn(self, role: str, *, last: bool, role_seconds: float | None = None) -> EndsEarly:
+        """A block for what belongs to a turn of a role: it also ends when the `role_seconds` are used up. The call that
+        writes the answer, the `last` one, ends with the budget's seconds only."""
+        block = self.bound()
+        if last:
+            seconds = self.closing_seconds()
+            block = EndsEarly(count_down(seconds), partial(self._describe_late, seconds))
+        left = block.seconds()
+        if role_seconds is not None and (left is None or role_seconds < left):
+            late = RoleBudgetExceeded(f"the seconds of role {role!r} are used up")
+            block.seconds, block.late = count_down(role_seconds), lambda: late
+        return block
+
+    def closing_seconds(self) -> float | None:
+        """Seconds that the call that writes the answer may take, None for any number."""
+        left = self.budget.remaining_seconds(last=True)
+        if not isinstance(self.reason, Interrupted):
+            return left
+        return INTERRUPTED_SECONDS if left is None else min(left, INTERRUPTED_SECONDS)
+
+    async def wait_for_person(self, work: Callable[[], T | Awaitable[T]]) -> T:
+        """Return the result of work that a person does, one after another, unless the run is stopped; the time they
+        take counts in no budget. The function may be sync or async."""
+        async with self._person:
+            began = self.budget.paused = time.monotonic()
+            try:
+                async with self.bound(timed=False):
+                    made = work()
+                    return await made if inspect.isawaitable(made) else made
+            finally:
+                self.budget.began += time.monotonic() - began
+                self.budget.paused = None
+
+    def _find_seconds(self) -> float | None:
+        """Seconds that are left; while a person is asked, at least those until the next look."""
+        left = self.budget.remaining_seconds()
+        return left if left is None or self.budget.paused is None else max(left, AT_LEAST)
+
+    def _run_out_of_time(self) -> Stop:
+        self.stop(OutOfBudget(f"the budget of {self.budget.seconds:g} seconds is used up"))
+        assert self.reason is not None  # noqa: S101 - stop() has set it
+        return self.reason
+
+    def _describe_late(self, seconds: float | None) -> Stop:
+        if isinstance(self.reason, Interrupted):
+            return Interrupted(f"interrupted; there was no answer within {seconds:.3g} seconds")
+        return OutOfBudget(f"the budget of {self.budget.seconds:g} seconds is used up")
