@@ -22,15 +22,16 @@ from hira.core.errors import FULL, Interrupted, OutOfBudget, Stop, UsageError
 from hira.journal.decoding import (
     LARGEST,
     NO_REQUEST,
+    ColumnsRecord,
     Damage,
     DamagedRecord,
     RecordTooLarge,
-    decode_columns,
+    RequestRecord,
     decode_entry,
-    decode_request,
     decode_result,
     decompress,
     read_json,
+    validate,
 )
 from hira.journal.encoding import storable
 from hira.journal.log import OWN, CallSpec, Key, Kind, Log, NotRecorded, RecordedCall, Reuse, clock_from
@@ -268,13 +269,14 @@ class Journal:
         for row in self._bounded(query, run, MOST_OF_CALLS):
             place = f"the call {row['position']!s:.20} of {row['conversation']!s:.80}"
             try:
-                columns = decode_columns(row)
+                columns: dict[str, Any] = validate(ColumnsRecord, row)
             except DamagedRecord as error:
                 self.damage.add(f"run {run}: {place} cannot be read: {error.what}")
                 continue
             request, result = NO_REQUEST, None  # of a damaged result nothing is left, as if the call had not ended
             try:
-                request = decode_request(columns["kind"], row["request"])
+                raw = read_json(row["request"])
+                request = validate(RequestRecord, raw) if columns["kind"] == "policy" else raw
             except DamagedRecord as error:
                 self.damage.add(f"run {run}: the request of {place} cannot be read: {error.what}")
             try:

@@ -247,7 +247,7 @@ class _ToolResult(TypedDict):
     passages: NotRequired[list[PassageRecord]]
 
 
-class _Columns(TypedDict):
+class ColumnsRecord(TypedDict):
     """The columns of a call that are neither its request nor its result."""
 
     kind: Literal["policy", "tool"]
@@ -257,18 +257,6 @@ class _Columns(TypedDict):
     name: str
     began: Seconds
     seconds: Seconds | None
-
-
-def decode_columns(row: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the columns of a row of `calls` without request and result. Raises `DamagedRecord`."""
-    columns: dict[str, Any] = validate(_Columns, row)
-    return columns
-
-
-def decode_request(kind: str, raw: Any) -> Any:
-    """Return the recorded request of a policy, or the arguments of a tool's call. Raises `DamagedRecord`."""
-    request = read_json(raw)
-    return validate(RequestRecord, request) if kind == "policy" else request
 
 
 def decode_result(kind: str, raw: Any) -> Any:

@@ -40,7 +40,9 @@ class Fallback:
             except EndpointError as error:
                 if call.seconds is not None:
                     call = replace(call, seconds=max(0.0, call.seconds - (time.monotonic() - began)))
-                if index + 1 == len(self.policies) or not _down(error):
+                of_the_request = isinstance(error, ContextOverflow | MediaRefused | ToolsRefused)
+                of_the_request = of_the_request or error.status in _OF_THE_REQUEST
+                if index + 1 == len(self.policies) or of_the_request:
                     raise
                 if self._at == index:
                     self._at = index + 1
@@ -70,8 +72,3 @@ class Fallback:
     def for_run(self) -> "Fallback":
         """The same policies, the first one speaking; they are shared and closed by their owner."""
         return Fallback(self.policies)
-
-
-def _down(error: EndpointError) -> bool:
-    of_the_request = isinstance(error, ContextOverflow | MediaRefused | ToolsRefused)
-    return not of_the_request and error.status not in _OF_THE_REQUEST

@@ -174,7 +174,9 @@ class OpenAIPolicy:
             accepted = replace(self.accepted, longest=room) if room else self.accepted
             path, body = self._write(request, accepted, stream=stream)
             if call.run and self._is_openai and PROMPT_CACHE_KEY not in accepted.without:
-                body[PROMPT_CACHE_KEY] = _name_cache(call.run)
+                # tells nothing about the run, whose requests repeat each other's beginning
+                run = call.run.encode("utf-8", "replace")
+                body[PROMPT_CACHE_KEY] = hashlib.blake2b(run, digest_size=16).hexdigest()
             body |= self._extra_body
             raw = _dump(body)
             bounds = self._bounds(body, request, call, len(raw))
@@ -372,12 +374,6 @@ def _parse_url(base_url: str, api_key: str, key_origin: str) -> httpx.URL:
             f"the key{origin} contains characters that are not valid in a key", fix="copy it again, without spaces"
         )
     return url
-
-
-def _name_cache(run: str) -> str:
-    """Return the key by which OpenAI sends the requests of a run, which repeat each other's beginning, to the server
-    that has read it already. It tells nothing about the run."""
-    return hashlib.blake2b(run.encode("utf-8", "replace"), digest_size=16).hexdigest()
 
 
 _PLAIN = re.compile(r"[\w./-]*", re.ASCII)

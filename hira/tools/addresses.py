@@ -6,7 +6,7 @@ A page can tell a model to put what it knows into a URL and open it. A URL that 
 import ipaddress
 import re
 import unicodedata
-from collections.abc import Collection, Container
+from collections.abc import Collection
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Network
 from urllib.parse import SplitResult, quote, urlsplit
@@ -169,11 +169,6 @@ def _quote_part(text: str) -> str:
 def in_one_case(url: str) -> str:
     """Return a URL with its escapes as `%2F`: a model that writes some as `%2f` tells the server nothing by it."""
     return _TRIPLET.sub(lambda match: match[0].upper(), url)
-
-
-def is_allowed(url: str, seen: Container[str]) -> bool:
-    """Return whether a URL may be opened; `seen` holds canonical URLs."""
-    return canonicalise_url(url) in seen
 
 
 def is_on_host(url: str, hosts: Collection[str]) -> bool:

@@ -15,7 +15,7 @@ from hira.core.sanitize import clip_title, printable
 from hira.core.tool import Observation, Passage, Tool, tool
 from hira.core.worker import WorkerError, run_apart
 from hira.evidence import Source
-from hira.tools.addresses import canonicalise_url, in_one_case, is_allowed, quote_url, urls
+from hira.tools.addresses import canonicalise_url, in_one_case, quote_url, urls
 from hira.tools.documents import choose_passages
 from hira.tools.documents.document import Document, Part, cut, write_pieces
 from hira.tools.documents.reader import read_file
@@ -88,7 +88,7 @@ def _find_url(url: str, seen: set[str]) -> str:
     """Return the URL without what models put around it, if it was seen. Raises `ToolError` otherwise."""
     bare = printable(url).strip().strip("<>\"'`")
     for candidate in (bare, *urls(bare)[:1]):
-        if is_allowed(candidate, seen):
+        if canonicalise_url(candidate) in seen:
             return in_one_case(candidate)
     raise ToolError(
         f"{quote_url(bare)} was not shown in the question, in a search result or on a page, and only such addresses "

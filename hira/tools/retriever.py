@@ -3,7 +3,6 @@
 import inspect
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
-from functools import partial
 from itertools import islice
 from typing import Annotated, Any
 
@@ -49,10 +48,10 @@ def make_search_tool(retrieve: Retriever) -> Tool:
             return read_sources(await called(*context, query), name, query)
         from anyio import to_thread
 
-        return await to_thread.run_sync(partial(call_and_read, *context, query), abandon_on_cancel=True)
+        def call() -> Observation:
+            return read_sources(called(*context, query), name, query)
 
-    def call_and_read(*arguments: Any) -> Observation:
-        return read_sources(called(*arguments), name, arguments[-1])
+        return await to_thread.run_sync(call, abandon_on_cancel=True)
 
     async def search(query: Query) -> Observation:
         """Search for passages."""

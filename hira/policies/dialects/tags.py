@@ -105,7 +105,10 @@ class Tags:
                 return begin and WrittenCall(begin.start())
             name = begin[1].lower()
             if name not in called:
-                return WrittenCall(begin.start(), error=_describe_unknown(name, called))
+                names = ", ".join(f"<|begin_{name}|>" for name in called)
+                available = f"Available: {names}." if names else "No tool is available; answer without one."
+                error = f"There is no call <|begin_{name}|> here. {available}"
+                return WrittenCall(begin.start(), error=error)
             # a server may keep the end token, name it, or silently strip it
             end = next((match for match in _END.finditer(text, begin.end()) if match[1].lower() == name), None)
             if end is None and completion.finish == "length":
@@ -135,12 +138,6 @@ def _read_call(name: str, inner: str, tool: Tool) -> tuple[Call | None, str]:
         return None, f"The body of <|begin_{name}|> cannot be read: {error}"
     lacking = describe_missing(given, tool)
     return (None, lacking) if lacking else (Call(tool.name, given), "")
-
-
-def _describe_unknown(name: str, called: Mapping[str, Tool]) -> str:
-    names = ", ".join(f"<|begin_{name}|>" for name in called)
-    available = f"Available: {names}." if names else "No tool is available; answer without one."
-    return f"There is no call <|begin_{name}|> here. {available}"
 
 
 def body_shape(tool: Tool) -> str:

@@ -58,10 +58,19 @@ class Conversations:
         text = self.template.prompt(request)
         rows = self._candidates(request)
         fitting = [number for number, row in rows.items() if len(row.text) < len(text) and text.startswith(row.text)]
-        best = max(fitting, key=lambda number: _rank_row(rows[number], request), default=None)
+
+        def rank(number: int) -> tuple[int, int]:
+            """By the messages that are the very same objects, then by its length."""
+            pairs = zip(rows[number].messages, request.messages, strict=False)
+            return sum(message is other for message, other in pairs), len(rows[number].text)
+
+        best = max(fitting, key=rank, default=None)
         self.counts["turns"] += 1
-        if best is not None and (added := self._encode_added(text[len(rows[best].text) :])) is not None:
-            return TokenPrompt((*rows[best].ids, *added), text, best)
+        if best is not None:
+            added = text[len(rows[best].text) :]
+            ids = self.template.encode(added)
+            if self.template.decode(ids) == added:  # else it cannot be written apart from what precedes it
+                return TokenPrompt((*rows[best].ids, *ids), text, best)
         self.counts["rows"] += 1
         self.counts["broken"] += any(_earlier(row, request) for row in rows.values())
         return TokenPrompt(tuple(self.template.encode(text)), text)
@@ -83,17 +92,6 @@ class Conversations:
         named = {number: row for number, (name, row) in self._rows.items() if name == request.conversation}
         same_opening = {number: row for number, row in named.items() if row.messages[0] is request.messages[0]}
         return same_opening or named
-
-    def _encode_added(self, text: str) -> list[int] | None:
-        """The ids of what the environment added; None if the tokenizer cannot write it apart from what precedes it."""
-        ids = self.template.encode(text)
-        return ids if self.template.decode(ids) == text else None
-
-
-def _rank_row(row: CachedRow, request: Request) -> tuple[int, int]:
-    """How well a row fits: by the messages that are the very same objects, then by its length."""
-    same = sum(message is other for message, other in zip(row.messages, request.messages, strict=False))
-    return same, len(row.text)
 
 
 def _earlier(row: CachedRow, request: Request) -> bool:

@@ -198,7 +198,10 @@ class Template:
     def _render_messages(
         self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]], *, generation: bool = True
     ) -> str:
-        wires = [_plain(message) for message in self._shape(messages)]
+        wires = [{**message.wire, "content": str(message.text)} for message in self._shape(messages)]
+        for wire in wires:
+            if calls := wire.get("tool_calls"):
+                wire["tool_calls"] = [_decode_arguments(call) for call in calls]
         try:
             text: str = self.tokenizer.apply_chat_template(
                 wires, tools=list(tools) or None, tokenize=False, add_generation_prompt=generation
@@ -265,19 +268,9 @@ def _works(check: Callable[[], Any]) -> bool:
         return False
 
 
-def _plain(message: Message) -> dict[str, Any]:
-    """The message as templates read it: in the chat API's shape, with the arguments of calls as objects."""
-    wire = {**message.wire, "content": str(message.text)}
-    if message.calls:
-        wire["tool_calls"] = [
-            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": _arguments(call)}}
-            for call in message.calls
-        ]
-    return wire
-
-
-def _arguments(call: ToolCall) -> Any:
-    try:
-        return decode_json(call.arguments or "{}")
-    except ValueError:
-        return call.arguments
+def _decode_arguments(call: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a call of the chat API with its arguments as an object, which templates read."""
+    function = call["function"]
+    with suppress(ValueError):
+        function = {**function, "arguments": decode_json(function["arguments"] or "{}")}
+    return {**call, "function": function}

@@ -111,7 +111,9 @@ class VllmEngine:
             self._stale.add(old)
         self._served[adapter] = name
         self.version = version
-        await self._unload()
+        for idle in [stale for stale in self._stale if not self._busy[stale]]:
+            self._stale.discard(idle)
+            await self._call("POST", "/unload_lora_adapter", {"lora_name": idle})
 
     async def aclose(self) -> None:
         names = {*self._stale, *self._served.values()}
@@ -119,11 +121,6 @@ class VllmEngine:
         self._served.clear()
         await asyncio.gather(*(self._part(name) for name in names))
         await self._transport.aclose()
-
-    async def _unload(self) -> None:
-        for name in [name for name in self._stale if not self._busy[name]]:
-            self._stale.discard(name)
-            await self._call("POST", "/unload_lora_adapter", {"lora_name": name})
 
     async def _part(self, name: str) -> None:
         with suppress(EndpointError):  # the server may have ended before the run

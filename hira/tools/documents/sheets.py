@@ -269,8 +269,12 @@ def _lines(rows: Iterator[tuple[int, dict[int, str]]]) -> Iterator[str]:
 
 def _table(table: Sequence[tuple[int, dict[int, str]]]) -> Iterator[str]:
     columns = sorted({column for _, row in table for column in row})
+    rows = [[row.get(column, "") for column in columns] for _, row in table]
+    size = (
+        len(rows) if len(columns) <= _FEW_COLUMNS else 2
+    )  # only tables of two columns need their lower rows to decide
     starts = range(min(_HEADER_WITHIN, len(table) - 1))  # titles and remarks may precede the header
-    headers = ((start, heading) for start in starts if (heading := _header(table[start:], columns)))
+    headers = ((start, heading) for start in starts if (heading := header_of(rows[start : start + size])))
     start, header = next(headers, (-1, None))
     for number, row in table[: start if header else 0]:
         yield f"row {number}: " + " | ".join(row[column] for column in sorted(row))
@@ -282,9 +286,3 @@ def _table(table: Sequence[tuple[int, dict[int, str]]]) -> Iterator[str]:
     for number, row in table[start + 1 :]:
         cells = sorted(row)
         yield f"row {number}: {format_row([names[column] for column in cells], [row[column] for column in cells])}"
-
-
-def _header(table: Sequence[tuple[int, dict[int, str]]], columns: Sequence[int]) -> Row | None:
-    """Return the names of the columns, or None; only tables of two columns need their lower rows to decide."""
-    looked_at = table if len(columns) <= _FEW_COLUMNS else table[:2]
-    return header_of([[row.get(column, "") for column in columns] for _, row in looked_at])

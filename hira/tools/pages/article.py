@@ -162,7 +162,10 @@ def _main(root: Element, *, strictness: int) -> tuple[Element, str]:
 
 def _find_marked(root: Element) -> Element | None:
     """Return the one element that the page marks as its article, if it holds a fair share of the running text."""
-    marks: tuple[Callable[[Element], bool], ...] = (_is_body, lambda element: element.tag in {"article", "main"})
+    marks: tuple[Callable[[Element], bool], ...] = (
+        lambda element: element.attributes.get("itemprop") == "articleBody" or bool(_BODY.search(_names(element))),
+        lambda element: element.tag in {"article", "main"},
+    )
     for is_article in marks:
         marked = [
             element
@@ -174,10 +177,6 @@ def _find_marked(root: Element) -> Element | None:
         if len(outer) == 1:
             return outer[0]
     return None
-
-
-def _is_body(element: Element) -> bool:
-    return element.attributes.get("itemprop") == "articleBody" or bool(_BODY.search(_names(element)))
 
 
 def _names(element: Element) -> str:

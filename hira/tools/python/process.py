@@ -18,7 +18,6 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hira.core.errors import SCARCE
 from hira.tools.python.frames import ANSWER, LENGTH, pack_frame
 from hira.tools.python.layers import FLAGS, Container, command, engine
 from hira.tools.python.limits import Mode, PythonLimits
@@ -301,15 +300,3 @@ async def configure_interpreter(
         raise InterpreterEnded("it is not confined")
     interpreter.take_printed()  # by the user's `.pth` files and sitecustomize, not by code of a call
     return layers
-
-
-def may_start_later(error: OSError | InterpreterEnded) -> bool:
-    """Return whether what kept an interpreter from starting may pass: something was scarce, or it was too slow."""
-    return isinstance(error, Late) or (isinstance(error, OSError) and error.errno in SCARCE)
-
-
-def explain_failed_start(error: OSError | InterpreterEnded, output: str) -> tuple[str, str]:
-    """Explain why an interpreter did not start, and what to do; `output` is its last line, if any."""
-    if isinstance(error, OSError):
-        return str(error), SCARCE.get(error.errno or 0, "")
-    return str(error) or output or "it ended at once", "The machine may be too busy, or out of memory."

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, ParamSpec, Self, TypeVar
 
-from hira.core.errors import ToolDown
+from hira.core.errors import SCARCE, ToolDown
 from hira.core.sanitize import printable
 from hira.tools.python.frames import shorten_text
 from hira.tools.python.layers import readable_paths, refusal
@@ -19,9 +19,8 @@ from hira.tools.python.limits import IMAGE, Mode, PythonLimits
 from hira.tools.python.process import (
     Interpreter,
     InterpreterEnded,
+    Late,
     configure_interpreter,
-    explain_failed_start,
-    may_start_later,
     spawn,
     spawn_contained,
 )
@@ -177,11 +176,15 @@ class PythonSandbox:
                 interpreter = self._interpreter
                 self._discard()
                 await self._wait_for_end()
-                if pause is not None and may_start_later(error):
+                may_pass = isinstance(error, Late) or (isinstance(error, OSError) and error.errno in SCARCE)
+                if pause is not None and may_pass:
                     await asyncio.sleep(pause)
                     continue
                 last_line = printable(interpreter.output.text.strip().rpartition("\n")[2]) if interpreter else ""
-                why, fix = explain_failed_start(error, last_line)
+                why = str(error) or last_line or "it ended at once"
+                fix = "The machine may be too busy, or out of memory."
+                if isinstance(error, OSError):
+                    fix = SCARCE.get(error.errno or 0, "")
                 raise ToolDown(f"Python could not be started: {why}", fix=fix) from None
             break
         return lost
