@@ -29,13 +29,17 @@ class ReadCalls(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CallText:
-    """A text, and the tools that may be called in it by their plain names. `cut` says that it ended at the length
-    limit; `marks` are the tokens of the model's own that have announced a call, one within the other."""
+    """A text in which calls are read."""
 
     text: str
     tools: Mapping[str, Tool]
+    """The tools that may be called, by their plain names."""
     cut: bool = False
+    """Whether the text ended at the length limit."""
+    several: int = 1
+    """The most calls that one turn may have."""
     marks: int = 0
+    """The tokens of the model's own that have announced a call, one within the other."""
 
     def tool(self, written: str) -> Tool | None:
         """The tool that is meant by a name as written."""

@@ -6,7 +6,7 @@ Every dialect uses it for a turn that contains no call in its form. It takes lin
 import json
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hira.core.messages import assistant
@@ -62,17 +62,17 @@ def find_calls(text: str, tools: Sequence[Tool], *, cut: bool = False, several: 
     nor anything meant as one. Text after a result that the model wrote itself is not read; an argument may contain the
     token that begins a result."""
     before = text.partition(RESULT)[0]
-    span = _find_first(before, tools, cut=cut, several=several)
+    turn = CallText(text, {plain(tool.name): tool for tool in tools}, cut, several)
+    opening = opening_of(tuple(tool.name for tool in tools))
+    span = _find_first(replace(turn, text=before), opening)
     if len(before) < len(text) and (span is None or span.error):
-        around = _find_first(text, tools, cut=cut, several=several)
+        around = _find_first(turn, opening)
         if around and around.calls and around.start < len(before) < around.end:
             return around
     return span
 
 
-def _find_first(text: str, tools: Sequence[Tool], *, cut: bool, several: int) -> CallSpan | None:
-    turn = CallText(text, {plain(tool.name): tool for tool in tools}, cut)
-    opening = opening_of(tuple(tool.name for tool in tools))
+def _find_first(turn: CallText, opening: "re.Pattern[str]") -> CallSpan | None:
     position, tried, quoted = 0, 0, _CODE.search(turn.text)
     while (begun := opening.search(turn.text, position)) and tried < _TRIES:
         while quoted and quoted.end() <= begun.start():
@@ -82,7 +82,7 @@ def _find_first(text: str, tools: Sequence[Tool], *, cut: bool, several: int) ->
             continue
         read = read_at(turn, begun.start())
         if (read.error or read.calls) and _is_made(turn.text, begun, read):
-            return _read_following(turn, opening, begun, read, several)
+            return _read_following(turn, opening, begun, read)
         position, tried = max(read.end, begun.end()), tried + 1
     return None
 
@@ -130,15 +130,13 @@ def fit_arguments(arguments: Any, tool: Tool) -> Any:
     return {name: value for name, value in arguments.items() if name in fields or name not in _SCHEMA}
 
 
-def _read_following(
-    turn: CallText, opening: "re.Pattern[str]", begun: "re.Match[str]", read: ReadCalls, several: int
-) -> CallSpan:
+def _read_following(turn: CallText, opening: "re.Pattern[str]", begun: "re.Match[str]", read: ReadCalls) -> CallSpan:
     """Return the call that was read, and those that follow it."""
     start, calls, end, loose = _dressed(turn.text, begun.start()), list[Call](), read.end, read.loose
     passages: list[str] = []
     while read.calls and not read.error:
         passage = turn.text[begun.start() : read.end]
-        for tool, arguments in read.calls[: several - len(calls)]:
+        for tool, arguments in read.calls[: turn.several - len(calls)]:
             call, error = check_call(tool.name, fit_arguments(arguments, tool), {tool.name: tool})
             if call is None:
                 return CallSpan(start, end, tuple(calls), "" if calls else error, tuple(passages) or (passage,), loose)
@@ -147,7 +145,7 @@ def _read_following(
             loose = loose or read.loose
         after = AFTER.match(turn.text, read.end)
         end = after.end() if after else read.end
-        following = opening.search(turn.text, end) if len(calls) < several else None
+        following = opening.search(turn.text, end) if len(calls) < turn.several else None
         if following is None or not DRESS.fullmatch(turn.text, end, following.start()):
             break
         begun, read = following, read_at(turn, following.start())
