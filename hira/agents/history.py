@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Final
 
 from hira.agents.trajectory import Rollout
 from hira.core.memory import DualMemory, Fact, Resource
@@ -15,9 +15,9 @@ LONGEST_HISTORY = 8_000
 """Characters, about 2,000 tokens."""
 LONGEST_MESSAGE = 3_500
 """Characters, so that the latest question and its answer both fit."""
-CONTINUES = "continues"
+CONTINUES: Final = "continues"
 """Stands in a run's recorded settings for the run whose conversation it continues."""
-SENT = "history"
+SENT: Final = "history"
 """Stands in a run's recorded settings for earlier messages that came with its question."""
 Messages = Sequence[tuple[str, str]]
 """Earlier messages in order: the speaker (`user`, `assistant`) and the text."""

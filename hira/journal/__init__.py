@@ -13,20 +13,22 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from hira.core.errors import FULL, Interrupted, OutOfBudget, Stop, UsageError
+from hira.core.policy import Count, Seconds
 from hira.journal.decoding import (
     LARGEST,
     NO_REQUEST,
-    ColumnsRecord,
     Damage,
     DamagedRecord,
     RecordTooLarge,
     RequestRecord,
+    SettingsRecord,
+    UsageRecord,
     decode_entry,
     decode_result,
     decompress,
@@ -90,29 +92,30 @@ class NoJournal(UsageError):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A run as the journal lists it. `status` is `running` until the run ends; times are seconds since the epoch.
-
-    `tools` are the tools it had, `usage` what it cost in all (empty until it ends), `scope` names runs whose tools see
-    the same, `heard` is its last sign of life.
-    """
+    """A run as the journal lists it; times are seconds since the epoch."""
 
     id: str
     question: str
     workflow: str
     status: str
+    """`running` until the run ends."""
     answer: str
     error: str
-    settings: Mapping[str, Any]
+    settings: SettingsRecord
     files: tuple[str, ...]
-    versions: Mapping[str, str]
-    began: float
-    ended: float | None
-    pid: int
+    versions: dict[str, str]
+    began: Seconds
+    ended: Seconds | None
+    pid: Count
     host: str
-    tools: Mapping[str, Any]
-    usage: Mapping[str, Any]
+    tools: dict[str, Any]
+    """The tools that the run had."""
+    usage: UsageRecord
+    """What the run cost in all, empty until it ends."""
     scope: str
-    heard: float | None
+    """Names the runs whose tools see the same."""
+    heard: Seconds | None
+    """The last sign of life."""
 
     @property
     def alive(self) -> bool:
@@ -235,7 +238,7 @@ class Journal:
         entries = []
         for number, row in enumerate(self._stream(query, (named, named, most)), 1):
             try:
-                entries.append(Entry(**decode_entry(row)))
+                entries.append(validate(Entry, decode_entry(row)))
             except DamagedRecord as error:
                 self.damage.add(f"run {row['id']!s:.80} cannot be read: {error.what}")
             if number == MOST_RUNS:
@@ -253,10 +256,11 @@ class Journal:
             what = f"no run {run!r}" if not rows else f"several runs begin with {run!r}"
             raise NoRun(what, where=f"in the journal {self.path}", fix="hira runs lists them")
         try:
-            return Entry(**decode_entry(exact[0]))
+            entry: Entry = validate(Entry, decode_entry(exact[0]))
         except DamagedRecord as error:
             what = f"run {exact[0]['id']!s:.80} cannot be read: {error.what}"
             raise NoRun(what, where=f"in the journal {self.path}", fix="hira runs lists the others") from None
+        return entry
 
     def holds(self, run: str) -> bool:
         """Return whether the database contains the run now, without waiting for pending writes."""
@@ -269,21 +273,21 @@ class Journal:
         for row in self._bounded(query, run, MOST_OF_CALLS):
             place = f"the call {row['position']!s:.20} of {row['conversation']!s:.80}"
             try:
-                columns: dict[str, Any] = validate(ColumnsRecord, row)
+                call: RecordedCall = validate(RecordedCall, {**row, "request": NO_REQUEST, "result": None})
             except DamagedRecord as error:
                 self.damage.add(f"run {run}: {place} cannot be read: {error.what}")
                 continue
-            request, result = NO_REQUEST, None  # of a damaged result nothing is left, as if the call had not ended
             try:
                 raw = read_json(row["request"])
-                request = validate(RequestRecord, raw) if columns["kind"] == "policy" else raw
+                call = replace(call, request=validate(RequestRecord, raw) if call.kind == "policy" else raw)
             except DamagedRecord as error:
                 self.damage.add(f"run {run}: the request of {place} cannot be read: {error.what}")
-            try:
-                result = None if row["result"] is None else decode_result(columns["kind"], row["result"])
+            try:  # of a damaged result nothing is left, as if the call had not ended
+                if row["result"] is not None:
+                    call = replace(call, result=decode_result(call.kind, row["result"]))
             except DamagedRecord as error:
                 self.damage.add(f"run {run}: the result of {place} cannot be read: {error.what}")
-            calls.append(RecordedCall(**columns, request=request, result=result))
+            calls.append(call)
         return calls
 
     def events(self, run: str) -> list[dict[str, Any]]:

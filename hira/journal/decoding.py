@@ -99,7 +99,7 @@ def validate(kind: Any, value: Any, name: str = "") -> Any:
         raise DamagedRecord(f"{name} cannot be read: {why}" if name else why) from None
 
 
-class _Settings(TypedDict, total=False):
+class SettingsRecord(TypedDict, total=False):
     """The recorded settings that are read before they are checked as settings. Others are kept as they are."""
 
     __pydantic_config__ = ConfigDict(extra="allow")  # type: ignore[misc]
@@ -119,7 +119,7 @@ class _Settings(TypedDict, total=False):
     output_schema: dict[str, Any]
 
 
-class _Usage(TypedDict, total=False):
+class UsageRecord(TypedDict, total=False):
     calls: Count
     prompt_tokens: Count
     completion_tokens: Count
@@ -128,38 +128,15 @@ class _Usage(TypedDict, total=False):
     seconds: Seconds
 
 
-class EntryRecord(TypedDict):
-    """A row of the table `runs`."""
-
-    id: str
-    question: str
-    workflow: str
-    status: str
-    answer: str
-    error: str
-    settings: _Settings
-    files: tuple[str, ...]
-    versions: dict[str, str]
-    began: Seconds
-    ended: Seconds | None
-    pid: Count
-    host: str
-    tools: dict[str, Any]
-    usage: _Usage
-    scope: str
-    heard: Seconds | None
-
-
-def decode_entry(row: sqlite3.Row) -> EntryRecord:
-    """Return a row of `runs`. Raises `DamagedRecord`."""
+def decode_entry(row: sqlite3.Row) -> dict[str, Any]:
+    """Return a row of the table `runs` with its JSON columns as values. Raises `DamagedRecord`."""
     values = dict(row)
     for name in ("settings", "files", "versions", "tools", "usage"):
         try:
             values[name] = read_json(values.get(name))
         except DamagedRecord as error:
             raise DamagedRecord(f"{name}: {error.what}") from None
-    record: EntryRecord = validate(EntryRecord, values)
-    return record
+    return values
 
 
 class _Function(TypedDict):
@@ -245,18 +222,6 @@ class _ToolResult(TypedDict):
     """The result of a tool's call, as far as it is read without the tool; what makes it decodes the rest."""
 
     passages: NotRequired[list[PassageRecord]]
-
-
-class ColumnsRecord(TypedDict):
-    """The columns of a call that are neither its request nor its result."""
-
-    kind: Literal["policy", "tool"]
-    conversation: str
-    position: Count
-    digest: str
-    name: str
-    began: Seconds
-    seconds: Seconds | None
 
 
 def decode_result(kind: str, raw: Any) -> Any:

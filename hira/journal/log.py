@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 from hira.core import errors
 from hira.core.errors import EndpointError, HiraError, Stop
 from hira.core.events import Event, record
-from hira.core.policy import Completion, Request, Usage, fields_of
+from hira.core.policy import Completion, Count, Request, Seconds, Usage, fields_of
 from hira.journal.decoding import DamagedRecord, validate
 from hira.journal.encoding import Digests, dump_request, pack, storable
 from hira.journal.store import Statement, Writer
@@ -35,17 +35,18 @@ class NotRecorded(HiraError):
 
 @dataclass(frozen=True, slots=True)
 class RecordedCall:
-    """One recorded call. `result` is None for one that was started and never finished; of a failure, it tells how."""
+    """One recorded call."""
 
     kind: Kind
     conversation: str
-    position: int
+    position: Count
     digest: str
     name: str
     request: Any
     result: Any
-    began: float
-    seconds: float | None
+    """None for a call that was started and never finished; of a failure, what `_describe_failure` writes."""
+    began: Seconds
+    seconds: Seconds | None
 
     @property
     def failed(self) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from hira.agents.run_context import Approve, RoleConfig, RunContext, RunOptions
 from hira.agents.trajectory import Rollout
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from hira.agents.output_type import OutputType
     from hira.runtime.telemetry import Telemetry
 
-HANDED = "handed"
+HANDED: Final = "handed"
 """Stands in a run's recorded settings for what its program handed over as objects."""
 DIALECTS_OF = "dialects"
 """Stands in a run's recorded settings for the dialects in which its roles began, where they were learned."""
