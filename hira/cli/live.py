@@ -23,6 +23,7 @@ from hira.cli.progress import (
     draw_bar,
     format_call,
     format_duration,
+    format_failure,
     format_reading,
     format_usage,
 )
@@ -201,6 +202,7 @@ class RunTree(Drawing):
             case TurnStarted() | TurnEnded():
                 self._turn(event)
             case TurnText(conversation=conversation, text=text):
+                self.notices = [notice for notice in self.notices if " s so far" not in notice]  # a wait is over
                 self._branch(conversation).busy.setdefault(conversation, Writing(time.monotonic())).take(text)
             case SourceRead(source=source, title=title):
                 self.sources.append(f"[{source}] {title}")
@@ -247,7 +249,7 @@ class RunTree(Drawing):
         tools = self._branch(event.conversation).tools
         for index, (text, seconds, _) in enumerate(tools):
             if seconds is None and text.startswith(f"{event.tool} "):
-                reason = "" if event.ok else f": {event.text}"
+                reason = "" if event.ok else f": {format_failure(event.text)}"
                 tools[index] = (f"{text}{reason}", event.seconds, event.ok)
                 return
 

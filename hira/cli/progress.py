@@ -1,6 +1,7 @@
 """How far work is, of one run or of many questions: plain lines here, drawings on a terminal in `hira.cli.live`."""
 
 import asyncio
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -37,6 +38,7 @@ HEARTBEAT = 10.0
 EVERY = 5.0
 WIDTH = 160
 BAR = 12
+_PYTHON_ERROR = re.compile(r"[\w.]+(?:Error|Exception|Exit|Interrupt)\b")
 
 
 class View:
@@ -248,6 +250,12 @@ def format_reading(event: DocumentsRead) -> str:
     return f"{draw_bar(event.done / event.total)} {doing} {event.what}: {event.done:,} of {event.total:,}"
 
 
+def format_failure(text: str) -> str:
+    """Format why a tool failed: of a program's traceback only the error, which is its last line."""
+    last = text.rstrip().rpartition("\n")[2]
+    return last if _PYTHON_ERROR.match(last) else text
+
+
 def format_call(call: ToolStarted) -> str:
     """Format a tool's arguments: a single text unchanged, several arguments by name."""
     values = list(call.arguments.values())
@@ -273,7 +281,7 @@ def _describe_start(event: RunStarted) -> str:
 
 
 def _describe_result(event: ToolEnded) -> str:
-    outcome = "" if event.ok else f": {event.text}"
+    outcome = "" if event.ok else f": {format_failure(event.text)}"
     end = "done" if event.ok else "failed"
     return f"{event.conversation} {event.tool} {end}, {format_duration(event.seconds)}{outcome}"
 

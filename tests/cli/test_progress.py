@@ -172,6 +172,30 @@ def test_the_tree_shows_planner_subtasks_experts_and_tools() -> None:
     )
 
 
+TRACEBACK = 'File "<call 1>", line 2\n    sqrt(100) = 10\n    ^^^^^^^^^\nSyntaxError: cannot assign to function call\n'
+
+
+def test_a_program_that_failed_shows_its_error_and_not_the_beginning_of_its_traceback() -> None:
+    failed = ToolEnded("planner", "python", False, TRACEBACK, 0.1)
+    told = io.StringIO()
+    Lines(shell_of(told))(failed)
+    view = watching()
+    view(RunStarted("r1", "When?", "hira", {"*": "m"}))
+    view(ToolStarted("planner", "python", {"code": "sqrt(100) = 10"}))
+    view(failed)
+    assert view.planner.tools == [("python sqrt(100) = 10: SyntaxError: cannot assign to function call", 0.1, False)]
+    assert told.getvalue().endswith("planner python failed, 0.1 s: SyntaxError: cannot assign to function call\n")
+
+
+def test_a_notice_of_a_model_that_loads_goes_when_it_writes() -> None:
+    view = watching()
+    view(RunStarted("r1", "When?", "hira", {"*": "m"}))
+    view(Notice("planner: llama.cpp is loading m (0.5 GB), 1 s so far"))
+    view(Notice("planner: interrupted; answering from the results so far"))
+    view(TurnText("planner", "I", reasoning=False))
+    assert view.notices == ["planner: interrupted; answering from the results so far"]
+
+
 def test_the_tree_shows_how_far_the_documents_are_read_until_the_run_begins() -> None:
     view = watching()
     view(DocumentsRead(2_500, 10_000))
