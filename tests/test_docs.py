@@ -63,6 +63,7 @@ from hira.runtime.settings import (
 )
 from hira.testing.faults import FAULTS
 from hira.tools.addresses import PORTS
+from hira.tools.documents import Index, search_documents
 from hira.tools.fetch import HEAD_SECONDS, HOPS, Fetcher
 from hira.tools.files import LARGEST as WRITTEN
 from hira.tools.mcp import KEPT
@@ -580,3 +581,27 @@ def test_a_newcomers_question_is_answered_from_the_docs_offline_or_refused(
     assert answer in said["answer"], said["answer"]
     verdicts = {citation["verdict"] for citation in said["citations"]}
     assert "supported" in verdicts if answer else not verdicts
+
+
+NEWCOMERS_ASK = {
+    "Can I use Claude?": "litellm/anthropic/",
+    "Can I use my own vector store?": "Hira(search=",
+    "Do citations have page numbers?": "citation.page",
+    "Can it read scanned PDFs?": "ocrmypdf",
+    "What does a question cost?": "--dry-run",
+    "How do I separate several tenants?": "documents of each question",
+    "Where are the logs?": "hira.runs",
+    "How do I upgrade?": "--upgrade",
+    "Does it run on Windows?": "WSL",
+    "Does it use prompt caching?": "cached_tokens",
+}
+
+
+@pytest.mark.heavy
+async def test_ten_questions_of_a_new_user_are_answered_by_one_search_of_the_pages() -> None:
+    search = search_documents(Index([DOCS]))
+    for question, answer in NEWCOMERS_ASK.items():
+        passages = (await search.call({"query": question})).passages
+        shown = "\n".join(passage.text for passage in passages if passage.source.location == "questions.md")
+        assert passages[0].source.location == "questions.md", question
+        assert answer in shown, question
