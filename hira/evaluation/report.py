@@ -7,12 +7,14 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from hira.agents.calls import SEARCHES
 from hira.evaluation.page import page
 from hira.evaluation.run import Evaluation, EvaluationPlan, digest
 from hira.evaluation.summary import FETCHES, SummaryRow, as_json, rows
+from hira.evaluation.tables import TABLES
 from hira.evidence import Verdict
 
 PACKAGES = ("hira", "openai", "httpx", "litellm", "tiktoken", "torch", "transformers", "trl", "peft")
@@ -81,8 +83,12 @@ def markdown(summary: Sequence[SummaryRow], data: str, metric: str) -> str:
     """Return the tables: all questions, then by category, then the early ends."""
     lines = [f"# {data}, scored by {metric}", "", *format_table(HEAD, [_cells(row) for row in summary])]
     if names := list(dict.fromkeys(name for row in summary for name in row.categories)):
-        shown = [[row.name, *(_format_right(row, name) for name in names)] for row in summary]
-        lines += ["", "## By category", "", *format_table(["", *names], shown)]
+        averaged = TABLES[data].averaged if data in TABLES else ()
+        shown = [
+            [row.name, *(_format_right(row, name) for name in names), *([_average(row, averaged)] if averaged else [])]
+            for row in summary
+        ]
+        lines += ["", "## By category", "", *format_table(["", *names, *(["average"] if averaged else [])], shown)]
         spent = [[row.name, *(_format_spent(row, name) for name in names)] for row in summary]
         lines += ["", "## Completion tokens and tool calls of a question", "", *format_table(["", *names], spent)]
     if parts := list(dict.fromkeys(name for row in summary for name in row.parts)):
@@ -132,6 +138,13 @@ def _cells(row: SummaryRow) -> list[str]:
         percent(row.success_rate(FETCHES)),
         "–" if row.cost is None else f"${row.cost:,.2f}",
     ]
+
+
+def _average(row: SummaryRow, columns: Sequence[str]) -> str:
+    """Format the mean of the columns' accuracies; without one of them there is none."""
+    known = [row.categories[name].accuracy for name in columns if name in row.categories]
+    shares = [share for share in known if share is not None]
+    return percent(fmean(shares)) if len(shares) == len(columns) else "–"
 
 
 def _format_right(row: SummaryRow, category: str) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 from hira.core.errors import UsageError
 from hira.evaluation.files import Item
-from hira.evaluation.public import REPORTS, SETS, TEXT, draw, load_public
+from hira.evaluation.public import FILES, REPORTS, SETS, TEXT, draw, load_public
 
 Settings = Mapping[str, Any]
 
@@ -21,7 +21,7 @@ class Table:
     """A table of a paper. `sets` has the number of questions drawn from each set, None for all; `only` the label that
     questions of a set must have; `judges` the sets that have their own judge under the metric `hira`; `settings`
     those of the paper for all rows, `row_settings` those of one workflow alone, and `variants` the rows of a workflow
-    that has several, by their names."""
+    that has several, by their names. `averaged` are the columns whose mean is the paper's average."""
 
     sets: Mapping[str, int | None]
     workflows: tuple[str, ...]
@@ -31,6 +31,7 @@ class Table:
     settings: Settings = field(default_factory=dict)
     row_settings: Mapping[str, Settings] = field(default_factory=dict)
     variants: Mapping[str, Mapping[str, Settings]] = field(default_factory=dict)
+    averaged: tuple[str, ...] = ()
 
     def rows(self, workflow: str) -> Mapping[str, Settings]:
         """The settings of a workflow's rows, by the name of the variant."""
@@ -60,9 +61,12 @@ TABLES: Mapping[str, Table] = {
         judges={"webwalkerqa": SETS["webwalkerqa"].metric},
         settings={"temperature": 0.7, "top_p": 0.95, "top_k": 20},
         row_settings={"hira": FAITHFUL},
+        averaged=("gaia without file", f"gaia {FILES}", "webwalkerqa", "hle", "simpleqa"),
     ),
     "mars-table1": Table(sets={"hle": None}, workflows=("direct", "webthinker", "search-o1", "mars"), metric="hle"),
-    "mars-table2": Table(sets=dict.fromkeys(_KNOWLEDGE), workflows=("direct", "rag", "search-o1", "mars")),
+    "mars-table2": Table(
+        sets=dict.fromkeys(_KNOWLEDGE), workflows=("direct", "rag", "search-o1", "mars"), averaged=_KNOWLEDGE
+    ),
     "marsrl-table1": Table(
         sets={"aime2025": None, "beyondaime": None},
         workflows=("marsrl",),

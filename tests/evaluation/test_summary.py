@@ -191,3 +191,21 @@ def test_tables_without_content_are_left_out_and_what_is_unknown_is_a_dash() -> 
     (cells,) = read_tables(markdown([row], "made", "race")).values()
     unknown = [name for name, cell in cells.items() if cell == "–"]
     assert unknown == ["accuracy", "95 %", "score", "citations supported", "search ok", "fetch ok", "cost"]
+
+
+def test_the_average_of_a_papers_table_is_the_mean_of_its_columns() -> None:
+    """HiRA, Table 2: five columns, each of which counts once, however many questions it has."""
+    labels = ("gaia | gaia without file", "gaia | gaia file understanding", "webwalkerqa", "hle", "simpleqa")
+    right = (True, False, True, True, True)
+    kept = [record(0, f"q{at}", right[at], category=label) for at, label in enumerate(labels)]
+    more = [record(0, f"more{at}", False, category="hle") for at in range(3)]
+
+    def read_average(records: list[Record], data: str = "hira-table1") -> str | None:
+        return read_tables(markdown(rows(records, CELLS[:1]), data, "hira"))["By category"].get("average")
+
+    assert read_average(kept) == "80.0"
+    assert read_average([*kept, *more]) == "65.0", "a quarter of hle"
+    assert read_average(kept[:4]) == "–", "a column is missing"
+    assert read_average([*kept[:4], record(0, "open", None, category="simpleqa")]) == "–"
+    assert read_average(kept, "mini") is None
+    assert read_average(kept, "mars-table1") is None, "its average is that of all questions"
