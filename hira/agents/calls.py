@@ -248,7 +248,7 @@ def _mask_passage(passage: Passage, secrets: frozenset[str]) -> Passage:
 Perform = Callable[[Mapping[str, Any]], Awaitable[Observation]]
 """Makes a call with these arguments."""
 PASSAGE = Prompt(__file__, "shared", "passage")
-SEARCHES = frozenset({"search", "scholar"})
+SEARCHES = frozenset({"search", "scholar", "google_search"})
 """The names of the tools that search: without a hit, a call of theirs has no result."""
 
 

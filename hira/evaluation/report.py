@@ -141,7 +141,7 @@ def _cells(row: SummaryRow) -> list[str]:
 
 
 def _average(row: SummaryRow, columns: Sequence[str]) -> str:
-    """Format the mean of the columns' accuracies; without one of them there is none."""
+    """Format the mean of the columns' accuracies, a dash if a column is missing."""
     known = [row.categories[name].accuracy for name in columns if name in row.categories]
     shares = [share for share in known if share is not None]
     return percent(fmean(shares)) if len(shares) == len(columns) else "–"

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 PREFERRED = ("serper", "tavily", "brave", "exa", "serpapi", "jina")
 # Services that people know by another name, and those that use another one's key.
 ALSO_CALLED = {"wikipedia": "mediawiki", "pubmed": "europepmc"}
-SAME_KEY = {"serper_scholar": "serper", "serpapi_scholar": "serpapi"}
+SAME_KEY = {"serper_google": "serper", "serper_scholar": "serper", "serpapi_scholar": "serpapi"}
 # Seconds: between two tellings of how far the reading is, and for which documents that were read count as up to date.
 TELL_EVERY = 1.0
 FRESH = 1.0
@@ -118,7 +118,7 @@ class Toolset:
             documents = await self._open_documents(self.index, budget, events)
         while self.notices:
             events(self.notices.pop(0))
-        search, browse, scholar, citations = self._find_tools(context, events, documents)
+        search, browse, scholar, more = self._find_tools(context, events, documents)
         async with work_folder(context.run_id) as folder:
             attachments = media = None
             if files:
@@ -137,7 +137,7 @@ class Toolset:
                 python=self._python(folder, readable.places) if self.python else None,
                 media=media,
                 visible=tuple(readable.shown),
-                extra=(*(tool.bind(context) for tool in self.extra), *([citations] if citations else [])),
+                extra=(*(tool.bind(context) for tool in self.extra), *more),
                 scoped=self.scoped,
             )
 
@@ -235,22 +235,21 @@ class Toolset:
 
     def _find_tools(
         self, context: Context, events: Events, documents: tuple[Tool, Tool] | None
-    ) -> tuple[Tool | None, Tool | None, Tool | None, Tool | None]:
+    ) -> tuple[Tool | None, Tool | None, Tool | None, Sequence[Tool]]:
         """The tools "search" and "browse" of one run, over the documents, the user's retrievers and the web,
-        "scholar" over the services of scholarly works among those of the web, and "follow_citations" if one of these
-        knows citations."""
+        "scholar" over the services of scholarly works among those of the web, and "follow_citations" and
+        "google_search" if one of the services has them."""
         searches = [tool.bind(context) for tool in self.retrievers]
-        browse = scholar = citations = None
+        browse = scholar = None
+        more: Sequence[Tool] = ()
         if documents and self._texts:
             searches, browse = [documents[0], *searches], documents[1]
             if self.memory and self.index:
                 searches.insert(0, self.memory.make_search(self.index))
         if self.backends:
-            search, web_browse, scholar, citations = _web(
-                self.backends, self.settings, context.question, events, self.once
-            )
+            search, web_browse, scholar, more = _web(self.backends, self.settings, context.question, events, self.once)
             searches, browse = [*searches, search], either(browse, web_browse) if browse else web_browse
-        return merge_searches(searches) if searches else None, browse, scholar, citations
+        return merge_searches(searches) if searches else None, browse, scholar, more
 
 
 async def open_toolset(
@@ -442,12 +441,14 @@ def _open_backends(
 
 def _web(
     backends: "Sequence[Backend]", settings: Settings, question: str, events: Events, once: SingleFlight | None
-) -> tuple[Tool, Tool, Tool | None, Tool | None]:
-    """Search, browse, scholar and citations for one run: only what was shown to it may be opened."""
+) -> tuple[Tool, Tool, Tool | None, Sequence[Tool]]:
+    """Search, browse, scholar and what else its services can for one run: only what was shown to it may be opened."""
     from hira.tools.addresses import canonicalise_url, urls
     from hira.tools.browse import browse_tool
     from hira.tools.fetch import Fetcher
     from hira.tools.search import CITATIONS, SCHOLARLY, citations_tool, scholar_tool, search_tool, share_search
+    from hira.tools.search.google import NAME as GOOGLE
+    from hira.tools.search.google import google_tool
 
     seen = {canonicalise_url(url) for url in urls(question)}
     retracted: set[str] = set()
@@ -456,12 +457,16 @@ def _web(
     citing = {backend.name.rpartition("_")[2]: backend for backend in backends if backend.name in CITATIONS}
     backends = [backend for backend in backends if backend.name not in CITATIONS]
     scholarly = [backend for backend in backends if backend.name in SCHOLARLY]
+    google = next((backend for backend in backends if backend.name == GOOGLE), None)
     scholar = scholar_tool(scholarly, seen=seen, retracted=retracted, on_notice=events) if scholarly else None
     return (
         search_tool(backends, seen=seen, retracted=retracted, on_notice=events),
         browse_tool(fetcher, seen=seen, retracted=retracted),
         scholar,
-        citations_tool(citing, seen=seen, retracted=retracted) if citing else None,
+        (
+            *([citations_tool(citing, seen=seen, retracted=retracted)] if citing else []),
+            *([google_tool(google, seen=seen)] if google else []),
+        ),
     )
 
 

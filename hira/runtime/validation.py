@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 Paths = str | Path | Sequence[str | Path]
 
 # The names that tools of hira's own have in the prompts of experts and planner.
-TAKEN = frozenset(["search", "scholar", "browse", "files", "python", "look", "subtask", "follow_citations"])
+TAKEN = frozenset(
+    ["search", "scholar", "browse", "files", "python", "look", "subtask", "follow_citations", "google_search"]
+)
 _EXPERT = "an expert has name, description, ability, cost, needs and async work(task, context): docs/experts.md"
 _TOOL = "write @tool above the function (from hira import tool) and give tools=[…]"
 _WORKFLOW = "a workflow has a name and async run(question, context): docs/workflows.md"

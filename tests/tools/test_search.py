@@ -118,6 +118,7 @@ SHAPES = {  # service: path, where its results are, one of them, and what the re
     "exa": ("/search", "results", ONE | {"highlights": [LONG], "publishedDate": DAY}, "x-api-key: KEY"),
     "serpapi": ("/search.json", "organic_results", ONE | {"snippet": LONG, "date": DAY}, "api_key=KEY"),
     "jina": ("/", "data", ONE | {"description": LONG, "date": DAY}, "Bearer KEY"),
+    "serper_google": ("/search", "organic", ONE | {"snippet": LONG, "date": DAY}, "x-api-key: KEY"),
     "serper_scholar": ("/scholar", "organic", ONE | {"snippet": LONG, "year": 2024}, "x-api-key: KEY"),
     "serpapi_scholar": (
         "/search.json",

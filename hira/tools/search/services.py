@@ -13,6 +13,8 @@ from urllib.parse import quote, urlsplit
 from hira.core.bm25 import words
 from hira.core.errors import ToolDown, ToolError, UsageError, did_you_mean
 from hira.core.sanitize import clean
+from hira.tools.search.google import FORM as GOOGLE_FORM
+from hira.tools.search.google import NAME as GOOGLE
 from hira.tools.search.service import SECONDS, Backend, Form, Hit, HostPace, Line, Service, Unusable, make_hit
 
 if TYPE_CHECKING:
@@ -299,7 +301,7 @@ _CITATIONS = {
 }
 """The parts of `follow_citations`: the work of a title, the works that cite a work, and those that it cites."""
 SCHOLARLY = frozenset(_WORKS)
-BACKENDS = (*_WEB, "ddgs", *_WORKS)
+BACKENDS = (*_WEB, GOOGLE, "ddgs", *_WORKS)
 CITATIONS = tuple(_CITATIONS)
 
 
@@ -322,7 +324,7 @@ def open_backend(
         return _open_litellm(name, key, base_url)
     if name == "ddgs":
         return _open_ddgs()
-    form = (_WEB | _WORKS | _CITATIONS).get(name)
+    form = GOOGLE_FORM if name == GOOGLE else (_WEB | _WORKS | _CITATIONS).get(name)
     if form is None:
         raise UsageError(f"there is no search service {name!r}", fix=did_you_mean(name, BACKENDS))
     keyless = form.key and form.key_needed and not key

@@ -182,7 +182,7 @@ def search_tool(
         hits = merge_hits(await chain.search(query, top))[:top]
         note_hits(hits, seen, retracted)
         note = "" if hits else f"nothing found; try other words for {clean(query)!r}"
-        return Observation(note, tuple(map(_passage, hits)))
+        return Observation(note, tuple(map(describe_hit, hits)))
 
     return tool(search, pure=True)
 
@@ -231,7 +231,9 @@ def citations_tool(
             named, note = matches[0].url.rpartition("/")[2], f"{direction} of {clean(matches[0].title)!r}"
         hits = merge_hits(await backends[direction].search(named, top))[:top]
         note_hits(hits, seen, retracted)
-        return Observation(note if hits else f"{clean(work)!r} has no known {direction}", tuple(map(_passage, hits)))
+        return Observation(
+            note if hits else f"{clean(work)!r} has no known {direction}", tuple(map(describe_hit, hits))
+        )
 
     return tool(follow_citations, pure=True)
 
@@ -262,6 +264,7 @@ def merge_hits(hits: Iterable[Hit]) -> list[Hit]:
     return list(places.values())
 
 
-def _passage(hit: Hit) -> Passage:
+def describe_hit(hit: Hit) -> Passage:
+    """Return a hit as a passage of its place."""
     text = hit.snippet or hit.title
     return Passage(Source(hit.url, hit.title, text, "hit"), f"{hit.date[:10]}: {text}" if hit.date else text)

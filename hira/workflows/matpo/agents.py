@@ -135,11 +135,13 @@ SERVER = "search_and_scrape_webpage"
 
 
 def tools_of(context: RunContext, blocked: Collection[str] = ()) -> list[Tool]:
-    """Return the worker's tools in this run, without anything from a `blocked` host. Raises `UsageError` if there are
-    none."""
+    """Return the worker's tools in this run, without anything from a `blocked` host: the paper's google_search, where
+    a service has it, in place of search. Raises `UsageError` for a run without tools."""
     box = context.tools
-    web = [replace(tool, server=SERVER, blocked=blocked) for tool in (box.search, box.browse) if tool]
-    tools = [*web, *([box.files] if box.files else []), *box.extra_for("worker")]
+    own = box.extra_for("worker")
+    google = next((tool for tool in own if tool.name == "google_search"), None)
+    web = [replace(tool, server=SERVER, blocked=blocked) for tool in (google or box.search, box.browse) if tool]
+    tools = [*web, *([box.files] if box.files else []), *(tool for tool in own if tool is not google)]
     if not tools:
         raise UsageError(
             "the workflow 'matpo' needs a search, but this run has none",
