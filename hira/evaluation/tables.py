@@ -60,7 +60,7 @@ TABLES: Mapping[str, Table] = {
         workflows=(*_BASELINES, "hira"),
         judges={"webwalkerqa": SETS["webwalkerqa"].metric},
         settings={"temperature": 0.7, "top_p": 0.95, "top_k": 20},
-        row_settings={"hira": FAITHFUL},
+        row_settings={"hira": FAITHFUL, "multimodal": {"workflows": {"multimodal": {"alone": True}}}},
         averaged=("gaia without file", f"gaia {FILES}", "webwalkerqa", "hle", "simpleqa"),
     ),
     "mars-table1": Table(sets={"hle": None}, workflows=("direct", "webthinker", "search-o1", "mars"), metric="hle"),

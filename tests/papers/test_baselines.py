@@ -6,12 +6,15 @@ from contextlib import asynccontextmanager
 from itertools import pairwise
 from typing import Any
 
+import pytest
+
 from hira.agents.expert import Account, Task
 from hira.agents.run_context import RunContext
 from hira.core.budget import Budget
-from hira.core.errors import EndpointError, ToolError
+from hira.core.errors import EndpointError, ToolError, UsageError
 from hira.core.messages import Media
 from hira.core.policy import Request
+from hira.evaluation.tables import TABLES
 from hira.evidence import OUTPUT, Source
 from hira.testing import ScriptedPolicy
 from hira.testing.script import make_context
@@ -137,6 +140,17 @@ async def test_the_multimodal_baseline_has_a_picture_looked_at_and_reasons_on() 
     looked = next(request for request in policy.requests if request.conversation == "1/look")
     assert looked.messages[0].media[0].url.endswith("tower.png")
     assert record.sources.read["s1"].kind == "media"
+
+
+async def test_the_multimodal_baseline_reasons_alone_where_there_is_nothing_to_look_at() -> None:
+    """Most questions of HiRA's Table 1 have neither file nor picture; elsewhere the run says what it needs."""
+    policy = ScriptedPolicy([r"I recall it. \boxed{31 m}"])
+    record = await rollout(MultimodalAlone(alone=True), QUESTION, make_context(policy, tools=Toolbox()))
+    (request,) = policy.requests
+    assert (record.answer, request.tools) == ("31 m", ())
+    with pytest.raises(UsageError, match="something to look at"):
+        await MultimodalAlone().run(QUESTION, make_context([], tools=Toolbox()))
+    assert TABLES["hira-table1"].rows("multimodal")[""]["workflows"] == {"multimodal": {"alone": True}}
 
 
 async def test_react_has_every_tool_in_one_chain_and_every_output_is_inserted_as_it_is() -> None:

@@ -180,23 +180,25 @@ def open_sight(context: RunContext) -> Tool | None:
 
 @dataclass(frozen=True)
 class MultimodalAlone:
-    """`calls`: looks and readings at most (as HiRA's experts: 10)."""
+    """`calls`: looks and readings at most (as HiRA's experts: 10). `alone` answers a question with nothing to look at
+    by reasoning, as most of HiRA's Table 1 need."""
 
     roles: ClassVar[frozenset[str]] = frozenset({REASONER, SEES})
     takes_tools: ClassVar[frozenset[str]] = frozenset({REASONER})
 
     calls: int = CALLS
+    alone: bool = False
     name: str = "multimodal"
 
     async def run(self, question: str, context: RunContext) -> str:
         sight = open_sight(context)
         tools = [tool for tool in (sight, context.tools.files, *context.tools.extra_for(REASONER)) if tool]
-        if not tools:
+        if not tools and not self.alone:
             fix = "attach a picture, a sound, a video or another file (--file), or name a folder with pictures (--docs)"
             raise UsageError("this workflow needs something to look at, and this run has nothing", fix=fix)
         from hira.agents.experts import MULTIMODAL  # the prompt of the expert
 
-        loop = begin_loop(context, MULTIMODAL, tools, question, limit=self.calls)
+        loop = begin_loop(context, MULTIMODAL if tools else DIRECT, tools, question, limit=self.calls)
         with keeping_read(context, question):
             return (await loop.run()).answer or keep_read(context, question)
 
