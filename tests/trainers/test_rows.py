@@ -33,9 +33,9 @@ def test_a_prompt_that_breaks_the_prefix_begins_a_new_row_and_is_counted() -> No
 
 def test_a_row_whose_log_probabilities_do_not_fit_is_dropped_and_counted() -> None:
     for logprobs in ([-0.1], [-0.1, math.nan], [-0.1, 0.5]):
-        record = rollout(planner=[turn([1], [2, 3], logprobs)], worker=[turn([5], [6])])
-        cut = rows_of(record)
-        assert [row.role for row in cut.rows] == ["worker"]
+        sound = {name: [turn([5], [6])] for name in ("t1_worker", "t2_worker")}
+        cut = rows_of(rollout(planner=[turn([1], [2, 3], logprobs)], **sound))
+        assert [row.role for row in cut.rows] == ["worker", "worker"]
         assert cut.dropped == 1
 
 
