@@ -68,10 +68,20 @@ class Parser(argparse.ArgumentParser):
             return "write 90, 90s, 5m or 1h"
         if choice := re.search(r"invalid choice: '(.*)' \(choose from (.*)\)", message, re.DOTALL):
             known = re.findall(r"[\w-]+", choice[2])
+            if elsewhere := self._find_elsewhere(choice[1]):
+                return f"did you mean '{elsewhere}'?"
             if self.prog == "hira" and not suggest(choice[1], known):
                 return 'to ask a question: hira ask "question"'
             return suggest(choice[1], known) or f"{self.prog} --help lists the choices"
         return f"{self.prog} --help shows how to use it"
+
+    def _find_elsewhere(self, name: str) -> str:
+        """Return the command that has this name as its own command or flag, such as `hira ask --batch` for `batch`."""
+        for parser in self.commands().values():
+            for spelling in (name, f"--{name}"):
+                if spelling in (*parser.commands(), *parser.flags()):
+                    return f"{parser.prog} {spelling}"
+        return ""
 
     def flags(self) -> list[str]:
         """Return all flags of this parser and of its commands."""

@@ -104,6 +104,8 @@ def test_the_answer_is_written_into_a_file_by_its_suffix_too(place: Command, ask
     [
         (["ask", "x", "--modle", "m"], "unrecognized arguments: --modle m", "did you mean '--model'?"),
         (["what is this?"], "invalid choice", 'hira ask "question"'),
+        (["batch", "q.jsonl"], "invalid choice: 'batch'", "did you mean 'hira ask --batch'?"),
+        (["export"], "invalid choice: 'export'", "did you mean 'hira runs export'?"),
         (["ask", "x", "--workflow", "hria"], "unknown workflow 'hria'", "did you mean 'hira'?"),
         (["ask", "x", "--role", "planner"], "--role 'planner' does not name a model", "planner=MODEL"),
         (["ask", "x", "--docs", "nowhere"], "no such file or folder", "exist"),
