@@ -68,11 +68,13 @@ class Parser(argparse.ArgumentParser):
             return "write 90, 90s, 5m or 1h"
         if choice := re.search(r"invalid choice: '(.*)' \(choose from (.*)\)", message, re.DOTALL):
             known = re.findall(r"[\w-]+", choice[2])
-            if elsewhere := self._find_elsewhere(choice[1]):
-                return f"did you mean '{elsewhere}'?"
-            if self.prog == "hira" and not suggest(choice[1], known):
-                return 'to ask a question: hira ask "question"'
-            return suggest(choice[1], known) or f"{self.prog} --help lists the choices"
+            elsewhere = self._find_elsewhere(choice[1])
+            near = f"did you mean '{elsewhere}'?" if elsewhere else suggest(choice[1], known)
+            return near or (
+                'to ask a question: hira ask "question"'
+                if self.prog == "hira"
+                else f"{self.prog} --help lists the choices"
+            )
         return f"{self.prog} --help shows how to use it"
 
     def _find_elsewhere(self, name: str) -> str:
