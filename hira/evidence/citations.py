@@ -68,22 +68,23 @@ def _read_plain_values(judged: "Judgement | Citation") -> None:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """A verifier's judgement of one claim.
-
-    `score` is between 0 and 1, the confidence that the claim is supported. `quote` is the decisive passage and `source`
-    the id of its source, both may be empty. `reason` says why a claim could not be checked, or not fully. `missing` are
-    the words of the claim that the source does not have, `lacking` those of the question that a supported claim does
-    not speak of.
-    """
+    """A verifier's judgement of one claim."""
 
     verdict: Verdict
     score: float = 0.0
+    """The confidence that the claim is supported, from 0 to 1."""
     quote: str = ""
+    """The decisive passage, or empty."""
     source: str = ""
+    """The id of the source of the quote, or empty."""
     by: str = ""
+    """The verifier's name."""
     reason: str = ""
+    """Why the claim could not be checked, or not fully."""
     missing: tuple[str, ...] = ()
+    """The words of the claim that the source does not have."""
     lacking: tuple[str, ...] = ()
+    """The words of the question that a supported claim does not speak of."""
 
     def __post_init__(self) -> None:
         _read_plain_values(self)
@@ -106,25 +107,25 @@ SHOWN = 8
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """A claim of an answer and a source that it relies on.
-
-    `quote` is the decisive passage of the source; `score` is between 0 and 1, the verifier's confidence that the claim
-    is supported; `by` names the verifier, empty if nothing was checked. `attributed` means that the answer cites
-    nothing for the claim and that hira found the source. `missing` are the words that the source does not have,
-    `lacking` those of the question that a supported claim does not speak of. `place` says where in a document the
-    passage is: "p. 12", "sheet Sales, row 7"; it is empty if that is unknown.
-    """
+    """A claim of an answer and a source that it relies on."""
 
     source: str
     claim: str
     quote: str
+    """The decisive passage of the source."""
     verdict: Verdict
     score: float = 0.0
+    """The verifier's confidence that the claim is supported, from 0 to 1."""
     by: str = ""
+    """The verifier's name, empty if nothing was checked."""
     attributed: bool = False
+    """The answer cites nothing for the claim; hira found the source."""
     missing: tuple[str, ...] = ()
+    """The words that the source does not have."""
     lacking: tuple[str, ...] = ()
+    """The words of the question that a supported claim does not speak of."""
     place: str = ""
+    """Where in a document the passage is: `p. 12`, `sheet Sales, row 7`; empty if that is unknown."""
 
     def __post_init__(self) -> None:
         _read_plain_values(self)

@@ -58,27 +58,28 @@ class RecordedCall:
 
 
 class CallSpec(NamedTuple):
-    """A call to make: its conversation, its content (`digest`) and its addressee (`name`); `dump` returns its stored
-    form.
-
-    A call with an `effect` is also recorded when it starts. A `shared` call has the same result everywhere in the run,
-    and has no position. A call to `rerun` is taken from the record only in a replay, because its own effects are
-    recorded. A result of another run never replaces a `never_reused` call. `undo` is called if the run ends before the
-    call does. `change` replaces a new result; if it fails, a resumed run changes the recorded result and does not call
-    again.
-    """
+    """A call to make."""
 
     kind: Kind
     conversation: str
     digest: str
+    """Names its content."""
     name: str
+    """Its addressee."""
     dump: Callable[[], Any]
+    """Returns its stored form."""
     effect: bool = False
+    """The call is also recorded when it starts."""
     shared: bool = False
+    """The call has the same result everywhere in the run, and no position."""
     rerun: bool = False
+    """The call is taken from the record only in a replay, because its own effects are recorded."""
     never_reused: bool = False
+    """A result of another run never replaces the call."""
     undo: Callable[[], None] = lambda: None
+    """Called if the run ends before the call does."""
     change: Callable[[Any], Awaitable[Any]] | None = None
+    """Replaces a new result; if it fails, a resumed run changes the recorded result and does not call again."""
 
 
 Reuse = Callable[[Kind, str], Awaitable[Any]]
@@ -119,26 +120,27 @@ def clock_from(latest: float) -> Callable[[], float]:
 
 @dataclass(slots=True)
 class Log:
-    """The record of one run. `known` are its recorded calls, `sources` the ids of its sources, `began` is its start, in
-    seconds since the epoch.
-
-    `departed` names the first conversation that left the record, whose later calls hira makes anew. `ended` is the
-    failure that ended a replayed run: a call that was not made because of it raises it again. `reuse` finds calls of
-    other runs. `dialects` are those in which roles began, if they had been learned.
-    """
+    """The record of one run."""
 
     run: str
     _writer: Writer | None
     known: dict[Key, RecordedCall] = field(default_factory=dict)
+    """Its recorded calls."""
     sources: dict[str, str] = field(default_factory=dict)
+    """The ids of its sources, by location."""
     ended: Stop | None = None
+    """The failure that ended a replayed run: a call that was not made because of it raises it again."""
     reuse: Reuse | None = None
+    """Finds calls of other runs."""
     began: float = field(default_factory=time.time)
+    """Seconds since the epoch."""
     clock: Callable[[], float] = field(default_factory=lambda: clock_from(0.0))
     dialects: Mapping[str, str] = field(default_factory=dict)
+    """The dialects in which roles began, if they had been learned."""
     unfinished: list[RecordedCall] = field(default_factory=list)
     missed: bool = False
     departed: str = ""
+    """The first conversation that left the record, whose later calls hira makes anew."""
     _positions: dict[tuple[str, str], int] = field(default_factory=dict)
     _digests: Digests = field(default_factory=Digests)
     _events: list[Event] = field(default_factory=list)

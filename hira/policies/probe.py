@@ -90,18 +90,19 @@ _OWNERS = {
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """The result of GET /models. `ok` if it was a list of models; otherwise `error` describes the reply in one line.
-
-    `base_url` is the working URL: `lacks_v1` if the requested one fails, but the same with /v1 works.
-    """
+    """The result of GET /models."""
 
     base_url: str
+    """The URL that works."""
     ok: bool
+    """The reply was a list of models."""
     models: tuple[str, ...] = ()
     server: str = ""
     status: int = 0
     error: str = ""
+    """Describes any other reply in one line."""
     lacks_v1: bool = False
+    """The requested URL fails, but the same with /v1 works."""
 
 
 async def probe(base_url: str, api_key: str = "") -> Probe:

@@ -48,9 +48,7 @@ _BYTES_A_TOKEN = 7  # of what was read; English has four or five, so half of it 
 
 @dataclass(slots=True)
 class ReplyParts:
-    """A reply as it comes together, whole or in pieces. Fields as the server named them; `sent` is in bytes,
-    `pieces` are those of a stream that said something. `items` are those of the Responses API. `cut` says why hira
-    ended it, `dropped` is what it had said beyond its text."""
+    """A reply as it comes together, whole or in pieces; fields as the server names them."""
 
     text: str = ""
     reasoning: str = ""
@@ -61,10 +59,15 @@ class ReplyParts:
     model: str = ""
     refusal: str = ""
     sent: int = 0
+    """In bytes."""
     pieces: int = 0
+    """Pieces of a stream that held some text."""
     items: list[dict[str, Any]] = field(default_factory=list)
+    """Items of the Responses API."""
     cut: str = ""
+    """Why hira ended the reply."""
     dropped: str = ""
+    """What the reply held beyond its text."""
     prompt_ids: list[int] = field(default_factory=list)
     sampled_ids: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)

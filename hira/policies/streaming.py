@@ -114,18 +114,19 @@ class Bounds:
 
 @dataclass(slots=True)
 class StreamState:
-    """The stream so far. `read` takes in a chunk and returns its text, reasoning and arguments of calls. `first` and
-    `last` are times of the event loop's clock, in seconds. `is_enough` is called with the text at each closing
-    bracket."""
+    """The stream so far."""
 
     read: Callable[[ReplyParts, dict[str, Any], str], tuple[str, str, str]]
+    """Takes in a chunk and returns its text, reasoning and arguments of calls."""
     is_enough: Callable[[str], bool] | None = None
+    """Called with the text at each closing bracket."""
     parts: ReplyParts = field(default_factory=ReplyParts)
     texts: list[str] = field(default_factory=list)
     thoughts: list[str] = field(default_factory=list)
     size: int = 0
     pieces: int = 0
     began: float = 0.0
+    """Seconds on the event loop's clock, as are `first` and `last`."""
     first: float = 0.0
     last: float = 0.0
     done: bool = False

@@ -22,23 +22,24 @@ OpenPython = Callable[[str], AbstractAsyncContextManager[Tool]]
 
 @dataclass(frozen=True, slots=True)
 class Toolbox:
-    """`scholar` searches scholarly works alone, if a service for them is set up; `search` covers them too. `python`
-    opens a session for the subtask with that id: variables last as long as the session.
-
-    `media` reads an image, a sound or a video at a path for a model that accepts it; raises `ToolError`. `visible` are
-    the names of the pictures, sounds and videos that exist from the beginning. `extra` are the user's own tools, for
-    every expert with a loop, `scoped` those for some experts by name.
-    """
+    """The tools of a run."""
 
     search: Tool | None = None
+    """Searches all services, those for scholarly works included."""
     scholar: Tool | None = None
+    """Searches scholarly works alone, if a service for them is set up."""
     browse: Tool | None = None
     files: Tool | None = None
     python: OpenPython | None = None
+    """Opens a session for the subtask with that id: variables last as long as the session."""
     media: Callable[[str], Media] | None = None
+    """Reads an image, a sound or a video at a path for a model that accepts it. Raises `ToolError`."""
     visible: tuple[str, ...] = ()
+    """Names of the pictures, sounds and videos that exist from the beginning."""
     extra: tuple[Tool, ...] = ()
+    """The user's own tools, for every expert with a loop."""
     scoped: Mapping[str, tuple[Tool, ...]] = field(default_factory=dict)
+    """The user's own tools for some experts, by name."""
 
     def extra_for(self, expert: str) -> tuple[Tool, ...]:
         """Return the user's tools for this expert."""

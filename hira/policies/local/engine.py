@@ -86,15 +86,17 @@ _TAIL = 64
 
 @dataclass(slots=True, eq=False)
 class PendingReply:
-    """A reply in progress. `limit` is its most tokens; `draw` is its own source of random numbers.
+    """A reply in progress.
 
-    `sampled` and `logprobs` grow together. A reply that only repeats itself ends like one that is too long. A row that
-    was put back into the queue continues where it was. A `done` row informs its caller only when `deliver` is called.
+    A reply that only repeats itself ends like one that is too long. A row that was put back into the queue continues
+    where it was.
     """
 
     prompt: tuple[int, ...]
     limit: int
+    """Its most tokens."""
     draw: random.Random
+    """Its own source of random numbers."""
     template: Template
     sampling: Sampling
     stops: tuple[str, ...] = ()
@@ -105,8 +107,10 @@ class PendingReply:
     future: "Future[Sampled]" = field(default_factory=Future)
     cancelled: bool = False
     done: bool = False
+    """The caller is informed only when `deliver` is called."""
     outcome: Sampled | Exception | None = None
     sampled: list[int] = field(default_factory=list)
+    """Grows together with `logprobs`."""
     logprobs: list[float] = field(default_factory=list)
     circling: Circling = field(default_factory=Circling)
     _tail: str = ""

@@ -33,17 +33,18 @@ class ShownPassage:
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence as plain text and the stems of its content words: its `stems`, those of the title and heading `above`
-    it, and those of the sentence `before` it to which its pronoun refers. `subject` is the first of its `stems`, empty
-    if the sentence begins with a pronoun."""
+    """A sentence as plain text, with the stems of its content words."""
 
     text: str
     id: str
     location: str
     stems: frozenset[str]
     above: frozenset[str]
+    """The stems of its title and heading."""
     before: frozenset[str]
+    """The stems of the sentence before it to which its pronoun refers."""
     subject: str
+    """The first of its stems, empty if it begins with a pronoun."""
 
 
 def find_passages(text: str) -> list[ShownPassage]:

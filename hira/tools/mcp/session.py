@@ -35,20 +35,21 @@ _TAIL = 4_000
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """An MCP server: a `command` with `args` and `env` to start it, or the `url` of one that runs.
-
-    A process gets PATH, HOME and a few more variables of the environment and those in `env`, no keys of others.
-    `headers` are sent with every request to a `url`. `seconds` bounds one call, `start` the first contact.
-    """
+    """An MCP server, which hira starts or which runs at a URL."""
 
     name: str
     command: str = ""
+    """Starts the server; empty if it runs at `url`."""
     args: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Added to PATH, HOME and a few more variables; keys of others are not handed on."""
     url: str = ""
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Sent with every request to `url`."""
     seconds: float = 120.0
+    """The limit of one call."""
     start: float = 60.0
+    """The limit of the first contact."""
 
     @property
     def place(self) -> str:

@@ -53,18 +53,17 @@ class Late(InterpreterEnded):
 
 @dataclass(slots=True)
 class Interpreter:
-    """One running interpreter. `kept` is the number of bytes that are kept of a call's output.
-
-    With a `container` the process is the engine's own, which represents it: signals to it are passed on. With a `mark`
-    it may start programs, and each has the mark in its environment.
-    """
+    """One running interpreter."""
 
     process: subprocess.Popen[bytes]
     channel: socket.socket
     pipe: int
     kept: int
+    """Bytes of a call's output that are kept."""
     mark: str = ""
+    """Set if it may start programs: each has the mark in its environment."""
     container: Container | None = None
+    """The process is then the engine's own, which passes signals on."""
     output: ClippedOutput = field(init=False)
 
     def __post_init__(self) -> None:

@@ -43,19 +43,21 @@ HELD = f"This call kept files open that are deleted. {RESTARTED}"
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The result of one call. `value` is the last expression's, `error` a traceback or the reason of its end.
-
-    `files` are those that the call wrote, `note` a remark on others; `restarted` means that variables are lost.
-    """
+    """The result of one call."""
 
     number: int
     status: Status
     output: str = ""
     value: str = ""
+    """The value of the last expression."""
     error: str = ""
+    """A traceback, or why the code ended."""
     note: str = ""
+    """A remark on files that are not in `files`."""
     files: tuple[Path, ...] = ()
+    """The files that the call wrote."""
     restarted: bool = False
+    """Variables are lost."""
 
     @property
     def text(self) -> str:

@@ -141,41 +141,45 @@ class HostPace:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """How a service is asked and read. `url` is only a path if the user names the server; the query replaces "{}".
-
-    `ask` returns the parameters for a query and a number of hits, or the JSON body if the request is a `post`.
-    `results` finds the results in the parsed answer, `fields` their title, URL, snippet and date: by name or function.
-    `key` names the header that holds the user's key, or, after a "?", the parameter; `contact` a parameter. `refused`
-    says what a 401 or 403 means, and what to do, `unknown` what a 404 means. `retracted` says whether a result is a
-    work that was retracted.
-    """
+    """How a service is asked and how its answer is read."""
 
     url: str
+    """Only a path if the user names the server. The query replaces `{}`."""
     ask: Callable[[str, int], dict[str, Any]]
+    """Returns the parameters for a query and a number of hits, or the JSON body of a `post`."""
     results: str | Callable[[Any], Iterable[Any]]
+    """Finds the results in the parsed answer."""
     fields: tuple[str | Callable[[Any], object], ...]
+    """Title, URL, snippet and date of a result, each by its name or a function."""
     pace: tuple[float, int] = (0.0, 256)
     refused: str = ""
+    """What a 401 or 403 means, and what to do."""
     unknown: str = ""
+    """What a 404 means."""
     retracted: Callable[[Any], object] = lambda _: False
+    """Whether a result is a work that was retracted."""
     post: bool = False
     key: str = ""
+    """The header that holds the user's key or, after a `?`, the parameter."""
     key_needed: bool = True
     headers: Mapping[str, str] = field(default_factory=dict)
     contact: str = ""
+    """The parameter for the user's e-mail address."""
     parse: Callable[[str], Any] = json.loads
 
 
 @dataclass(slots=True)
 class Line:
-    """Requests to the service `name`, in its form, at this URL. `key` and `contact` are the user's, or empty."""
+    """Requests to one service."""
 
     name: str
     form: Form
     client: "httpx.AsyncClient"
     url: str
     key: str
+    """The user's, or empty."""
     contact: str
+    """The user's, or empty."""
     pace: HostPace
 
     async def ask(self, query: str, n: int) -> list[Hit]:
