@@ -111,7 +111,7 @@ class Entry:
     tools: dict[str, Any]
     """The tools that the run had."""
     usage: UsageRecord
-    """What the run cost in all, empty until it ends."""
+    """The cost of the run, empty until it ends."""
     scope: str
     """Names the runs whose tools see the same."""
     heard: Seconds | None

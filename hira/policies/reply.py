@@ -67,7 +67,7 @@ class ReplyParts:
     cut: str = ""
     """Why hira ended the reply."""
     dropped: str = ""
-    """What the reply held beyond its text."""
+    """The rest of the reply beyond its text."""
     prompt_ids: list[int] = field(default_factory=list)
     sampled_ids: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)

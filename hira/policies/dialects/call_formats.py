@@ -35,7 +35,7 @@ class CallText:
     tools: Mapping[str, Tool]
     """The tools that may be called, by their plain names."""
     cut: bool = False
-    """Whether the text ended at the length limit."""
+    """True if the text ended at the length limit."""
     several: int = 1
     """The most calls that one turn may have."""
     marks: int = 0

@@ -91,18 +91,13 @@ class OfflineRequest:
     @property
     def tools(self) -> dict[str, Mapping[str, Any]]:
         """The parameters of each tool that may be called, by its name."""
-        return {name: function.get("parameters", {}) for name, function in self.functions.items()}
+        specs = [tool.spec for tool in self.explained.tools] if self.explained else self.request.tools
+        return {spec["function"]["name"]: spec["function"].get("parameters", {}) for spec in specs}
 
     @property
     def explained(self) -> Explained | None:
         """The part of the prompt that explains calls, None without one."""
         return next((value for value in self.values.values() if isinstance(value, Explained)), None)
-
-    @property
-    def functions(self) -> dict[str, Mapping[str, Any]]:
-        """The definition of each tool that may be called, by its name."""
-        specs = [tool.spec for tool in self.explained.tools] if self.explained else self.request.tools
-        return {spec["function"]["name"]: spec["function"] for spec in specs}
 
 
 def read_request(request: Request) -> OfflineRequest:
@@ -123,20 +118,15 @@ def write_act(act: Act, request: OfflineRequest) -> tuple[str, tuple[ToolCall, .
     """The act as text and native calls, whichever the dialect takes. The text names a tool that is not offered."""
     explained, number = request.explained, len(request.request.messages)
     lines, calls = [act.text], list[ToolCall]()
+    offered = {tool.name: tool for tool in explained.tools} if explained else {}
     for nth, (name, arguments) in enumerate(act.calls, 1):
         if name not in request.tools:
             lines.append(f"This request offers no tool named {name}.")
-        elif explained and (written := _write_call(Call(name, arguments), explained)):
+        elif explained and (written := explained.dialect.write(Call(name, arguments), offered[name])):
             lines.append(written)
         else:
             calls.append(ToolCall(f"call_{number}_{nth}", name, json.dumps(dict(arguments), ensure_ascii=False)))
     return "\n".join(lines).strip(), tuple(calls)
-
-
-def _write_call(call: Call, explained: Explained) -> str:
-    """The call as text, empty if calls are native."""
-    tool = next(tool for tool in explained.tools if tool.name == call.name)
-    return str(explained.dialect.write(call, tool))
 
 
 def advance(program: Program, request: OfflineRequest) -> Act:

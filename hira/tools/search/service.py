@@ -153,11 +153,11 @@ class Form:
     """Title, URL, snippet and date of a result, each by its name or a function."""
     pace: tuple[float, int] = (0.0, 256)
     refused: str = ""
-    """What a 401 or 403 means, and what to do."""
+    """The meaning of a 401 or 403, and the next step."""
     unknown: str = ""
-    """What a 404 means."""
+    """The meaning of a 404."""
     retracted: Callable[[Any], object] = lambda _: False
-    """Whether a result is a work that was retracted."""
+    """Returns true for a work that was retracted."""
     post: bool = False
     key: str = ""
     """The header that holds the user's key or, after a `?`, the parameter."""
