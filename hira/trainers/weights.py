@@ -166,9 +166,9 @@ class Muon(torch.optim.Optimizer):
     """Muon: matrices take steps with all directions made equally long (Jordan et al. 2024), other parameters Adam's.
 
     A randomly initialised model learns with it in about half of the steps; adapters are trained with AdamW. `matrices`
-    is the rate of the hidden layers' matrices, `rate` that of embeddings, norms and biases. `torch.optim.Muon` takes the
-    same steps (its loss agrees to three digits after 60), but iterates in bfloat16, which takes a CPU without such units
-    6 to 18 times as long.
+    is the rate of the hidden layers' matrices, `rate` that of embeddings, norms and biases. `torch.optim.Muon` takes
+    the same steps (its loss agrees to three digits after 60), but iterates in bfloat16, which takes a CPU without such
+    units 6 to 18 times as long.
     """
 
     def __init__(
