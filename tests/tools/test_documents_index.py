@@ -304,6 +304,20 @@ async def test_a_book_of_five_thousand_pages_with_printed_numbers_is_read_within
         assert hit.piece.locate(hit.title) == place
 
 
+async def test_each_part_of_a_row_of_two_hundred_columns_names_its_row(tmp_path):
+    rows = [["station", *(f"measure{at}" for at in range(200))]]
+    rows += [[f"Alta{row}", *(f"{row}{at:03}" for at in range(200))] for row in range(2, 32)]
+    (tmp_path / "wide.csv").write_text("\n".join(",".join(row) for row in rows))
+    index = Index([tmp_path])
+    best = (await index.search("measure137 of the station Alta17"))[0].piece
+    assert "station: Alta17 |" in best.text
+    assert "measure137: 17137" in best.text
+    assert best.span == "row 17"
+    document = await index.open("wide.csv")
+    text = "\n".join(piece.text for piece in document.pieces)
+    assert all(f"measure{at}: {row}{at:03}" in text for row in range(2, 32) for at in range(200))
+
+
 async def test_indexing_leaves_the_loop_free_and_stops_when_it_is_cancelled(tmp_path):
     for at in range(300):
         (tmp_path / f"{at}.txt").write_text("words of a text " * 2000)

@@ -14,11 +14,14 @@ from xml.etree.ElementTree import Element, iterparse
 
 from hira.core.errors import ToolError
 from hira.tools.documents.archive import Archive, open_archive
-from hira.tools.documents.document import Document, Part, add_title
+from hira.tools.documents.document import Document, Part, add_title, fits, words_in
 
 NUMBER = re.compile(r"^[-+(]?[$€£¥]?\s*\d[\d\s.,']*(?:[eE][-+]?\d+)?\s*[%$€£¥]?\)?$")
 _YEAR = re.compile(r"^(?:19|20)\d\d$")
 _NAME = 60
+_LONG_NAME = 20
+"""Words of a first cell that is repeated."""
+_BAR = " | "
 _PREVIEW = 30
 _DELIMITERS = ",;\t|"
 _TOLD = re.compile(r"sep=(.)\n")  # a line of Excel's
@@ -67,6 +70,20 @@ def format_row(header: Row, row: Row) -> str:
     return " | ".join(f"{name}: {cell}" if name else cell for name, cell in cells if cell)
 
 
+def split_row(line: str) -> list[str]:
+    """Return a row as lines of at most a passage, each of which begins with the first cell, because it names the
+    row."""
+    first, *cells = line.split(_BAR)
+    if fits(line) or words_in(first) > _LONG_NAME:
+        return [line]
+    lines = [first]
+    for cell in cells:
+        if lines[-1] != first and not fits(f"{lines[-1]}{_BAR}{cell}"):
+            lines.append(first)
+        lines[-1] += f"{_BAR}{cell}"
+    return lines
+
+
 def _flat(cell: str) -> str:
     return " ".join(cell.split())
 
@@ -84,7 +101,12 @@ def read_csv(text: str, delimiter: str = "") -> tuple[str, tuple[int, ...]]:
         if header is None or len(first) == 1:
             return "\n".join(" | ".join(map(_flat, row)).strip(" |") for row in chain(first, rows)), tuple(numbers)
         names = [*map(_shorten, header)]
-        return "\n".join(format_row(names, row) for row in chain(first[1:], rows)), tuple(numbers[1:])
+        lines: list[str] = []
+        places: list[int] = []
+        for index, row in enumerate(chain(first[1:], rows), 1):
+            lines += split_row(format_row(names, row))
+            places += [numbers[index]] * (len(lines) - len(places))
+        return "\n".join(lines), tuple(places)
     except csv.Error:  # a quote that never closes, a cell beyond the module's limit: the plain lines suffice
         return text, tuple(range(1, text.count("\n") + 2))
 
@@ -285,4 +307,5 @@ def _table(table: Sequence[tuple[int, dict[int, str]]]) -> Iterator[str]:
     names = dict(zip(columns, map(_shorten, header or map(_letters, columns)), strict=True))
     for number, row in table[start + 1 :]:
         cells = sorted(row)
-        yield f"row {number}: {format_row([names[column] for column in cells], [row[column] for column in cells])}"
+        line = format_row([names[column] for column in cells], [row[column] for column in cells])
+        yield from (f"row {number}: {part}" for part in split_row(line))
