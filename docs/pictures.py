@@ -24,8 +24,10 @@ from rich.text import Text
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 sys.path.insert(0, str(ROOT / "tests" / "serve"))
+sys.path.insert(0, str(ROOT / "tests" / "tools"))
 
 from browser import Browser, browser  # noqa: E402 - found by the lines above
+from made_documents import pdf  # noqa: E402 - likewise
 from serving import Served, served  # noqa: E402 - likewise
 
 from hira import Hira, Settings  # noqa: E402 - likewise
@@ -161,6 +163,37 @@ def written(folder: Path, run: str) -> None:
             shot(driven, name)
 
 
+def book(folder: Path) -> None:
+    """Pictures of a question over a PDF file of 60 pages: the page number in terminal, page and report."""
+    shelf, question = folder / "book", "Who built the bridge of Ostrand?"
+    shelf.mkdir()
+    lines = [f"Chapter {number} of the chronicle describes the fields of parish {number}." for number in range(1, 61)]
+    lines[36] = "The bridge of Ostrand was built by Mira Holt in 1884."
+    pdf(shelf / "chronicle.pdf", lines, title="Chronicle of the parishes")
+    settings = Settings(model="offline", docs=(shelf,), workflow="rag", journal=folder / "book.sqlite")
+
+    async def answered() -> str:
+        async with Hira(settings=settings) as hira:
+            return text(await hira.ask(question))
+
+    console = Console(record=True, width=90, file=io.StringIO(), force_terminal=True)
+    console.print(Text(f'$ hira ask "{question}" --docs book --workflow rag -m offline -q', style="bold"))
+    console.print(Text(f"\n{asyncio.run(answered())}"))
+    drawn = console.export_svg(title="hira ask")
+    (PICTURES / "terminal_pdf.svg").write_text(re.sub(r"@font-face\s*\{[^}]*\}", "", drawn), encoding="utf-8")
+    with browser(folder / "profile4") as driven, served(settings) as server:
+        run = httpx.post(f"{server.url}/api/runs", json={"question": question, "workflow": "rag"}).json()["id"]
+        driven.send("POST", "/url", {"url": f"{server.url}/#/{run}"})
+        until(driven, "return document.querySelectorAll('.answer:not([hidden]) .cite').length")
+        driven.run("document.querySelector('.cite').click()")
+        shot(driven, "page_pdf", (1100, 640))
+        report = folder / "report.html"
+        if command(["report", question, "-o", str(report), "--docs", str(shelf), "-m", "offline"]):
+            raise SystemExit("no report was written")
+        driven.open(report)
+        shot(driven, "report_pdf", (1100, 640))
+
+
 def main() -> None:
     flags = argparse.ArgumentParser(description="Make the pictures of the documentation.")
     flags.add_argument("--terminal", metavar="MODEL", help="only the terminal, asked of this model")
@@ -172,6 +205,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         written(Path(folder), pages(Path(folder)))
         claims(Path(folder))
+        book(Path(folder))
     sizes = {path.name: path.stat().st_size for path in sorted(PICTURES.iterdir())}
     sys.stdout.write("".join(f"{size / 1000:7.0f} kB  {name}\n" for name, size in sizes.items()))
     if sum(sizes.values()) > MOST:
