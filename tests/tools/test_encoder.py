@@ -86,6 +86,18 @@ async def test_encoding_goes_on_where_it_broke_off(folder: Path, tmp_path: Path)
         assert len(server.texts) - before == len(NOTES) + BATCH
 
 
+async def test_two_indexes_may_encode_one_folder_at_once(folder: Path, tmp_path: Path) -> None:
+    for number in range(3 * BATCH):
+        (folder / f"note{number}.txt").write_text(f"Note {number} names no place.")
+    with EncoderServer() as server:
+        indexes = [open_index(folder, server, tmp_path) for _ in range(2)]
+        await asyncio.gather(*map(encode, indexes))
+        assert [(await search(index))[0] for index in indexes] == ["garage", "garage"]
+        before = len(server.texts)
+        await encode(open_index(folder, server, tmp_path))
+        assert len(server.texts) == before
+
+
 async def test_another_model_encodes_everything_anew(folder: Path, tmp_path: Path) -> None:
     with EncoderServer() as server:
         await encode(open_index(folder, server, tmp_path))
