@@ -2,6 +2,7 @@
 
     python benchmarks/structure.py            prints the table
     python benchmarks/structure.py --write    also writes results/structure.md
+    python benchmarks/structure.py --list     prints the parameters, helpers and functions that three rows count
 
 Every figure is the same on every machine. Each row says its rule; all but the first six rows read the source alone.
 The runs use a folder of two documents whose index is warm, and `offline` or a scripted endpoint on this machine.
@@ -72,7 +73,7 @@ def trace(frame, event, argument):
             begun.setdefault((code.co_filename, code.co_qualname))
         if code.co_name == "complete" and code.co_qualname.endswith("OfflinePolicy.complete"):
             figures.setdefault("complete", way(frame))
-            figures.setdefault("functions", len(begun))
+            figures.setdefault("functions", [*begun])
     elif code.co_name == "create_task" and code.co_filename == base_events.__file__:
         spawned[id(frame.f_locals.get("coro"))] = way(frame)
     elif code.co_name == "write" and code.co_qualname.endswith("_SelectorSocketTransport.write"):
@@ -94,12 +95,12 @@ print(json.dumps({**figures, "modules": [*files], "lines": lines}))
 
 
 class Ways(NamedTuple):
-    """What one `hira ask` of a kind did: the functions on the way to the policy and to the wire, the number of
+    """What one `hira ask` of a kind did: the functions on the way to the policy and to the wire, the
     functions that ran before, the modules that were loaded and the lines in them."""
 
     complete: list[str]
     wire: list[str]
-    functions: int
+    functions: list[tuple[str, str]]
     modules: list[str]
     lines: int
 
@@ -120,7 +121,7 @@ def trace_ask(mode: str) -> Ways:
             done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=home, env=environ)
         figures = json.loads(done.stdout.splitlines()[-1])
     lists = (figures.get(name, []) for name in ("complete", "wire"))
-    return Ways(*lists, figures.get("functions", 0), figures["modules"], figures["lines"])
+    return Ways(*lists, figures.get("functions", []), figures["modules"], figures["lines"])
 
 
 @cache
@@ -152,8 +153,8 @@ def count_lines(function: Function) -> int:
     return (function.end_lineno or 0) - function.lineno + 1 - text
 
 
-def count_helpers() -> int:
-    """Private functions of at most five lines whose name the package mentions once besides the definition."""
+def find_helpers() -> list[tuple[str, Function]]:
+    """Functions of at most five lines whose name the package mentions once besides the definition."""
     mentions = Counter(
         node.id if isinstance(node, ast.Name) else node.attr
         for tree in trees().values()
@@ -161,10 +162,11 @@ def count_helpers() -> int:
         if isinstance(node, ast.Name | ast.Attribute)
     )
     defined = Counter(function.name for _, function in functions())
-    return sum(
-        count_lines(function) <= SHORT and defined[function.name] == 1 and mentions[function.name] == 1
-        for _, function in functions()
-    )
+    return [
+        (module, function)
+        for module, function in functions()
+        if count_lines(function) <= SHORT and defined[function.name] == 1 and mentions[function.name] == 1
+    ]
 
 
 def find_imports(tree: ast.AST) -> Iterator[str]:
@@ -253,16 +255,17 @@ def list_parameters(function: Function) -> list[str]:
     ]
 
 
-def count_chains() -> int:
-    """Parameters handed unchanged through at least four functions, each counted where it begins."""
+def find_chains() -> list[list[Parameter]]:
+    """Parameters handed unchanged through at least four functions, each by its longest way from where it begins."""
     links = find_links()
     inner = {target for targets in links.values() for target in targets}
 
-    def measure(node: Parameter, before: frozenset[Parameter]) -> int:
+    def follow(node: Parameter, before: frozenset[Parameter]) -> list[Parameter]:
         targets = [target for target in links.get(node, ()) if target not in before]
-        return 1 + max((measure(target, before | {node}) for target in targets), default=0)
+        return [node, *max((follow(target, before | {node}) for target in targets), key=len, default=[])]
 
-    return sum(measure(node, frozenset()) >= HANDED_THROUGH for node in links if node not in inner)
+    ways = [follow(node, frozenset()) for node in links if node not in inner]
+    return [way for way in ways if len(way) >= HANDED_THROUGH]
 
 
 def measure_class(name: str) -> str:
@@ -378,15 +381,15 @@ def measure() -> dict[str, str]:
     return {
         "frames of hira from `main` to `policy.complete`, offline": str(len(offline.complete)),
         "frames of hira from `main` to the wire": str(len(remote.wire)),
-        "functions that run before the first policy call (react, documents, warm index)": str(offline.functions),
+        "functions that run before the first policy call (react, documents, warm index)": str(len(offline.functions)),
         "modules that `hira ask` loads": str(len(offline.modules)),
         "lines in them": f"{offline.lines:,}",
         "circles of files, imports inside functions included": str(len(circles)),
         "imports inside functions, or for types alone, within a circle (agents, policies)": str(count_back_arrows()),
         "functions": f"{len(functions()):,}",
         "of at most five lines, without docstrings": f"{short / len(functions()):.0%}",
-        "helpers of at most five lines that one place mentions": str(count_helpers()),
-        "parameters handed unchanged through four functions or more": str(count_chains()),
+        "helpers of at most five lines that one place mentions": str(len(find_helpers())),
+        "parameters handed unchanged through four functions or more": str(len(find_chains())),
         **{f"fields/methods of {name}": measure_class(name) for name in CLASSES},
         "files that spell a verdict": str(count_modules(spells_verdict)),
         "lists of three abilities or more": str(count_nodes(lists_abilities)),
@@ -410,7 +413,19 @@ def measure() -> dict[str, str]:
     }
 
 
+def print_lists() -> None:
+    for file, name in trace_ask("offline").functions:
+        print(f"runs before the first call: {Path(file).relative_to(PACKAGE)} {name}")
+    for module, function in find_helpers():
+        print(f"helper: {module} {function.name}")
+    for chain in find_chains():
+        print(f"chain of {chain[0][2]}: {' → '.join(f'{module}.{name}' for module, name, _ in chain)}")
+
+
 def main() -> int:
+    if "--list" in sys.argv:
+        print_lists()
+        return 0
     rows = "\n".join(f"| {name} | {figure} |" for name, figure in measure().items())
     page = PAGE.format(rows=rows)
     print(page)

@@ -10,11 +10,12 @@ import sys
 from functools import cache
 from pathlib import Path
 
+import pytest
 from ways import check_order, code_below, steps_below
 
 PACKAGE = Path(__file__).parent.parent / "hira"
 sys.path.insert(0, str(PACKAGE.parent / "benchmarks"))
-from structure import count_nodes, find_circles, replaces_file, suggests, trace_ask  # noqa: E402 - it is a script and no package
+from structure import count_nodes, find_circles, measure_class, replaces_file, suggests, trace_ask  # noqa: E402 - it is a script and no package
 
 LONGEST = 80
 
@@ -128,6 +129,16 @@ def test_a_question_over_indexed_documents_loads_no_part_that_it_does_not_use() 
 def test_one_place_replaces_files_and_one_suggests_names() -> None:
     assert count_nodes(replaces_file) == 1
     assert count_nodes(suggests) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "fields", "methods"),
+    [("Loop", 12, 18), ("Conversation", 10, 15), ("RunContext", 15, 12), ("Request", 8, 0)],
+)
+def test_the_central_classes_stay_small(name: str, fields: int, methods: int) -> None:
+    measured = [int(figure) for figure in measure_class(name).split("/")]
+    assert measured[0] <= fields
+    assert measured[1] <= methods
 
 
 def test_no_files_import_each_other_in_a_circle() -> None:

@@ -68,18 +68,22 @@ _FAULT = 500
 
 @dataclass(slots=True)
 class _CallInProgress:
-    """A call in progress. `written` are the arguments that the model wrote, `arguments` the actual ones, which a hook
-    or a person may have changed. It is the `nth` of its kind in its conversation. `live` means that the result does not
-    come from the journal, `refused` that the call is not performed."""
+    """A call in progress."""
 
     conversation: Conversation
     tool: Tool
     written: Mapping[str, Any]
+    """The arguments that the model wrote."""
     arguments: Mapping[str, Any]
+    """The actual arguments, which a hook or a person may have changed."""
     number: int
+    """The position of the call among those of the run."""
     nth: int
+    """Its position among the same calls of its conversation."""
     live: bool = False
+    """The result does not come from the journal."""
     refused: bool = False
+    """The call is not performed."""
 
     @property
     def context(self) -> RunContext:

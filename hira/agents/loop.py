@@ -215,27 +215,25 @@ class Loop:
         return self.conversation.tokens(self.conversation.config.dialect.specs(self.conversation.tools))
 
     def _make_room(self, needed: int) -> None:
-        """Leave out the latest turns, each with its results, until that many tokens fit into the window."""
+        """Leave out the latest turns, each with its results, until that many tokens fit into the window. A chain, which
+        is one message, loses its end."""
         if not self.window or not self._first_turn():
             return
-        if (over := self._tokens() + needed - self.window) > 0:
-            self._leave_out_latest(over)
-            self._notice(f"{self.conversation.name}: the context is full; the latest of it is left out")
-
-    def _leave_out_latest(self, tokens: int) -> None:
-        """Drop the role's latest turns, each with its results, until they amount to this many tokens. A chain, which is
-        one message, loses its end."""
+        over = self._tokens() + needed - self.window
+        if over <= 0:
+            return
         conversation = self.conversation
         messages, is_chain = list(conversation.messages), conversation.config.continuation == "chain"
-        while tokens > 0 and (
-            turns := [index for index, message in enumerate(messages) if message.role == "assistant"]
-        ):
-            last, before = messages[turns[-1]], size(messages[turns[-1] :])
-            del messages[turns[-1] :]
-            if is_chain and before > tokens:
-                messages.append(replace(last, text=clip(last.text, before - tokens)))
-            tokens -= before
+        turns = [index for index, message in enumerate(messages) if message.role == "assistant"]
+        while over > 0 and turns:
+            index = turns.pop()
+            last, before = messages[index], size(messages[index:])
+            del messages[index:]
+            if is_chain and before > over:
+                messages.append(replace(last, text=clip(last.text, before - over)))
+            over -= before
         conversation.go_back(messages)
+        self._notice(f"{self.conversation.name}: the context is full; the latest of it is left out")
 
     def _end(self, stop: Stop) -> Step:
         """Close without another call, with the model's last words."""

@@ -19,25 +19,25 @@ OUTPUT = "output"
 
 @dataclass(frozen=True, slots=True)
 class RoleConfig:
-    """The configuration of one role: its policy, sampling, dialect, continuation and price.
-
-    `turns` puts a tool's result into the next chat message and works everywhere; `chain` continues one chain of
-    reasoning, as the HiRA paper does, and needs an endpoint that continues a message. `otherwise` names the next
-    dialect if the endpoint refuses the tool calls of `dialect`, or if the model writes none that can be read; without
-    one, a dialect that somebody chose is kept. `place` says where hira remembers facts about the model: its base URL
-    and its name, empty if nowhere, and `facts` are these facts. `replies` bounds the length of each reply for which the
-    sampling has no bound; None leaves it to the policy.
-    """
+    """The configuration of one role."""
 
     policy: Policy
     sampling: Sampling = Sampling()
     dialect: Dialect = NATIVE
+    """How tool calls are written."""
     continuation: Continuation = "turns"
+    """`turns` puts a tool's result into the next chat message and works everywhere; `chain` continues one chain of
+    reasoning, as the HiRA paper does, and needs an endpoint that continues a message."""
     prices: Prices = NO_PRICES
     otherwise: str = ""
+    """The next dialect if the endpoint refuses the tool calls of `dialect`, or if the model writes none that can be
+    read; without one, a dialect that somebody chose is kept."""
     replies: ReplyBound | None = None
+    """Bounds each reply for which the sampling has no bound; None leaves it to the policy."""
     place: tuple[str, str] = ("", "")
+    """Where hira remembers facts about the model: its base URL and its name, empty if nowhere."""
     facts: ModelFacts = field(default_factory=ModelFacts)
+    """The facts about the model."""
 
     @property
     def price(self) -> Price | None:

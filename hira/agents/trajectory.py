@@ -23,19 +23,20 @@ class Turn:
 
 @dataclass(slots=True)
 class Trajectory:
-    """All turns of one role in one conversation; `conversation` names it, such as `planner` or `2/code`.
-
-    `calls` counts the calls that the role wrote and that could be read, `failed` those of them that were refused or
-    whose tool failed, `unreadable` the turns that could not be read; `lost` is what replies have cost that broke off.
-    """
+    """All turns of one role in one conversation."""
 
     conversation: str
+    """The name of the conversation, such as `planner` or `2/code`."""
     role: str
     turns: list[Turn] = field(default_factory=list)
     calls: int = 0
+    """The number of calls that the role wrote and that could be read."""
     failed: int = 0
+    """The number of these calls that were refused, or whose tool failed."""
     unreadable: int = 0
+    """The number of turns that could not be read."""
     lost: Usage = Usage()
+    """The usage of replies that broke off."""
 
     @property
     def usage(self) -> Usage:
@@ -76,13 +77,7 @@ class Finding:
 
 @dataclass(slots=True)
 class Rollout:
-    """One question's whole way through a workflow. `findings` are what came back from experts, in order.
-
-    `failure` is what ended the run early, if anything did. `began` is in seconds since the epoch; a run that is resumed
-    keeps it, so that its prompts tell the same day. `output` is the answer as a value, where one was asked for and
-    had; else `output_error` says why not. `answers` says whether the answer answers the question, None if nothing was
-    checked; `lacking` are words of the question that nothing supported speaks of.
-    """
+    """One question's whole way through a workflow."""
 
     run: str
     question: str
@@ -91,16 +86,23 @@ class Rollout:
     memory: DualMemory = field(default_factory=DualMemory)
     sources: Sources = field(default_factory=Sources)
     findings: list[Finding] = field(default_factory=list)
+    """The results of subtasks, in the order in which they came back."""
     answer: str = ""
     citations: list[Citation] = field(default_factory=list)
     answers: Relevance | None = None
+    """Whether the answer answers the question, None if nothing was checked."""
     lacking: tuple[str, ...] = ()
+    """Words of the question that no supported claim contains."""
     status: Status = "partial"
     failure: HiraError | None = None
+    """The error that ended the run early, None if none did."""
     began: float = field(default_factory=time.time)
+    """Seconds since the epoch; a run that is resumed keeps them, so that its prompts name the same day."""
     output: Any = None
+    """The answer as a value, if one was asked for and written."""
     has_output: bool = False
     output_error: str = ""
+    """Why there is no value."""
 
     @property
     def today(self) -> str:

@@ -104,6 +104,8 @@ class Ledger:
         Raises `OutOfBudget` if the call would leave less than the `reserve`. Without a reserve (the call is the one
         that the reserve is kept for) any rest is enough, if a call has been paid for already.
         """
+        if self.limits == Limits():
+            return None
         used = self.spent + self.held
         if short := self._short(call, used, reserve):
             limit, name, needed = short

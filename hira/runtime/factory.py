@@ -67,7 +67,8 @@ async def open_session(  # noqa: PLR0913 - one for each thing that a program may
     given = dict(policies or {})
     named_tools, notices = load_tools(settings.tools)
     all_tools = [*tools, *named_tools]
-    check_tools(all_tools)
+    if all_tools:
+        check_tools(all_tools)
     retrievers = open_retrievers(settings, search)
     check_deps([*all_tools, *retrievers], deps)
     flow = workflow or make_workflow(settings, experts)
@@ -173,16 +174,12 @@ def open_journal(settings: Settings, notices: list[Notice]) -> Journal | None:
         return None
 
 
-def is_traced() -> bool:
-    """Return whether this program has set up the tracing of OpenTelemetry. Loads nothing."""
-    sdk, api = sys.modules.get("opentelemetry.sdk.trace"), sys.modules.get("opentelemetry.trace")
-    return bool(sdk and api and isinstance(api.get_tracer_provider(), sdk.TracerProvider))
-
-
 def open_telemetry(settings: Settings, notices: list[Notice]) -> "Telemetry | None":
     """Open the exporter of spans: the one that is set, or that of a program that has set OpenTelemetry up; None without
     one. If it cannot be used and was set for hira, add a notice."""
-    if settings.otel == OFF or not (settings.otel or is_traced()):
+    sdk, api = sys.modules.get("opentelemetry.sdk.trace"), sys.modules.get("opentelemetry.trace")
+    is_traced = bool(sdk and api and isinstance(api.get_tracer_provider(), sdk.TracerProvider))  # loads nothing
+    if settings.otel == OFF or not (settings.otel or is_traced):
         return None
     try:
         from hira.runtime.telemetry import Telemetry

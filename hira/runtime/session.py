@@ -142,13 +142,16 @@ class Session:
         record = {HANDED: self.handed, **verifier, DIALECTS_OF: self.dialects(), **of_question}
         if not self._shown:
             self._shown.update(self.settings.to_json())
+        settings = self.settings  # tools of other runs see the same, unless they read documents, which may change
+        seen = [web_searches(settings), settings.searxng_url, sorted(settings.mcp)]
+        scope = "" if settings.docs or files else json.dumps(seen)
         asked_with = {**(earlier.recorded if earlier else {}), **(output.recorded if output else {})}
         return self.journal.begin(
             run,
             settings={**self._shown, **record, **asked_with},
             files=files,
             versions=versions(),
-            scope=scope_of(self.settings, files),
+            scope=scope,
             reuse=self.settings.cache_responses_hours * 3600 if self.settings.cache_responses else None,
         )
 
@@ -294,13 +297,6 @@ def warn_of_missing_prices(events: Events) -> Reader:
             events(Notice(f'{text}[prices."MODEL"] in hira.toml', important=True))
 
     return read
-
-
-def scope_of(settings: Settings, files: Sequence[Path]) -> str:
-    """Names the runs whose tools see the same as this one's; empty where they read documents, which may change."""
-    if settings.docs or files:
-        return ""
-    return json.dumps([web_searches(settings), settings.searxng_url, sorted(settings.mcp)])
 
 
 def write_events(log: Log) -> Reader:

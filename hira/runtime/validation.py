@@ -2,12 +2,13 @@
 argument and says what to write."""
 
 import inspect
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hira.core.errors import UsageError
-from hira.core.hooks import NO_HOOKS, Hooks
+from hira.core.hooks import Hooks
 from hira.core.plugin import Configurable
 from hira.core.sanitize import is_text, printable
 from hira.evidence import Verifier
@@ -47,19 +48,9 @@ def check(given: Mapping[str, Any]) -> None:
     for name in ("journal", "memory"):
         if not isinstance(given.get(name), bool | str | Path | None):
             raise UsageError(f"`{name}` must be a path or a bool, got {given[name]!r}", fix=f"write {name}=True")
-    _check_client(given.get("client"))
-    check_workflow(given.get("workflow", ""))
-    check_tools(given.get("tools", ()))
-    check_experts(given.get("experts", ()))
-    _check_policies(given.get("policies", {}))
-    if not isinstance(given.get("verifier"), str | Verifier | None):
-        fix = "a verifier has a name and async verify(claims, question): docs/evidence.md"
-        raise UsageError(f"`verifier` is not a verifier: {given['verifier']!r:.80}", fix=fix)
-    for name, argument in (("approve", "a list of subtasks"), ("approve_tool", "a hira.ToolUse")):
-        if not callable(given.get(name, check)):
-            what = f"`{name}` must be a function, got {given[name]!r}"
-            raise UsageError(what, fix=f"give a function of {argument}")
-    _check_hooks(given.get("hooks", NO_HOOKS))
+    for name, check_value in CHECKS.items():
+        if name in given:
+            check_value(given[name])
 
 
 def make_output_type(shape: Any) -> "OutputType | None":
@@ -115,8 +106,19 @@ def _check_hooks(hooks: Any) -> None:
             raise UsageError(f"the hook {name} must be a function, got {getattr(hooks, name)!r:.80}")
 
 
+def _check_verifier(verifier: Any) -> None:
+    if not isinstance(verifier, str | Verifier):
+        fix = "a verifier has a name and async verify(claims, question): docs/evidence.md"
+        raise UsageError(f"`verifier` is not a verifier: {verifier!r:.80}", fix=fix)
+
+
+def _check_function(name: str, argument: str, function: Any) -> None:
+    if not callable(function):
+        raise UsageError(f"`{name}` must be a function, got {function!r}", fix=f"give a function of {argument}")
+
+
 def _check_client(client: Any) -> None:
-    if client is not None and not inspect.iscoroutinefunction(getattr(client, "post", None)):
+    if not inspect.iscoroutinefunction(getattr(client, "post", None)):
         fix = "give an openai.AsyncOpenAI or openai.AsyncAzureOpenAI"
         raise UsageError(f"`client` must be an asynchronous OpenAI client, got {type(client).__name__}", fix=fix)
 
@@ -212,3 +214,17 @@ def _no_name_twice(names: Sequence[str], what: str) -> None:
 
 def _name_of(expert: Any) -> str:
     return repr(getattr(expert, "name", None) or type(expert).__name__)
+
+
+CHECKS: Mapping[str, Callable[[Any], None]] = {
+    "client": _check_client,
+    "workflow": check_workflow,
+    "tools": check_tools,
+    "experts": check_experts,
+    "policies": _check_policies,
+    "verifier": _check_verifier,
+    "approve": partial(_check_function, "approve", "a list of subtasks"),
+    "approve_tool": partial(_check_function, "approve_tool", "a hira.ToolUse"),
+    "hooks": _check_hooks,
+}
+"""For arguments of `Hira` that are given: what checks each of them."""
