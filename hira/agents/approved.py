@@ -63,7 +63,9 @@ async def ask_approval(
     accepted = [decision for decision in decisions if isinstance(decision, Subtask)]
     accepted_findings = iter(await dispatch(accepted) if accepted else ())
     findings = [
-        next(accepted_findings, None) if isinstance(decision, Subtask) else _note_rejected(context, decision)
+        next(accepted_findings, None)
+        if isinstance(decision, Subtask)
+        else _note_undelivered(context, decision.subtask, REJECTED.fill(reason=sanitize(decision.reason.strip())))
         for decision in decisions
     ]
     return [finding for finding in findings if finding]
@@ -120,11 +122,6 @@ def _fits(issued: Subtask, decision: object) -> bool:
     if isinstance(decision, Rejected):
         return decision.subtask.id == issued.id
     return isinstance(decision, Subtask) and decision.id == issued.id and bool(decision.text.strip())
-
-
-def _note_rejected(context: RunContext, rejected: Rejected) -> Finding:
-    reason = rejected.reason.strip()
-    return _note_undelivered(context, rejected.subtask, REJECTED.fill(reason=sanitize(reason)))
 
 
 def _note_undelivered(context: RunContext, subtask: Subtask, why: Filled) -> Finding:

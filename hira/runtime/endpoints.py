@@ -132,7 +132,8 @@ async def _only_model(settings: Settings, key: str) -> Settings:
 
     base_url = settings.base_url or OPENAI_URL
     endpoint = await probe(base_url, key)
-    where = f"at {without_userinfo(base_url)}, {_key_told(settings)}"
+    key = f"key from {settings.origin('api_key')}" if settings.api_key.get_secret_value() else "no key"
+    where = f"at {without_userinfo(base_url)}, {key}"
     if endpoint.ok and len(endpoint.models) == 1:
         named = settings.with_values({"model": endpoint.models[0]}, "the only model there")
         if endpoint.base_url == settings.base_url:
@@ -162,10 +163,6 @@ def _suggest(name: str, served: Sequence[str] = ()) -> str:
     """Suggest what to do about a model without an endpoint: its name may be misspelt."""
     suggestion = suggest(name, [OFFLINE, *served])
     return f"{suggestion} Else {_KEYED}" if suggestion else _KEYED
-
-
-def _key_told(settings: Settings) -> str:
-    return f"key from {settings.origin('api_key')}" if settings.api_key.get_secret_value() else "no key"
 
 
 class EndpointList(NamedTuple):

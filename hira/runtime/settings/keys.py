@@ -5,7 +5,7 @@ and to OpenAI's own. An endpoint that another file names, a project's or a profi
 file: whoever wrote it would receive the key.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from hira.core.sanitize import without_userinfo
@@ -28,18 +28,14 @@ def endpoint(url: object) -> str:
     return without_userinfo(str(url)).rstrip("/")
 
 
-def read_user_endpoints(layers: Iterable[Layer]) -> set[str]:
-    """The endpoints of flags, arguments, the environment and the user's own configuration."""
-    return {url for layer in layers if layer.kind not in ("project", "record") for url in endpoints_of(layer.values)}
-
-
 def pair_keys(layers: Sequence[Layer], values: dict[str, Any], origins: dict[str, str]) -> Iterator[str]:
     """Take out of the values every key that was not given for the endpoint that it would be sent to; a line for each.
 
     The key of a file goes with the base URL of that file, unless an argument or HIRA_API_KEY gives another. The
     first layer is that of the arguments.
     """
-    mine = read_user_endpoints(layers)
+    users = [layer for layer in layers if layer.kind not in ("project", "record")]
+    mine = {url for layer in users for url in endpoints_of(layer.values)}
     general = values.get("base_url", "")
     file = next((layer for layer in layers if "base_url" in layer.values), None)
     foreign = bool(general) and endpoint(general) not in mine

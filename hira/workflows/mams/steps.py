@@ -22,7 +22,7 @@ from hira.policies.dialects import Call
 from hira.policies.dialects.answer import find_section, only_thought, remove_section, strip_thought
 from hira.tools import Tool
 from hira.workflows.mams.chunking import Chunk, Key, Read, size
-from hira.workflows.mams.state import AgentPlan, Memory, Merged, State, Update, find_unsourced, merge
+from hira.workflows.mams.state import AgentPlan, Memory, State, Update, find_unsourced, merge
 
 NOTHING = Prompt(__file__, "mams_remarks", "mams_nothing")
 
@@ -183,17 +183,12 @@ async def remember(conversation: Conversation, question: str, chunk: Chunk, stat
         if not updates:
             tell(Notice(f"{conversation.name}: a chunk is missing from the notes: {error.what.splitlines()[0]}"))
             return state
-    merged = _best(state.memory, updates, chunk)
+    latest_first = [merge(state.memory, update, chunk.sources) for update in reversed(updates)]
+    merged = min(latest_first, key=lambda merged: len(merged.lost))  # of equals the later one
     if merged.lost:
         tell(Notice(f"{conversation.name}: kept {', '.join(merged.lost)}, which the update had dropped"))
     planned = next((update.plan for update in reversed(updates) if update.plan.strip()), state.plan.text)
     return replace(state, memory=merged.memory, plan=replace(state.plan, text=planned))
-
-
-def _best(old: Memory, updates: list[Update], chunk: Chunk) -> Merged:
-    """Apply the update that loses least, the later one among equals."""
-    merged = [merge(old, update, chunk.sources) for update in reversed(updates)]
-    return min(merged, key=lambda state: len(state.lost))
 
 
 def _complaint(old: Memory, update: Update, chunk: Chunk) -> str:
