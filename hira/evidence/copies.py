@@ -493,7 +493,9 @@ class Comparison:
         self.copied, self.quote, self.score = False, "", 0.0
         self.missing: tuple[str, ...] = ()
         self.sentence: Sentence | None = None
-        weights = weigh(claim, passages)
+        size = len(passages.sentences) + 5
+        counts = {word.key: len(passages.postings.get(word.key, ())) for word in claim}
+        weights = {key: math.log(1 + size / (1 + count)) for key, count in counts.items()}  # rare words weigh more
         for sentence in find_nearest(weights, passages, context, record):
             held = sentence.keys | sentence.around
             score = sum(weight for key, weight in weights.items() if key in held) / sum(weights.values())
@@ -506,12 +508,6 @@ class Comparison:
                 self.missing = tuple(dict.fromkeys(word.text for word in content))
             if copied:
                 break
-
-
-def weigh(claim: Sequence[Word], passages: Passages) -> dict[str, float]:
-    """Return the weight of each key of a claim: rare ones weigh more."""
-    size = len(passages.sentences) + 5
-    return {word.key: math.log(1 + size / (1 + len(passages.postings.get(word.key, ())))) for word in claim}
 
 
 def find_nearest(
@@ -587,18 +583,15 @@ def check_words(
 
 def _names_other_role(claim: Sequence[Word], question: Question) -> bool:
     """Return whether a claim has the role that a question asks for as a part of another one only: "the vice president"
-    and "the son of the president" are not the president."""
-    question_keys = {word.key for word in question.words}
+    and "the son of the president" are not the president, whereas "its president" is."""
+    asked_keys = {word.key for word in question.words}
+
+    def is_narrowed(place: int) -> bool:
+        before, role = claim[place - 1], claim[place]
+        return (role.close and not before.light and before.key not in asked_keys) or "of" in role.link.split()
+
     places = [place for place, word in enumerate(claim) if question.role and word.key == question.role.key]
-    return bool(places) and all(
-        place and (_narrows(claim[place - 1], claim[place], question_keys) or "of" in claim[place].link.split())
-        for place in places
-    )
-
-
-def _narrows(before: Word, role: Word, question_keys: set[str]) -> bool:
-    """Return whether the word before a role makes another one of it: "vice", not "its"."""
-    return role.close and not before.light and before.key not in question_keys
+    return bool(places) and all(place and is_narrowed(place) for place in places)
 
 
 def _replace_pronoun(words: Sequence[Word], wanted: Sequence[Word]) -> Sequence[Word]:

@@ -11,7 +11,7 @@ import stat
 import sys
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 DEEPEST = 40
 _DIRECTORY = getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
@@ -75,7 +75,7 @@ def clear(folder: Path, keep: FolderContent) -> None:
 
     Nothing may run in the folder meanwhile.
     """
-    folders = {*keep.folders, *(above for name in keep.files for above in _parents(name))}
+    folders = {*keep.folders, *(above.as_posix() for name in keep.files for above in PurePosixPath(name).parents)}
     root = os.open(folder, os.O_RDONLY | _DIRECTORY)
     try:
         places = [""]
@@ -210,9 +210,3 @@ def _remove_tree(parent: int, name: str) -> None:
         finally:
             os.close(folder)
         os.rmdir(child, dir_fd=parent)
-
-
-def _parents(place: str) -> Iterator[str]:
-    while "/" in place:
-        place = place.rpartition("/")[0]
-        yield place
