@@ -15,7 +15,18 @@ from ways import check_order, code_below, steps_below
 
 PACKAGE = Path(__file__).parent.parent / "hira"
 sys.path.insert(0, str(PACKAGE.parent / "benchmarks"))
-from structure import count_nodes, find_circles, measure_class, replaces_file, suggests, trace_ask  # noqa: E402 - it is a script and no package
+from structure import (  # noqa: E402 - it is a script and no package
+    count_nodes,
+    find_chains,
+    find_circles,
+    find_helpers,
+    functions,
+    is_codec,
+    measure_class,
+    replaces_file,
+    suggests,
+    trace_ask,
+)
 
 LONGEST = 80
 
@@ -139,6 +150,12 @@ def test_the_central_classes_stay_small(name: str, fields: int, methods: int) ->
     measured = [int(figure) for figure in measure_class(name).split("/")]
     assert measured[0] <= fields
     assert measured[1] <= methods
+
+
+def test_short_helpers_handed_parameters_and_codecs_do_not_become_more() -> None:
+    assert len(find_helpers()) <= 344
+    assert len(find_chains()) <= 122
+    assert sum(is_codec(function) for _, function in functions()) <= 13
 
 
 def test_no_files_import_each_other_in_a_circle() -> None:
