@@ -90,7 +90,7 @@ class Rollout:
     answer: str = ""
     citations: list[Citation] = field(default_factory=list)
     answers: Relevance | None = None
-    """Whether the answer answers the question, None if nothing was checked."""
+    """The judgement if the answer answers the question; None if nothing was checked."""
     lacking: tuple[str, ...] = ()
     """Words of the question that no supported claim contains."""
     status: Status = "partial"
