@@ -8,6 +8,7 @@ from pydantic import BaseModel, Field
 from hira.core.errors import DialectError
 from hira.core.policy import Completion
 from hira.policies.dialects.answer import (
+    document,
     find_final_answer,
     find_under_heading,
     only_thought,
@@ -200,3 +201,8 @@ def test_a_turn_without_thought_is_kept_with_its_white_space_and_one_with_though
 )
 def test_a_model_that_only_thought_said_nothing(completion: Completion, only: bool) -> None:
     assert only_thought(completion) is only
+
+
+def test_a_document_loses_a_fence_around_all_of_it_and_no_other() -> None:
+    assert document("```markdown\n# Funds\n\nThey differ.\n```\n") == "# Funds\n\nThey differ."
+    assert document(" # Funds\n\n```\ncode\n```\nEnd. ") == "# Funds\n\n```\ncode\n```\nEnd."

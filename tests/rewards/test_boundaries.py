@@ -119,6 +119,12 @@ async def test_a_judge_that_rejects_every_reference_gives_its_last_reason() -> N
     assert score == RolloutScore(0.0, {"accuracy": 0.0}, why="too high")
 
 
+async def test_a_judge_is_asked_no_more_once_a_reference_fits() -> None:
+    policy = ScriptedPolicy(['{"reason": "the same", "verdict": "correct"}'])
+    score = await ByJudge(RoleConfig(policy))(made("x"), ("1", "2"))
+    assert (score.value, score.why, len(policy.requests)) == (1.0, "the same", 1)
+
+
 async def test_a_run_that_must_stop_leaves_no_reward_and_says_why() -> None:
     stopped = RoleConfig(ScriptedPolicy([Stop("no money left")]), dialect=NATIVE)
     scores = [
