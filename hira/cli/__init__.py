@@ -3,22 +3,20 @@
 import logging
 import sys
 import traceback
-from argparse import Namespace
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from importlib import import_module
-from typing import Any
 
 import hira
 from hira.cli.flags import expand_short_forms, parse_arguments
+from hira.cli.options import Command, read_options
 from hira.cli.shell import Shell, open_shell, rare_collections
 from hira.core.errors import EndpointError, HiraError, NotTrusted, UsageError, fault
 from hira.core.events import RUNS, Error
 
 _MODULES = {"chat": "ask", "replay": "resume", "trace": "show", "verify": "show"}
 """Where a command is whose module does not bear its name."""
-_ASKING = frozenset({"ask", "chat", "report", "compare", "resume", "replay"})
 OK, BUG, USAGE, ENDPOINT, NO_EVIDENCE, PARTIAL, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
 
 
@@ -31,7 +29,9 @@ def main(argv: Sequence[str] | None = None, shell: Shell | None = None) -> int:
     try:
         with rare_collections(), _report_faults(arguments, shell):
             args = parse_arguments(arguments, hira.__version__)
-            command, options = _load_command(args)
+            name = args.command
+            command: Command = getattr(import_module(f"hira.cli.{_MODULES.get(name, name)}"), name)
+            options = read_options(command, args)
             try:
                 return command(options, shell)
             except NotTrusted as error:
@@ -55,17 +55,6 @@ def main(argv: Sequence[str] | None = None, shell: Shell | None = None) -> int:
     if "--debug" in arguments:
         (shell.remark if shell.events else shell.tell)(trace)
     return code
-
-
-def _load_command(args: Namespace) -> tuple[Callable[[Any, Shell], int], Any]:
-    """Load what the command needs: its function, and its arguments, frozen if it asks."""
-    name = args.command
-    command = getattr(import_module(f"hira.cli.{_MODULES.get(name, name)}"), name)
-    if name not in _ASKING:
-        return command, args
-    from hira.cli.options import AskOptions
-
-    return command, AskOptions.of(args)
 
 
 def _ask_consent(error: NotTrusted, shell: Shell) -> bool:

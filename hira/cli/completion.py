@@ -1,6 +1,7 @@
 """`hira completion`: a script for the shell, which `shtab` makes from the parser."""
 
 import argparse
+from dataclasses import dataclass
 
 import hira
 from hira.cli import OK
@@ -16,14 +17,20 @@ WORKFLOWS = (
 """Written out, because a shell that starts waits for this script, and the workflows take long to import."""
 
 
-def completion(args: argparse.Namespace, shell: Shell) -> int:
+@dataclass(frozen=True, slots=True)
+class CompletionOptions:
+    shell: str
+    """The shell: bash, zsh or fish."""
+
+
+def completion(options: CompletionOptions, shell: Shell) -> int:
     try:
         import shtab
     except ImportError:
         raise UsageError("completion scripts need shtab", fix="pip install 'hira[completion]'") from None
     parser = build_parser(hira.__version__)
     _complete_values(parser, shtab.FILE)
-    shell.say(shtab.complete(parser, shell=args.shell))
+    shell.say(shtab.complete(parser, shell=options.shell))
     return OK
 
 

@@ -1,18 +1,17 @@
 """`hira doctor`: what is configured and from where, what works, what is off and how to turn it on."""
 
-import argparse
 import asyncio
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from importlib.util import find_spec
+from typing import Any
 
 import hira
 from hira.agents.exam import ExamScore, find_score
 from hira.agents.run_context import RunContext
 from hira.cli import ENDPOINT, OK, USAGE, code_of
-from hira.cli.parser import collect_flags
 from hira.cli.shell import Shell
 from hira.core.errors import HiraError, UsageError
 from hira.core.events import Events, Notice
@@ -87,11 +86,17 @@ class DoctorReport:
         self.code = code_of(error)
 
 
-def doctor(args: argparse.Namespace, shell: Shell) -> int:
-    settings = load(collect_flags(args), shell.environ, shell.folder, shell.home)
+@dataclass(frozen=True, slots=True)
+class DoctorOptions:
+    settings: Mapping[str, Any]
+    probe: bool = False
+
+
+def doctor(options: DoctorOptions, shell: Shell) -> int:
+    settings = load(options.settings, shell.environ, shell.folder, shell.home)
     make_workflow(settings)
     report = DoctorReport([f"hira {hira.__version__} · Python {platform.python_version()} · {platform.system()}"])
-    asyncio.run(_model(report, settings, probing=args.probe))
+    asyncio.run(_model(report, settings, probing=options.probe))
     _roles(report, settings)
     asyncio.run(_documents(report, settings))
     _searches(report, settings)

@@ -1,15 +1,14 @@
 """`hira eval`: many questions in several ways, scored and reported, in a folder that can be resumed."""
 
-import argparse
 import asyncio
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from hira.cli import INTERRUPTED, OK, code_of, explain
 from hira.cli.dry_run import print_evaluation_bound
-from hira.cli.parser import collect_flags
 from hira.cli.progress import CellCounts
 from hira.cli.running import open_view, show_progress
 from hira.cli.shell import Shell, short_pauses
@@ -25,53 +24,99 @@ from hira.runtime.settings import load as load_settings
 from hira.workflows import WORKFLOWS
 
 
-def eval(args: argparse.Namespace, shell: Shell) -> int:  # noqa: A001 - the command's name
-    if args.what in _OTHERS:
-        return _OTHERS[args.what](args, shell)
-    table = TABLES.get(args.data.partition("=")[0]) if args.what == "run" else None
-    workflows = read_workflows(getattr(args, "workflow", None) or (list(table.workflows) if table else None))
-    args.workflow = workflows[0] if len(workflows) == 1 else None
-    general = load_settings(collect_flags(args), shell.environ, shell.folder, shell.home)
+@dataclass(frozen=True, slots=True)
+class EvalOptions:
+    """The options of all kinds of `eval`. An option that a kind lacks has its default."""
+
+    what: str
+    settings: Mapping[str, Any]
+    data: str = ""
+    workflow: tuple[str, ...] | str = ()
+    """Names of workflows, several separated by commas."""
+    models: tuple[str, ...] = ()
+    subtasks: Sequence[int] = ()
+    """The limits that `sweep` tries."""
+    category: tuple[str, ...] = ()
+    sample: int | None = None
+    """The number of random questions."""
+    seed: int = 0
+    limit: int | None = None
+    """The number of first questions."""
+    column: tuple[tuple[str, str], ...] = ()
+    """Columns of a file with the parts of a question that they hold."""
+    split: str = ""
+    config: str = ""
+    repeats: int = 1
+    metric: str = ""
+    judge: str | None = None
+    concurrency: int = 8
+    output: str = ""
+    ray: str = ""
+    dry_run: bool = False
+    json: bool = False
+    quiet: bool = False
+    folders: tuple[str, ...] = ()
+    """Evaluations that `diff` compares or `candidates` reads."""
+    file: str = ""
+    """The file of labels or preferences."""
+    way: tuple[str, ...] = ()
+    """Ways of scoring that `preferences` measures."""
+
+
+def eval(options: EvalOptions, shell: Shell) -> int:  # noqa: A001 - the command's name
+    if options.what in _OTHERS:
+        return _OTHERS[options.what](options, shell)
+    table = TABLES.get(options.data.partition("=")[0]) if options.what == "run" else None
+    workflows = read_workflows(options.workflow or (table.workflows if table else "hira"))
+    flags = {name: value for name, value in options.settings.items() if name != "workflow"}
+    general = load_settings(
+        flags | ({"workflow": workflows[0]} if len(workflows) == 1 else {}), shell.environ, shell.folder, shell.home
+    )
     # a role that only some of the workflows have is no mistake for the others
     known = frozenset[str]().union(*(WORKFLOWS[name]().roles for name in workflows))
     general = general.with_origins({f"roles.{role}": "default" for role in general.roles if role in known})
-    data = load(args.data, read_wanted(args), shell.folder)
-    if data.docs and not (args.docs or args.search):
+    selection = Selection(
+        options.category,
+        options.sample,
+        options.limit,
+        options.seed,
+        dict(options.column),
+        options.split,
+        options.config,
+    )
+    data = load(options.data, selection, shell.folder)
+    if data.docs and not (flags.get("docs") or flags.get("search")):
         general = general.with_values({"docs": data.docs, "search": ""}, f"the documents of {data.name}")
-    folder = shell.folder / (args.output or Path("eval") / _name_folder(args.what, data.name))
+    # the default differs by command: each resumes its own evaluation
+    name = Path(data.name).stem + ("" if options.what == "run" else f"-{options.what}")
+    folder = shell.folder / (options.output or Path("eval") / name)
     if data.file and among(data.file, general.docs):
         general = general.with_values({"exclude": (*general.exclude, data.file)}, "the questions")
     if within := [str(path) for path in (data.file, folder) if path and among(path, general.docs)]:
         shell.remark(f"excluded from the documents because it contains reference answers: {' and '.join(within)}")
-    cells = tuple(make_cells(args, workflows, table))
-    plan = EvaluationPlan(data.name, data.items, cells, general, args.metric or data.metric, args.concurrency)
-    if args.dry_run:
-        return print_evaluation_bound(plan, args.judge, shell, as_json=args.json)
-    return asyncio.run(_evaluate(plan, folder, args, shell))
+    cells = tuple(make_cells(options, workflows, table))
+    plan = EvaluationPlan(data.name, data.items, cells, general, options.metric or data.metric, options.concurrency)
+    if options.dry_run:
+        return print_evaluation_bound(plan, options.judge, shell, as_json=options.json)
+    return asyncio.run(_evaluate(plan, folder, options, shell))
 
 
-def _name_folder(what: str, data: str) -> str:
-    """Return the name of the default output folder, which differs by command: each resumes its own evaluation."""
-    name = Path(data).stem
-    return name if what == "run" else f"{name}-{what}"
-
-
-def make_cells(args: argparse.Namespace, workflows: list[str], table: Table | None = None) -> list[Cell]:
-    models = args.models or []
-    if args.what == "ablate":
+def make_cells(options: EvalOptions, workflows: list[str], table: Table | None = None) -> list[Cell]:
+    models = options.models
+    if options.what == "ablate":
         if len(workflows) != 1:
             raise UsageError("an ablation takes one workflow", fix="name one with --workflow")
-        return ablation(workflows[0], models, args.repeats)
-    if args.what == "sweep":
+        return ablation(workflows[0], models, options.repeats)
+    if options.what == "sweep":
         if len(workflows) != 1:
             raise UsageError("a sweep takes one workflow", fix="name one with --workflow")
-        return sweep(_numbers(args.subtasks), workflows[0], models, args.repeats)
-    return grid(workflows, models, args.repeats, table)
+        return sweep(options.subtasks, workflows[0], models, options.repeats)
+    return grid(workflows, models, options.repeats, table)
 
 
-def read_workflows(named: list[str] | str | None) -> list[str]:
+def read_workflows(named: Sequence[str] | str) -> list[str]:
     """The workflows, from flags that may be repeated and may name several."""
-    lines = [named] if isinstance(named, str) else named or ["hira"]
+    lines = [named] if isinstance(named, str) else named
     names = [name.strip() for line in lines for name in line.split(",") if name.strip()]
     if "all" in names:
         return list(WORKFLOWS)
@@ -80,36 +125,14 @@ def read_workflows(named: list[str] | str | None) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def read_wanted(args: argparse.Namespace) -> Selection:
-    columns = dict(map(_column, args.column))
-    return Selection(tuple(args.category or ()), args.sample, args.limit, args.seed, columns, args.split, args.config)
-
-
-def _column(text: str) -> tuple[str, str]:
-    part, equals, name = text.partition("=")
-    if not (part and equals and name):
-        raise UsageError(f"--column {text!r} does not name a column", fix="write --column question=NAME")
-    return part, name
-
-
-def _numbers(text: str) -> list[int]:
-    try:
-        numbers = [int(part) for part in text.split(",")]
-    except ValueError:
-        raise UsageError(f"{text!r} is not a list of numbers", fix="write --max-subtasks 1,2,3") from None
-    if min(numbers) < 1:
-        raise UsageError(f"{min(numbers)} is not a number of subtasks", fix="give 1 or more")
-    return numbers
-
-
-async def _evaluate(plan: EvaluationPlan, folder: Path, args: argparse.Namespace, shell: Shell) -> int:
-    async with scorer_of(plan.metric, plan.settings, args.judge) as score:
-        evaluation = Evaluation(plan, folder, score, ray=args.ray or "")
+async def _evaluate(plan: EvaluationPlan, folder: Path, options: EvalOptions, shell: Shell) -> int:
+    async with scorer_of(plan.metric, plan.settings, options.judge) as score:
+        evaluation = Evaluation(plan, folder, score, ray=options.ray)
         counts = CellCounts(len(plan.items), [cell.name for cell in plan.cells])
         for record in evaluation.records:
             _count(counts, record)
         counts.before = counts.finished
-        with open_view(shell, counts, quiet=args.quiet) as view:
+        with open_view(shell, counts, quiet=options.quiet) as view:
             if counts.before:
                 view.say(f"{counts.before} of {plan.total} questions are finished in {folder} already")
             try:
@@ -124,7 +147,7 @@ async def _evaluate(plan: EvaluationPlan, folder: Path, args: argparse.Namespace
     rows = report.write(evaluation)
     shell.say(
         (folder / "summary.json").read_text(encoding="utf-8").rstrip()
-        if args.json
+        if options.json
         else "\n".join(report.markdown(rows, plan.data, plan.metric).splitlines())
     )
     shell.remark(f"the report is in {folder / 'report.html'}")
@@ -141,10 +164,10 @@ def _count(counts: CellCounts, record: Record) -> None:
     counts.add(record.status, record.usage.tokens, record.cost, cell=record.cell, correct=record.score.correct)
 
 
-def _diff(args: argparse.Namespace, shell: Shell) -> int:
+def _diff(options: EvalOptions, shell: Shell) -> int:
     from hira.evaluation.difference import compare_folders, compare_within, format_difference
 
-    first, *others = args.folders
+    first, *others = options.folders
     if len(others) > 2:
         raise UsageError(f"expected two ways of asking, got {len(others)}", fix="write hira eval diff FOLDER WAY WAY")
     if len(others) == 1:
@@ -153,41 +176,43 @@ def _diff(args: argparse.Namespace, shell: Shell) -> int:
         comparisons = [compare_within(shell.folder / first, others)]
     shell.say(
         json.dumps({"pairs": [asdict(comparison) for comparison in comparisons]}, ensure_ascii=False, indent=2)
-        if args.json
+        if options.json
         else format_difference(comparisons)
     )
     return OK
 
 
-def _judge(args: argparse.Namespace, shell: Shell) -> int:
+def _judge(options: EvalOptions, shell: Shell) -> int:
     from hira.evaluation.agreement import format_agreement, measure_agreement
 
-    settings = load_settings(collect_flags(args), shell.environ, shell.folder, shell.home)
-    agreement = asyncio.run(measure_agreement(shell.folder / args.file, args.metric, settings))
-    shell.say(json.dumps(asdict(agreement), ensure_ascii=False, indent=2) if args.json else format_agreement(agreement))
+    settings = load_settings(options.settings, shell.environ, shell.folder, shell.home)
+    agreement = asyncio.run(measure_agreement(shell.folder / options.file, options.metric, settings))
+    shell.say(
+        json.dumps(asdict(agreement), ensure_ascii=False, indent=2) if options.json else format_agreement(agreement)
+    )
     return OK
 
 
-def _preferences(args: argparse.Namespace, shell: Shell) -> int:
+def _preferences(options: EvalOptions, shell: Shell) -> int:
     from hira.evaluation.preferences import evaluate_preferences, format_agreements
 
-    settings = load_settings(collect_flags(args), shell.environ, shell.folder, shell.home)
-    agreements = asyncio.run(evaluate_preferences(shell.folder / args.file, args.way or (), settings))
+    settings = load_settings(options.settings, shell.environ, shell.folder, shell.home)
+    agreements = asyncio.run(evaluate_preferences(shell.folder / options.file, options.way, settings))
     text = (
         json.dumps([asdict(agreement) for agreement in agreements], ensure_ascii=False, indent=2)
-        if args.json
+        if options.json
         else format_agreements(agreements).rstrip()
     )
     shell.say(text)
     return OK
 
 
-def _candidates(args: argparse.Namespace, shell: Shell) -> int:
+def _candidates(options: EvalOptions, shell: Shell) -> int:
     from hira.evaluation.preferences import choose_candidates, find_sound, read_reports
 
-    reports = read_reports([shell.folder / folder for folder in args.folders])
-    if args.model:
-        settings = load_settings(collect_flags(args), shell.environ, shell.folder, shell.home)
+    reports = read_reports([shell.folder / folder for folder in options.folders])
+    if options.settings.get("model"):
+        settings = load_settings(options.settings, shell.environ, shell.folder, shell.home)
         sound = asyncio.run(find_sound(reports, settings))
         shell.remark(f"{len(reports) - len(sound)} of {len(reports)} reports have evident faults and are left out")
         reports = sound
@@ -197,7 +222,7 @@ def _candidates(args: argparse.Namespace, shell: Shell) -> int:
     return OK
 
 
-_OTHERS: Mapping[str, Callable[[argparse.Namespace, Shell], int]] = {
+_OTHERS: Mapping[str, Callable[[EvalOptions, Shell], int]] = {
     "diff": _diff,
     "judge": _judge,
     "preferences": _preferences,

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hira.cli.parser import Parser, parse_duration
+from hira.cli.parser import Parser, parse_column, parse_duration, parse_numbers
 from hira.core.errors import UsageError
 from hira.core.options import PARTS, SHARED
 
@@ -15,7 +15,16 @@ EVALUATING = ("run", "ablate", "sweep", "diff", "judge", "preferences", "candida
 
 Arguments = tuple[tuple[str, ...], Mapping[str, Any]]
 """The positional and the named arguments of `add_argument`."""
-_TYPES = {"N": int, "K": int, "PORT": int, "USD": float, "DAYS": float, "TIME": parse_duration}
+_TYPES = {
+    "N": int,
+    "K": int,
+    "PORT": int,
+    "USD": float,
+    "DAYS": float,
+    "TIME": parse_duration,
+    "N,N": parse_numbers,
+    "PART=NAME": parse_column,
+}
 
 
 def flag(names: str, metavar: str, about: str, **more: Any) -> Arguments:

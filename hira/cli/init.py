@@ -1,6 +1,5 @@
 """`hira init`: a commented hira.toml from what is found here, and a question that tests it. No key is written."""
 
-import argparse
 import asyncio
 import json
 from collections.abc import Sequence
@@ -38,28 +37,35 @@ class SetupFindings:
     docs: tuple[str, ...]
 
 
-def init(args: argparse.Namespace, shell: Shell) -> int:
+@dataclass(frozen=True, slots=True)
+class InitOptions:
+    docs: tuple[str, ...] = ()
+    force: bool = False
+    no_try: bool = False
+
+
+def init(options: InitOptions, shell: Shell) -> int:
     path = shell.folder / FILE
-    if path.is_symlink() or (path.exists() and not args.force):
+    if path.is_symlink() or (path.exists() and not options.force):
         what = (
             f"{FILE} already exists"
             if not path.is_symlink()
             else f"{FILE} is a symbolic link, which is not overwritten"
         )
         raise UsageError(what, where=f"at {path}", fix="--force overwrites a file; hira doctor shows the settings")
-    if args.docs:
-        docs = [shell.folder / Path(name).expanduser() for name in args.docs]
+    if options.docs:
+        docs = [shell.folder / Path(name).expanduser() for name in options.docs]
         walk(docs)  # raises for one that is not there
         check_harmless({"docs": docs}, path)
-    findings = asyncio.run(find_configuration(shell, args.docs or ()))
-    _write(path, format_settings(findings), force=args.force)
+    findings = asyncio.run(find_configuration(shell, options.docs))
+    _write(path, format_settings(findings), force=options.force)
     shell.remark(f"wrote {path}")
     try:
         settings = load({}, shell.environ, shell.folder, shell.home)
     except NotTrusted as error:  # the endpoint that was found and written just now
         error.allow()
         settings = load({}, shell.environ, shell.folder, shell.home)
-    if args.no_try or settings.model in ("", OFFLINE):
+    if options.no_try or settings.model in ("", OFFLINE):
         shell.remark('hira doctor shows the settings; try them: hira ask "question"')
         return OK
     question = "What are the documents about?" if findings.docs else "What is 17 * 23?"

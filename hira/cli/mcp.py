@@ -1,7 +1,6 @@
 """`hira mcp`: hira as an MCP server with the tools `ask`, `search` and `open`, over stdio or, on this machine alone,
 over HTTP."""
 
-import argparse
 import asyncio
 import json
 import os
@@ -9,8 +8,9 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -21,7 +21,6 @@ from hira.agents.trajectory import Status
 from hira.api import Hira
 from hira.cli import INTERRUPTED, OK, output
 from hira.cli.mcp_search import PASSAGES, OpenArguments, Reading, SearchArguments, as_text
-from hira.cli.parser import collect_flags
 from hira.cli.progress import brief, describe_event
 from hira.cli.running import announce_model
 from hira.cli.shell import Shell
@@ -61,10 +60,16 @@ TOOLS: dict[str, type[AskArguments | SearchArguments | OpenArguments]] = {
 }
 
 
-def mcp(args: argparse.Namespace, shell: Shell) -> int:
+@dataclass(frozen=True, slots=True)
+class McpOptions:
+    settings: Mapping[str, Any]
+    http: int | None = None
+
+
+def mcp(options: McpOptions, shell: Shell) -> int:
     require()
-    settings = load(collect_flags(args), shell.environ, shell.folder, shell.home)
-    return asyncio.run(_serve(settings, args.http, shell))
+    settings = load(options.settings, shell.environ, shell.folder, shell.home)
+    return asyncio.run(_serve(settings, options.http, shell))
 
 
 async def _serve(settings: Settings, port: int | None, shell: Shell) -> int:

@@ -1,7 +1,8 @@
 """`hira memory`: the verified claims that `--memory` keeps."""
 
-import argparse
 import json
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from hira.cli import OK
@@ -14,7 +15,14 @@ from hira.runtime.settings import find_memory, load
 ALL, ALWAYS = "all", "on"
 
 
-def memory(args: argparse.Namespace, shell: Shell) -> int:
+@dataclass(frozen=True, slots=True)
+class MemoryOptions:
+    what: str
+    ids: tuple[str, ...] = ()
+    json: bool = False
+
+
+def memory(options: MemoryOptions, shell: Shell) -> int:
     """List the claims, or forget some of them. Raises `UsageError` for a claim that is not there."""
     settings = load({}, shell.environ, shell.folder, shell.home)
     file = settings.memory or find_memory(ALWAYS, shell.environ, shell.folder, shell.home)
@@ -22,10 +30,10 @@ def memory(args: argparse.Namespace, shell: Shell) -> int:
     if not file.is_file():
         raise UsageError("nothing is remembered yet", where=f"at {file}", fix="hira ask --memory --docs PATH remembers")
     claims = ClaimMemory(file)
-    if args.what == "forget":
-        return _forget(args.ids, claims, shell)
+    if options.what == "forget":
+        return _forget(options.ids, claims, shell)
     for claim in claims.list():
-        shell.say(json.dumps(claim._asdict(), ensure_ascii=False) if args.json else _describe(claim))
+        shell.say(json.dumps(claim._asdict(), ensure_ascii=False) if options.json else _describe(claim))
     return OK
 
 
@@ -34,8 +42,8 @@ def _describe(claim: VerifiedClaim) -> str:
     return " ".join(clean(f"{claim.id}  {claim.date}  {claim.claim} — {place}").split())
 
 
-def _forget(ids: list[str], claims: ClaimMemory, shell: Shell) -> int:
-    if ids == [ALL]:
+def _forget(ids: Sequence[str], claims: ClaimMemory, shell: Shell) -> int:
+    if ids == (ALL,):
         count = claims.forget()
     else:
         known = {str(claim.id) for claim in claims.list()}

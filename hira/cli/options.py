@@ -1,9 +1,27 @@
-"""The options of a command that asks, read from the command line once."""
+"""The options of a command, read from the command line once. Each command annotates its parameter `options` with the
+class that it takes."""
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, Self
+from typing import Any
+
+from hira.cli.shell import Shell
+
+Command = Callable[[Any, Shell], int]
+
+
+def read_options(command: Command, args: argparse.Namespace) -> Any:
+    """Return the frozen options of the command. An option that the command line lacks has its default; `settings` are
+    the flags that are settings."""
+    kind = command.__annotations__["options"]
+    given = {name: tuple(value) if isinstance(value, list) else value for name, value in vars(args).items()}
+    values = {option.name: given[option.name] for option in fields(kind) if given.get(option.name) is not None}
+    if "settings" in kind.__annotations__:
+        from hira.cli.parser import collect_flags  # its settings load pydantic, which some commands do without
+
+        values["settings"] = collect_flags(args)
+    return kind(**values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +52,19 @@ class AskOptions:
     settings: Mapping[str, Any] = field(default_factory=dict)
     """The flags that are settings, by the names of the settings."""
 
-    @classmethod
-    def of(cls, args: argparse.Namespace) -> Self:
-        from hira.cli.parser import collect_flags
 
-        named = vars(args)
-        values = {option.name: named[option.name] for option in fields(cls) if named.get(option.name) is not None}
-        lists = {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
-        return cls(**{**values, **lists, "settings": collect_flags(args)})
+@dataclass(frozen=True, slots=True)
+class RecordOptions:
+    """The options of `show`, `verify` and `trace`. An option that a command lacks has its default."""
+
+    run: str
+    """The recorded run."""
+    journal: str = ""
+    json: bool = False
+    output: str | None = None
+    """The page that `trace` writes."""
+    otel: str | None = None
+    """The collector that `trace` sends spans to, empty for the configured one."""
+    content: bool = False
+    """Whether spans include prompts, replies and results."""
+    settings: Mapping[str, Any] = field(default_factory=dict)

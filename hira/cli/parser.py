@@ -99,6 +99,25 @@ def parse_duration(text: str) -> float:
     return seconds
 
 
+def parse_column(text: str) -> tuple[str, str]:
+    """Return the part of a question and the column of a file that holds it."""
+    part, equals, name = text.partition("=")
+    if not (part and equals and name):
+        raise UsageError(f"--column {text!r} does not name a column", fix="write --column question=NAME")
+    return part, name
+
+
+def parse_numbers(text: str) -> list[int]:
+    """Return limits of subtasks, separated by commas."""
+    try:
+        numbers = [int(part) for part in text.split(",")]
+    except ValueError:
+        raise UsageError(f"{text!r} is not a list of numbers", fix="write --max-subtasks 1,2,3") from None
+    if min(numbers) < 1:
+        raise UsageError(f"{min(numbers)} is not a number of subtasks", fix="give 1 or more")
+    return numbers
+
+
 LIMITS = ("max_tokens", "max_cost", "max_time", "max_calls")
 
 

@@ -1,10 +1,10 @@
 """`hira prompts`: the prompts of a role as they are sent, seen in a run of a sample question without a model."""
 
-import argparse
 import asyncio
 import json
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -47,23 +47,29 @@ class RecordingPolicy:
         await self.offline.aclose()
 
 
-def prompts(args: argparse.Namespace, shell: Shell) -> int:
+@dataclass(frozen=True, slots=True)
+class PromptsOptions:
+    role: str = ""
+    workflow: str = ""
+
+
+def prompts(options: PromptsOptions, shell: Shell) -> int:
     known = list_roles()
-    if not args.role:
+    if not options.role:
         shell.say("\n".join(f"{workflow:<16} {', '.join(roles)}" for workflow, roles in known.items()))
         return OK
-    having = [workflow for workflow, roles in known.items() if args.role in roles]
+    having = [workflow for workflow, roles in known.items() if options.role in roles]
     if not having:
-        fix = suggest(args.role, sorted({role for roles in known.values() for role in roles}))
-        raise UsageError(f"there is no role {args.role!r}", fix=fix or "hira prompts lists the roles")
-    workflow = args.workflow or having[0]
+        fix = suggest(options.role, sorted({role for roles in known.values() for role in roles}))
+        raise UsageError(f"there is no role {options.role!r}", fix=fix or "hira prompts lists the roles")
+    workflow = options.workflow or having[0]
     if workflow not in having:
-        what = f"the workflow {workflow!r} has no role {args.role!r}"
+        what = f"the workflow {workflow!r} has no role {options.role!r}"
         raise UsageError(what, fix=f"--workflow {' or '.join(having)}")
-    if (workflow, args.role) != ("search-o1", "reader") and args.role in UNREACHED:
-        shell.say(UNREACHED[args.role].text)
+    if (workflow, options.role) != ("search-o1", "reader") and options.role in UNREACHED:
+        shell.say(UNREACHED[options.role].text)
         return OK
-    sent = [request for request in asyncio.run(record_requests(workflow, args.role)) if is_of(request, args.role)]
+    sent = [request for request in asyncio.run(record_requests(workflow, options.role)) if is_of(request, options.role)]
     first = {request.messages[-1].prompt: request for request in reversed(sent) if len(request.messages) <= 2}
     shell.say("\n\n".join(map(format_request, reversed(first.values()))))
     return OK

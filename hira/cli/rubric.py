@@ -1,13 +1,13 @@
 """`hira rubric`: the rubric for a query, and the scores of a report by it."""
 
-import argparse
 import asyncio
 import json
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from hira.agents.run_context import RunContext
 from hira.cli import OK, PARTIAL, explain
-from hira.cli.parser import collect_flags
 from hira.cli.shell import Shell, read_text
 from hira.core.errors import DialectError, EndpointError, HiraError, UsageError
 from hira.core.events import Event, Events, Notice
@@ -20,15 +20,26 @@ from hira.runtime.settings import Settings, load
 from hira.workflows.mams.rubrics import Rubric, Scores, generate
 
 
-def rubric(args: argparse.Namespace, shell: Shell) -> int:
-    query = args.query.strip()
+@dataclass(frozen=True, slots=True)
+class RubricOptions:
+    query: str
+    settings: Mapping[str, Any]
+    report: str = ""
+    """The file of the report to score."""
+    rubric: str = ""
+    """The file of a rubric that is known."""
+    json: bool = False
+
+
+def rubric(options: RubricOptions, shell: Shell) -> int:
+    query = options.query.strip()
     if not query:
         raise UsageError("the query is empty", fix='hira rubric "query"')
-    report = read_text(args.report, "--report", shell) if args.report else ""
-    known = _parse_rubric(read_text(args.rubric, "--rubric", shell), args.rubric) if args.rubric else None
-    settings = load(collect_flags(args), shell.environ, shell.folder, shell.home)
+    report = read_text(options.report, "--report", shell) if options.report else ""
+    known = _parse_rubric(read_text(options.rubric, "--rubric", shell), options.rubric) if options.rubric else None
+    settings = load(options.settings, shell.environ, shell.folder, shell.home)
     criteria, scores = asyncio.run(_make_rubric(query, report, known, settings, shell))
-    shell.say(_as_json(query, criteria, scores) if args.json else _format_rubric(criteria, scores))
+    shell.say(_as_json(query, criteria, scores) if options.json else _format_rubric(criteria, scores))
     if scores and (failed := scores.ratings.count(None)):
         what = f"{failed} of {len(scores.ratings)} items could not be judged, so the report has no score"
         explain(

@@ -1,11 +1,11 @@
 """`hira runs`: the recorded runs, newest first; `export` writes them for training, `delete` removes them. And the
 settings of a recorded run, as they would be given on the command line."""
 
-import argparse
 import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -49,18 +49,34 @@ def day(seconds: float) -> str:
 DAY = 86400.0
 
 
-def runs(args: argparse.Namespace, shell: Shell) -> int:
-    if args.limit < 1:
-        raise UsageError(f"--limit must be at least 1, got {args.limit}", fix="give 1 or more")
-    with open_journal(args.journal, shell) as journal:
-        if args.what == "export":
-            return _export(journal, args, shell)
-        if args.what == "delete":
-            return _delete(journal, args, shell)
-        listed = [(entry, find_cost(journal, entry)) for entry in journal.runs(args.limit)]
-    if args.json:
+@dataclass(frozen=True, slots=True)
+class RunsOptions:
+    limit: int
+    """The number of runs that are listed."""
+    journal: str = ""
+    json: bool = False
+    what: str = "list"
+    """list, export or delete."""
+    runs: tuple[str, ...] = ()
+    """The runs to export or to delete."""
+    output: str = ""
+    """The file of exported conversations, `-` for standard output."""
+    older: float | None = None
+    """The age in days from which runs are deleted."""
+
+
+def runs(options: RunsOptions, shell: Shell) -> int:
+    if options.limit < 1:
+        raise UsageError(f"--limit must be at least 1, got {options.limit}", fix="give 1 or more")
+    with open_journal(options.journal, shell) as journal:
+        if options.what == "export":
+            return _export(journal, options, shell)
+        if options.what == "delete":
+            return _delete(journal, options, shell)
+        listed = [(entry, find_cost(journal, entry)) for entry in journal.runs(options.limit)]
+    if options.json:
         shell.say(json.dumps([as_json(entry, usage) for entry, usage in listed], ensure_ascii=False, indent=2))
-    for entry, usage in [] if args.json else listed:
+    for entry, usage in [] if options.json else listed:
         cost = f"${usage.cost:.4f}" if usage.cost else f"{usage.tokens:,} tokens"
         head = f"{entry.id}  {day(entry.began)}  {entry.state.replace('_', ' '):<21}  {cost:>14}  "
         shell.say(head + brief(entry.question, 80))
@@ -97,30 +113,30 @@ def as_json(entry: Entry, usage: Usage) -> dict[str, object]:
     }
 
 
-def _export(journal: Journal, args: argparse.Namespace, shell: Shell) -> int:
+def _export(journal: Journal, options: RunsOptions, shell: Shell) -> int:
     from hira.runtime.trace import read
     from hira.runtime.trace.conversations import conversations, write_lines
 
-    named = [journal.entry(run) for run in args.runs] or [
+    named = [journal.entry(run) for run in options.runs] or [
         entry for entry in journal.runs(-1) if entry.state != "running"
     ]
     lines = (line for entry in reversed(named) for line in conversations(read(journal, entry.id)))
-    if args.output == "-":
+    if options.output == "-":
         for line in lines:
             shell.say(json.dumps(line, ensure_ascii=False))
         return OK
-    path = (shell.folder / args.output).absolute()
+    path = (shell.folder / options.output).absolute()
     number = write_lines(lines, path)
     shell.tell(f"hira: {number} conversations of {len(named)} run{'' if len(named) == 1 else 's'} in {path}")
     return OK
 
 
-def _delete(journal: Journal, args: argparse.Namespace, shell: Shell) -> int:
-    if not args.runs and args.older is None:
+def _delete(journal: Journal, options: RunsOptions, shell: Shell) -> int:
+    if not options.runs and options.older is None:
         raise UsageError("no run is named", fix="name runs, or an age with --older DAYS")
-    named = {run.id: run for run in map(journal.entry, args.runs)}
-    if args.older is not None:
-        before = time.time() - args.older * DAY
+    named = {run.id: run for run in map(journal.entry, options.runs)}
+    if options.older is not None:
+        before = time.time() - options.older * DAY
         named |= {run.id: run for run in journal.runs(-1) if run.began < before and not run.alive}
     if going := next((run for run in named.values() if run.alive), None):
         raise UsageError(f"run {going.id} is still running", where=f"in process {going.pid}", fix="stop it first")

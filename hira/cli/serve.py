@@ -1,15 +1,16 @@
 """`hira serve`: an endpoint that speaks OpenAI's chat and Responses APIs, and the live page."""
 
-import argparse
 import asyncio
 import os
 import signal
 import socket
+from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from ipaddress import ip_address
+from typing import Any
 
 from hira.cli import OK
-from hira.cli.parser import collect_flags
 from hira.cli.running import announce_model
 from hira.cli.shell import Shell, read_text, short_pauses
 from hira.core.errors import UsageError
@@ -18,10 +19,19 @@ from hira.runtime.settings import SERVE_KEY, KeySettings, Settings, load
 HOST, PORT, MOST = "127.0.0.1", 8811, 65_535
 
 
-def serve(args: argparse.Namespace, shell: Shell) -> int:
-    settings = load(collect_flags(args), shell.environ, shell.folder, shell.home)
-    settings = _add_key(settings, _read_key(args.serve_key, shell))
-    host, port = args.host or HOST, PORT if args.port is None else args.port
+@dataclass(frozen=True, slots=True)
+class ServeOptions:
+    settings: Mapping[str, Any]
+    host: str = ""
+    port: int = PORT
+    serve_key: str | None = None
+    debug: bool = False
+
+
+def serve(options: ServeOptions, shell: Shell) -> int:
+    settings = load(options.settings, shell.environ, shell.folder, shell.home)
+    settings = _add_key(settings, _read_key(options.serve_key, shell))
+    host, port = options.host or HOST, options.port
     if not 0 <= port <= MOST:
         raise UsageError(f"there is no port {port}", fix=f"name a port from 1 to {MOST}, or 0 for any free port")
     if not is_loopback(host) and not settings.keys:
@@ -41,8 +51,14 @@ def serve(args: argparse.Namespace, shell: Shell) -> int:
 
     async def run() -> None:
         async with application(settings, hosts=LOCAL | {host} if is_loopback(host) else None) as app:
-            log = {"log_level": "warning", "access_log": args.debug}
-            server = uvicorn.Server(uvicorn.Config(app, timeout_graceful_shutdown=3, **log, **limit_connections()))
+            config = uvicorn.Config(
+                app,
+                timeout_graceful_shutdown=3,
+                log_level="warning",
+                access_log=options.debug,
+                **limit_connections(),
+            )
+            server = uvicorn.Server(config)
             if line := announce_model(app.state.session):
                 shell.remark(line)
             if not is_loopback(host):

@@ -1,7 +1,6 @@
 """A recorded run: `hira show` prints it, `hira verify` checks its claims again, `hira trace` writes it as a page or
 sends it as spans."""
 
-import argparse
 import asyncio
 import json
 from collections.abc import Iterator, Sequence
@@ -9,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from hira.agents.model_verifier import ModelVerifier
 from hira.agents.run_context import RunContext, RunOptions
 from hira.cli import NO_EVIDENCE, OK
+from hira.cli.options import RecordOptions
 from hira.cli.output import check_output_path, format_source, write_file
-from hira.cli.parser import collect_flags
 from hira.cli.progress import brief, format_duration, format_usage
 from hira.cli.runs import as_json, day, open_journal
 from hira.cli.shell import Shell
@@ -34,10 +33,10 @@ from hira.runtime.trace.reading import belongs
 WIDTH = 110
 
 
-def show(args: argparse.Namespace, shell: Shell) -> int:
-    with open_journal(args.journal, shell) as journal:
-        reading = read(journal, args.run)
-    if args.json:
+def show(options: RecordOptions, shell: Shell) -> int:
+    with open_journal(options.journal, shell) as journal:
+        reading = read(journal, options.run)
+    if options.json:
         shell.say(json.dumps(_as_json(reading), ensure_ascii=False, indent=2, default=str))
     else:
         shell.say("\n".join(_lines(reading)))
@@ -145,28 +144,28 @@ def _as_json(reading: Reading) -> dict[str, object]:
             "error": reading.entry.error}  # fmt: skip
 
 
-def verify(args: argparse.Namespace, shell: Shell) -> int:
-    with open_journal(args.journal, shell) as journal:
-        reading = read(journal, args.run)
+def verify(options: RecordOptions, shell: Shell) -> int:
+    with open_journal(options.journal, shell) as journal:
+        reading = read(journal, options.run)
     record = reading.rollout
     citations: Sequence[Citation] = record.citations
-    if args.verify == "lexical":
+    if options.settings.get("verify") == "lexical":
         citations = verify_lexically(record.answer, record.sources, record.question)
-    elif args.verify or args.model or args.base_url or args.role:
-        settings = load(collect_flags(args), shell.environ, shell.folder, shell.home)
+    elif options.settings.keys() & {"verify", "model", "base_url", "roles"}:
+        settings = load(options.settings, shell.environ, shell.folder, shell.home)
         citations, reasons = asyncio.run(verify_by_model(reading, settings, shell))
         for reason in reasons:
             shell.tell(f"hira: not fully checked: {reason}")
-    if args.json:
+    if options.json:
         rows = citations_as_json(citations, record.sources)
         about = {"run_id": reading.entry.id, "question": reading.entry.question, "citations": rows}
         shell.say(json.dumps(about, ensure_ascii=False, indent=2))
     elif not citations:
         shell.tell("hira: the answer has no claims to check" if reading.entry.answer else "hira: the run has no answer")
-    for citation in () if args.json else citations:
+    for citation in () if options.json else citations:
         shell.say("\n".join(_format_citation(reading, citation)))
     lacking = find_lacking(citations, record.question) if citations is not record.citations else record.lacking
-    if lacking and not args.json:
+    if lacking and not options.json:
         shell.say(f"nothing supported speaks of: {', '.join(lacking)}")
     accepted = is_accepted(citations) and not is_refusal(record.answer) and not lacking
     return OK if accepted else NO_EVIDENCE
@@ -191,25 +190,25 @@ async def verify_by_model(reading: Reading, settings: Settings, shell: Shell) ->
 PAGES = (".html", ".htm")
 
 
-def trace(args: argparse.Namespace, shell: Shell) -> int:
-    with open_journal(args.journal, shell) as journal:
-        reading = read(journal, args.run)
-    if args.output is None and args.otel is None:
+def trace(options: RecordOptions, shell: Shell) -> int:
+    with open_journal(options.journal, shell) as journal:
+        reading = read(journal, options.run)
+    if options.output is None and options.otel is None:
         raise UsageError("no output is named", fix="name the page with -o FILE, or a collector with --otel")
-    if args.output is not None:
-        path = check_output_path(args.output, shell.folder, PAGES)
+    if options.output is not None:
+        path = check_output_path(options.output, shell.folder, PAGES)
         write_file(path, page(reading))
         shell.tell(f"hira: {path}")
-    if args.otel is not None:
-        _send_spans(reading, args, shell)
+    if options.otel is not None:
+        _send_spans(reading, options, shell)
     return OK
 
 
-def _send_spans(reading: Reading, args: argparse.Namespace, shell: Shell) -> None:
-    endpoint = args.otel or load({}, shell.environ, shell.folder, shell.home).otel
+def _send_spans(reading: Reading, options: RecordOptions, shell: Shell) -> None:
+    endpoint = options.otel or load({}, shell.environ, shell.folder, shell.home).otel
     if endpoint in ("", OFF):
         raise UsageError("no collector is named", fix="hira trace RUN --otel URL, or set OTEL_EXPORTER_OTLP_ENDPOINT")
     exporter = sender(endpoint)
-    spans = spans_of(reading, content=args.content)
+    spans = spans_of(reading, content=options.content)
     export(reading.entry.id, spans, exporter, endpoint)
     shell.tell(f"hira: {len(spans)} spans of run {reading.entry.id} sent to {without_userinfo(endpoint)}")

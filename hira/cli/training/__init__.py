@@ -7,6 +7,7 @@ from importlib import import_module
 
 import hira
 from hira.cli import INTERRUPTED, OK, code_of, explain
+from hira.cli.options import Command, read_options
 from hira.cli.shell import Shell, open_shell
 from hira.cli.training.parser import parser
 from hira.core.errors import HiraError, fault
@@ -21,8 +22,8 @@ def main(argv: Sequence[str] | None = None, shell: Shell | None = None) -> int:
     def command(shell: Shell) -> int:
         args = parser(hira.__version__).parse_args(arguments)
         module = import_module(f"hira.cli.training.{args.module}")
-        code: int = getattr(module, args.command)(args, shell)
-        return code
+        training_command: Command = getattr(module, args.command)
+        return training_command(read_options(training_command, args), shell)
 
     return run_command(command, shell, debug="--debug" in arguments)
 

@@ -1,17 +1,15 @@
 """`hira-train curate`: filter, generate or rewrite questions for training."""
 
-import argparse
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Rollout
 from hira.cli import OK, PARTIAL
-from hira.cli.parser import collect_flags
 from hira.cli.shell import Shell
 from hira.core.errors import DialectError, EndpointError, UsageError
 from hira.evaluation.data import Selection, load
@@ -19,7 +17,7 @@ from hira.evaluation.files import Item
 from hira.evaluation.scorers import open_judge, scorer_of
 from hira.runtime.settings import Settings
 from hira.runtime.settings import load as load_settings
-from hira.trainers.curation.filters import Challenge, Stage
+from hira.trainers.curation.filters import Challenge
 from hira.trainers.curation.generation import MADE, facts_of, generate, paths, rewrite_query, write_question
 from hira.trainers.curation.pipeline import CURATED, FUNNEL, Curating, Curation, write_funnel
 from hira.trainers.records import count_of
@@ -28,36 +26,60 @@ LOCAL = frozenset({"duplicates"})
 """Stages that ask no model."""
 
 
-def curate(args: argparse.Namespace, shell: Shell) -> int:
-    settings = load_settings(collect_flags(args), shell.environ, shell.folder, shell.home)
-    folder = shell.folder / (args.output or Path("curation") / Path(args.data).stem)
-    if args.from_graph is not None:
-        return asyncio.run(_from_graph(args, shell, settings, folder))
-    columns = dict(map(_pair, args.column))
-    data = load(args.data, Selection(limit=args.limit, columns=columns), shell.folder)
-    if args.rewrite:
-        return asyncio.run(_rewrite(args, shell, settings, folder, data.items))
-    if data.docs and not (args.docs or args.search):
+@dataclass(frozen=True, slots=True)
+class CurateOptions:
+    settings: Mapping[str, Any]
+    data: str
+    """Questions, or a graph with `from_graph`."""
+    stages: str
+    """The stages, separated by commas."""
+    similarity: float
+    attempts: int
+    keep: str
+    """How many attempts must be right, as LEAST-MOST."""
+    hops: str
+    """The number of facts of a chain, as LEAST-MOST."""
+    seed: int
+    concurrency: int
+    output: str = ""
+    limit: int | None = None
+    column: tuple[tuple[str, str], ...] = ()
+    metric: str = ""
+    judge: str | None = None
+    from_graph: int | None = None
+    """The number of questions to generate from a graph."""
+    rewrite: bool = False
+
+
+def curate(options: CurateOptions, shell: Shell) -> int:
+    settings = load_settings(options.settings, shell.environ, shell.folder, shell.home)
+    folder = shell.folder / (options.output or Path("curation") / Path(options.data).stem)
+    if options.from_graph is not None:
+        return asyncio.run(_from_graph(options.from_graph, options, shell, settings, folder))
+    data = load(options.data, Selection(limit=options.limit, columns=dict(options.column)), shell.folder)
+    if options.rewrite:
+        return asyncio.run(_rewrite(options, shell, settings, folder, data.items))
+    if data.docs and not (options.settings.get("docs") or options.settings.get("search")):
         settings = settings.with_values({"docs": data.docs, "search": ""}, f"the documents of {data.name}")
-    fewest, most = _range(args.keep, "--keep")
-    workflow = args.workflow or "mars"
-    args.metric = args.metric or ("hle" if args.judge else "match")
-    challenge = Challenge(args.attempts, fewest, most, workflow, args.metric, args.concurrency)
-    stages: tuple[Stage, ...] = tuple(part.strip() for part in args.stages.split(","))
-    curating = Curating(data.name, data.items, stages, args.similarity, challenge, args.concurrency)
-    return asyncio.run(_curate(curating, args, shell, settings, folder))
+    fewest, most = _range(options.keep, "--keep")
+    workflow = options.settings.get("workflow") or "mars"
+    metric = options.metric or ("hle" if options.judge else "match")
+    challenge = Challenge(options.attempts, fewest, most, workflow, metric, options.concurrency)
+    stages: Any = tuple(part.strip() for part in options.stages.split(","))  # `Curating` checks them
+    curating = Curating(data.name, data.items, stages, options.similarity, challenge, options.concurrency)
+    return asyncio.run(_curate(curating, options, shell, settings, folder))
 
 
-async def _curate(curating: Curating, args: argparse.Namespace, shell: Shell, settings: Settings, folder: Path) -> int:
+async def _curate(curating: Curating, options: CurateOptions, shell: Shell, settings: Settings, folder: Path) -> int:
     stages = set(curating.stages)
     async with AsyncExitStack() as stack:
         context = score = None
         if stages - LOCAL - {"challenge"}:
-            context = await stack.enter_async_context(open_judge(settings, args.judge))
+            context = await stack.enter_async_context(open_judge(settings, options.judge))
         if "challenge" in stages:
-            words = args.metric in ("match", "em", "numeric")
-            judge = None if words else args.judge
-            score = await stack.enter_async_context(scorer_of(args.metric, settings, judge))
+            metric = curating.challenge.metric
+            judge = None if metric in ("match", "em", "numeric") else options.judge
+            score = await stack.enter_async_context(scorer_of(metric, settings, judge))
         curation = Curation(curating, folder, context, settings, score, shell.tell)
         await curation.run()
     shell.say(write_funnel(curation))
@@ -68,22 +90,22 @@ async def _curate(curating: Curating, args: argparse.Namespace, shell: Shell, se
     return PARTIAL if open_ else OK
 
 
-async def _from_graph(args: argparse.Namespace, shell: Shell, settings: Settings, folder: Path) -> int:
-    least, most = _range(args.hops, "--hops")
-    chains = paths(facts_of(shell.folder / args.data), args.from_graph, least, most, seed=args.seed)
-    if len(chains) < args.from_graph:
-        shell.tell(f"the graph has only {count_of(len(chains), 'chain')} of {args.hops} facts")
-    plan = {"graph": args.data, "many": args.from_graph, "hops": args.hops, "seed": args.seed}
-    named = {f"{args.seed}-{number}": chain for number, chain in enumerate(chains, 1)}
+async def _from_graph(many: int, options: CurateOptions, shell: Shell, settings: Settings, folder: Path) -> int:
+    least, most = _range(options.hops, "--hops")
+    chains = paths(facts_of(shell.folder / options.data), many, least, most, seed=options.seed)
+    if len(chains) < many:
+        shell.tell(f"the graph has only {count_of(len(chains), 'chain')} of {options.hops} facts")
+    plan = {"graph": options.data, "many": many, "hops": options.hops, "seed": options.seed}
+    named = {f"{options.seed}-{number}": chain for number, chain in enumerate(chains, 1)}
 
     async def write(name: str, context: RunContext) -> Item | None:
         return await write_question(context.conversation("writer"), name, named[name])
 
-    return await _generate(args, shell, settings, folder, plan, list(named), write)
+    return await _generate(options, shell, settings, folder, plan, list(named), write)
 
 
 async def _rewrite(
-    args: argparse.Namespace, shell: Shell, settings: Settings, folder: Path, items: tuple[Item, ...]
+    options: CurateOptions, shell: Shell, settings: Settings, folder: Path, items: tuple[Item, ...]
 ) -> int:
     by = {item.id: item for item in items}
 
@@ -96,11 +118,11 @@ async def _rewrite(
             return None
         return replace(item, question=query, meta={**item.meta, "original": item.question})
 
-    return await _generate(args, shell, settings, folder, {"rewritten": args.data}, list(by), rewrite)
+    return await _generate(options, shell, settings, folder, {"rewritten": options.data}, list(by), rewrite)
 
 
 async def _generate(
-    args: argparse.Namespace,
+    options: CurateOptions,
     shell: Shell,
     settings: Settings,
     folder: Path,
@@ -109,12 +131,12 @@ async def _generate(
     make: Callable[[str, RunContext], Awaitable[Item | None]],
 ) -> int:
     lost = 0
-    async with open_judge(settings, args.judge or args.model) as context:
+    async with open_judge(settings, options.judge or options.settings.get("model")) as context:
 
         async def make_item(name: str) -> Item | None:
             return await make(name, RunContext(context.roles, Rollout("", name, "curation"), budget=context.budget))
 
-        async with aclosing(generate(folder, plan, names, make_item, args.concurrency)) as items:
+        async with aclosing(generate(folder, plan, names, make_item, options.concurrency)) as items:
             async for _, item in items:
                 lost += item is None
     shell.say(str(folder / MADE))
@@ -128,10 +150,3 @@ def _range(text: str, flag: str) -> tuple[int, int]:
     if not (low.isdigit() and (high or low).isdigit()):
         raise UsageError(f"{flag} {text!r} is not a range", fix=f"write {flag} 1-12")
     return int(low), int(high or low)
-
-
-def _pair(text: str) -> tuple[str, str]:
-    part, equals, name = text.partition("=")
-    if not (part and equals and name):
-        raise UsageError(f"--column {text!r} does not name a column", fix="write --column question=NAME")
-    return part, name

@@ -1,6 +1,5 @@
 """`hira-train demo`: train a model on this CPU until it answers. `run` does so with a script's recipe."""
 
-import argparse
 import shlex
 import sys
 import time
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import hira.cli
 from hira.cli import NO_EVIDENCE, OK
+from hira.cli.options import read_options
 from hira.cli.parser import Parser
 from hira.cli.shell import Shell
 from hira.cli.training.parser import add_demo_flags
@@ -28,18 +28,27 @@ UNSEEN = {"ask": ("--quiet", "--journal", "off")}
 UNLEARNED = "With --small the model learns next to nothing, so it is not asked. Run the demo without --small to ask it."
 
 
-def demo(args: argparse.Namespace, shell: Shell) -> int:
+@dataclass(frozen=True, slots=True)
+class DemoOptions:
+    output: str
+    model: str = "tiny"
+    seed: int = 0
+    updates: int = 0
+    small: bool = False
+
+
+def demo(options: DemoOptions, shell: Shell) -> int:
     """Train a tiny model to answer with MATPO, or a pretrained one to cite its sources."""
     check_installed()
     from hira.trainers.demo.recipe import TINY
 
-    if args.model == TINY:
+    if options.model == TINY:
         from hira.trainers.demo.matpo import MATPO_DEMO
 
-        return run_recipe(MATPO_DEMO, args, shell)
+        return run_recipe(MATPO_DEMO, options, shell)
     from hira.trainers.demo.cited import CITED
 
-    return run_recipe(CITED, args, shell, find_model(args.model, shell))
+    return run_recipe(CITED, options, shell, find_model(options.model, shell))
 
 
 def find_model(name: str, shell: Shell) -> str:
@@ -72,28 +81,28 @@ def run(recipe: "DemoRecipe", argv: Sequence[str] | None = None, shell: Shell | 
 
     def command(shell: Shell) -> int:
         check_installed()
-        return run_recipe(recipe, parser.parse_args(arguments), shell)
+        return run_recipe(recipe, read_options(demo, parser.parse_args(arguments)), shell)
 
     return run_command(command, shell, debug="--debug" in arguments)
 
 
-def run_recipe(recipe: "DemoRecipe", args: argparse.Namespace, shell: Shell, base: str = "tiny") -> int:
+def run_recipe(recipe: "DemoRecipe", options: DemoOptions, shell: Shell, base: str = "tiny") -> int:
     from hira.trainers.demo.recipe import Demo
 
-    folder = shell.folder / args.output
-    sizes = recipe.small if args.small else recipe.sizes
-    sizes = replace(sizes, updates=args.updates) if args.updates else sizes
+    folder = shell.folder / options.output
+    sizes = recipe.small if options.small else recipe.sizes
+    sizes = replace(sizes, updates=options.updates) if options.updates else sizes
     view = DemoView(shell, recipe, sizes.updates)
-    demo = Demo(folder, recipe, args.seed, sizes, base, view.tell, view.show_step)
+    demo = Demo(folder, recipe, options.seed, sizes, base, view.tell, view.show_step)
     taken = folder.exists() and (not folder.is_dir() or any(folder.iterdir()))
     if taken and not demo.is_stopped:
         fix = "name another folder with --output, or remove it"
-        raise UsageError(f"{args.output!r} already exists and is not this demo, stopped", fix=fix)
+        raise UsageError(f"{options.output!r} already exists and is not this demo, stopped", fix=fix)
     demo.run()
     for line in view.format_result(folder):
         shell.tell(line)
     code = OK
-    if args.small:
+    if options.small:
         shell.tell(f"\n{UNLEARNED}")
     else:
         code = ask_held_out(demo, shell)

@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from hira.cli.parser import Parser
+from hira.cli.parser import Parser, parse_column
 
 CONFIGURED = (
     "a TOML file of a run, then overrides of it such as train.lr=1e-5 model.name=FOLDER; overrides alone are enough"
@@ -140,7 +140,14 @@ def _add_curate(curate: Parser) -> None:
     curate.add_argument("data", metavar="DATA", help="questions as hira eval takes them; a graph with --from-graph")
     curate.add_argument("-o", "--output", metavar="DIR", help="output folder (curation/NAME)")
     curate.add_argument("--limit", type=int, metavar="N", help="only the first N questions")
-    curate.add_argument("--column", action="append", default=[], metavar="PART=NAME", help="question=NAME, answer=NAME")
+    curate.add_argument(
+        "--column",
+        action="append",
+        default=[],
+        metavar="PART=NAME",
+        type=parse_column,
+        help="question=NAME, answer=NAME",
+    )
     group = curate.add_argument_group("stages")
     group.add_argument(
         "--stages",

@@ -1,11 +1,10 @@
 """`hira-train plan`, `sft` and `grpo`: estimate the memory of a run, or start it."""
 
-import argparse
 import json
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,35 +27,49 @@ from hira.trainers.preflight import (
 from hira.trainers.records import count_of, last_checkpoint
 
 
-def parse_configuration(args: argparse.Namespace, shell: Shell) -> Configuration:
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """The options of `plan`, `sft`, `grpo` and `doctor`. An option that a command lacks has its default."""
+
+    command: str
+    configuration: tuple[str, ...] = ()
+    """A file, and overrides of it."""
+    resume: str = ""
+    """The folder of the run to resume."""
+    processes: int = 0
+    gpu: str = ""
+    json: bool = False
+
+
+def parse_configuration(options: RunOptions, shell: Shell) -> Configuration:
     """Return the checked configuration of the command line, or of the run to resume. No file that it names is read."""
-    if getattr(args, "resume", None):
-        place = shell.folder / args.resume
+    if options.resume:
+        place = shell.folder / options.resume
         configuration = assembly.open_run(place)
-        if args.configuration:
+        if options.configuration:
             raise UsageError("--resume takes the configuration from the run", fix="remove the file and the overrides")
         return configuration.model_copy(update={"out": place})
-    files = [argument for argument in args.configuration if "=" not in argument]
+    files = [argument for argument in options.configuration if "=" not in argument]
     if len(files) > 1:
         raise UsageError(
             f"expected one file, got {files[0]!r} and {files[1]!r}",
             fix="name one file, then overrides such as train.lr=1e-5",
         )
-    if not args.configuration:
+    if not options.configuration:
         raise UsageError(
             "no configuration is named",
-            fix=f"name a file: hira-train {args.command} run.toml; docs/training.md has one to copy",
+            fix=f"name a file: hira-train {options.command} run.toml; docs/training.md has one to copy",
         )
     file = shell.folder / files[0] if files else None
-    return load_configuration(file, [argument for argument in args.configuration if "=" in argument])
+    return load_configuration(file, [argument for argument in options.configuration if "=" in argument])
 
 
-def prepare_run(args: argparse.Namespace, shell: Shell) -> tuple[assembly.TrainingPlan, bool]:
+def prepare_run(options: RunOptions, shell: Shell) -> tuple[assembly.TrainingPlan, bool]:
     """Return the run of the command line, and whether it resumes."""
-    configuration = parse_configuration(args, shell)
+    configuration = parse_configuration(options, shell)
     plan = assembly.make_plan(configuration, shell.folder, shell.environ, Path(shell.home))
     resumed = assembly.is_resumed(plan)
-    if args.command == "grpo" and not plan.problems:
+    if options.command == "grpo" and not plan.problems:
         raise UsageError("no questions to train on are named", fix='write train = "questions.jsonl" below [data]')
     check_installed()
     check_options(configuration.model.bits, configuration.train.report_to)
@@ -79,10 +92,10 @@ def announce_start(
     shell.tell(f"hira-train: {where}")
 
 
-def plan(args: argparse.Namespace, shell: Shell) -> int:
-    if args.gpu and args.gpu not in DEVICES:
-        raise UsageError(f"unknown GPU {args.gpu!r}", fix=did_you_mean(args.gpu, DEVICES))
-    configuration = parse_configuration(args, shell)
+def plan(options: RunOptions, shell: Shell) -> int:
+    if options.gpu and options.gpu not in DEVICES:
+        raise UsageError(f"unknown GPU {options.gpu!r}", fix=did_you_mean(options.gpu, DEVICES))
+    configuration = parse_configuration(options, shell)
     if configuration.model.name:
         assembly.draft_plan(configuration, shell.folder, shell.environ, Path(shell.home))
     shape = shape_of(configuration.model.name, shell.folder)
@@ -94,10 +107,10 @@ def plan(args: argparse.Namespace, shell: Shell) -> int:
         shell.tell("hira-train: a vLLM server samples and needs memory, too; only the figures of the update apply here")
         shell.tell(f"hira-train: start it with --enable-lora --max-loras {slots}")
     work = work_of(configuration)
-    named = {args.gpu: DEVICES[args.gpu]} if args.gpu else DEVICES
+    named = {options.gpu: DEVICES[options.gpu]} if options.gpu else DEVICES
     rows = {name: at_once(shape, work, device) for name, device in named.items()}
-    estimate = sheet(shape, replace(work, at_once=rows[args.gpu] or work.at_once) if args.gpu else work)
-    if args.json:
+    estimate = sheet(shape, replace(work, at_once=rows[options.gpu] or work.at_once) if options.gpu else work)
+    if options.json:
         record = {
             "parameters": estimate.parameters,
             "bytes": {"rollout": dict(estimate.rollout), "update": dict(estimate.update)},
@@ -141,8 +154,8 @@ def shape_of(name: str, folder: Path) -> DecoderShape:
     raise UsageError(f"the configuration of {name!r} is not on this machine", fix=f"hf download {name} config.json")
 
 
-def sft(args: argparse.Namespace, shell: Shell) -> int:
-    plan, resumed = prepare_run(args, shell)
+def sft(options: RunOptions, shell: Shell) -> int:
+    plan, resumed = prepare_run(options, shell)
     from hira.trainers.sft import run_sft
 
     check_inputs(plan, shell.folder, conversations=True)
@@ -167,14 +180,14 @@ RECENT = 10
 """The number of latest steps for the estimate of the remaining time."""
 
 
-def grpo(args: argparse.Namespace, shell: Shell) -> int:
-    plan, resumed = prepare_run(args, shell)
+def grpo(options: RunOptions, shell: Shell) -> int:
+    plan, resumed = prepare_run(options, shell)
     configuration = plan.configuration
     first = shell.environ.get("RANK", "0") == "0"  # only the first process prints and writes
     if first:
         check_inputs(plan, shell.folder)
-    if args.processes:
-        return _launch_processes(args, shell, plan)
+    if options.processes:
+        return _launch_processes(options, shell, plan)
     from hira.trainers.training import run_grpo
 
     if not first:
@@ -236,21 +249,21 @@ def format_share(value: float | None) -> str:
     return "unknown" if value is None else f"{100 * value:.0f} %"
 
 
-def _launch_processes(args: argparse.Namespace, shell: Shell, plan: assembly.TrainingPlan) -> int:
+def _launch_processes(options: RunOptions, shell: Shell, plan: assembly.TrainingPlan) -> int:
     """Start the same command in several processes, one per GPU, or all on this CPU if there is no GPU."""
     there = gpus()
-    if 0 < there < args.processes:
-        what = f"{args.processes} processes need {args.processes} GPUs, and there are {there}"
+    if 0 < there < options.processes:
+        what = f"{options.processes} processes need {options.processes} GPUs, and there are {there}"
         raise UsageError(what, fix=f"set --processes {there}, or omit it to train in one process")
     arguments = [
         "-m",
         "hira.cli.training",
         "grpo",
-        *args.configuration,
-        *(["--resume", args.resume] if args.resume else []),
+        *options.configuration,
+        *(["--resume", options.resume] if options.resume else []),
     ]
     environ = {**shell.environ, **({} if there else {"ACCELERATE_USE_CPU": "true"})}
-    launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", str(args.processes)]
+    launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", str(options.processes)]
     assembly.write_configuration(plan)  # so that all of them have the same day
     shell.tell(f"hira-train: {' '.join([*launcher, *arguments])}")
     command = [sys.executable, *launcher, *arguments]

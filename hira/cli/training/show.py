@@ -1,16 +1,15 @@
 """`hira-train show` and `doctor`: exams, metrics, sample rollouts and problems of a run."""
 
-import argparse
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from hira.cli import BUG, OK
 from hira.cli.shell import Shell
-from hira.cli.training.run import format_exam, parse_configuration
+from hira.cli.training.run import RunOptions, format_exam, parse_configuration
 from hira.core.errors import HiraError, UsageError
 from hira.core.sanitize import clean
 from hira.trainers import assembly, records
@@ -36,29 +35,39 @@ _EIGHTHS = " ▁▂▃▄▅▆▇█"
 OF_ROLES = ("reward", "length", "turns", "share", "sampler_drift")
 
 
-def show(args: argparse.Namespace, shell: Shell) -> int:
-    folder = shell.folder / args.run
+@dataclass(frozen=True, slots=True)
+class ShowOptions:
+    run: str
+    """The folder of a run or a demo."""
+    metrics: tuple[str, ...] = ()
+    """Parts of the names of the metrics to show."""
+    samples: int = 0
+    """The number of last rollouts to show instead."""
+
+
+def show(options: ShowOptions, shell: Shell) -> int:
+    folder = shell.folder / options.run
     steps = [step for step in records.read(folder / records.METRICS) if "loss" in step]
     exams = records.read(folder / records.EXAMS)
     if not (steps or exams):
         open_run(folder)
         fix = "the first ones follow its first step or exam; hira-train doctor checks the configuration before"
         raise UsageError("the run has no metrics yet", where=str(folder), fix=fix)
-    if args.samples:
-        samples = records.read(folder / records.ROLLOUTS)[-args.samples :]
+    if options.samples:
+        samples = records.read(folder / records.ROLLOUTS)[-options.samples :]
         if not samples:
             fix = "set rollouts.samples to record some in each step"
             raise UsageError("the run has no sample rollouts", where=str(folder), fix=fix)
         for record in samples:
             shell.say(describe_sample(record))
         return OK
-    if args.metrics and not steps:
+    if options.metrics and not steps:
         raise UsageError("the run has made no step yet", where=str(folder), fix="leave the names of metrics out")
-    for record in [] if args.metrics else exams:
+    for record in [] if options.metrics else exams:
         shell.say(format_exam(record))
-    if steps and not args.metrics and (line := describe_waiting(steps)):
+    if steps and not options.metrics and (line := describe_waiting(steps)):
         shell.say(line)
-    for name in _choose_names(steps, args.metrics):
+    for name in _choose_names(steps, options.metrics):
         values = [float(step[name]) for step in steps if isinstance(step.get(name), int | float)]
         shell.say(f"{name:<28} {values[0]:>9.4g} → {values[-1]:<9.4g} {spark(values)}")
     return OK
@@ -139,11 +148,11 @@ def _thin(values: Sequence[float], width: int) -> list[float]:
 MARKS = {"ok": "ok     ", "warning": "warning", "fault": "FAULT  ", "unseen": "skipped"}
 
 
-def doctor(args: argparse.Namespace, shell: Shell) -> int:
+def doctor(options: RunOptions, shell: Shell) -> int:
     """Print the findings. The exit code is 1 if there is a fault, so that a script can stop a run."""
-    findings = examine(_look_at(args, shell))
+    findings = examine(_look_at(options, shell))
     counts = {verdict: sum(finding.verdict == verdict for finding in findings) for verdict in MARKS}
-    if args.json:
+    if options.json:
         shell.say(json.dumps([asdict(finding) for finding in findings], indent=2, ensure_ascii=False))
     else:
         shell.say("\n".join(map(_format, _join_skipped(findings))))
@@ -167,9 +176,9 @@ def _format(finding: RuleFinding) -> str:
     return f"{MARKS[finding.verdict]}  {finding.rule}: {finding.found}{fix}"
 
 
-def _look_at(args: argparse.Namespace, shell: Shell) -> RunFiles:
+def _look_at(options: RunOptions, shell: Shell) -> RunFiles:
     """Read the folder of a run, or a configuration. A run may be examined without its data and its model."""
-    first, *others = args.configuration
+    first, *others = options.configuration
     folder = shell.folder / first
     if folder.is_dir():
         configuration = assembly.open_run(folder).model_copy(update={"out": Path(first)})
@@ -183,7 +192,7 @@ def _look_at(args: argparse.Namespace, shell: Shell) -> RunFiles:
             problems = ()
         seen = replace(read_run(folder, configuration), problems=len(problems) or None)
     else:
-        configuration = parse_configuration(args, shell)
+        configuration = parse_configuration(options, shell)
         plan = assembly.make_plan(configuration, shell.folder, shell.environ, Path(shell.home))
         check_inputs(plan, shell.folder)
         counts = {name: getattr(plan, name) for name in ("repeated", "shared", "unasked")}
