@@ -3,6 +3,7 @@
 import asyncio
 import io
 import json
+import shutil
 from collections.abc import Mapping, Sequence
 
 from hira.agents.trajectory import Status
@@ -34,7 +35,8 @@ def compare(options: AskOptions, shell: Shell) -> int:
     compared = asyncio.run(_compare(settings, names, question, options, shell))
     if compared is None:
         return INTERRUPTED
-    shell.say(as_json(question, compared) if options.json else table(compared, _width(shell)))
+    width = max(WIDTH, shutil.get_terminal_size((WIDTH, 24)).columns) if shell.stdout.isatty() else WIDTH
+    shell.say(as_json(question, compared) if options.json else table(compared, width))
     return code(compared)
 
 
@@ -52,7 +54,10 @@ async def _compare(
             with interruptible(compared, shell.remark):
                 async for outcome in compared.each(important(shell)):
                     by_workflow[outcome.workflow] = outcome
-                    say(f"workflow {outcome.workflow}: {format_outcome(outcome)}")
+                    answer = outcome.answer
+                    why = f" ({answer.error.splitlines()[0]})" if answer.error else ""
+                    status = f"{answer.status.replace('_', ' ')}{why}"
+                    say(f"workflow {outcome.workflow}: {status} after {format_duration(outcome.seconds)}")
     except asyncio.CancelledError:
         return None
     return [by_workflow[name] for name in names]
@@ -68,12 +73,6 @@ def important(shell: Shell) -> Reader:
             shell.remark(event.text)
 
     return read
-
-
-def format_outcome(compared: Compared) -> str:
-    """Describe how a workflow ended, in one line."""
-    why = f" ({compared.answer.error.splitlines()[0]})" if compared.answer.error else ""
-    return f"{compared.answer.status.replace('_', ' ')}{why} after {format_duration(compared.seconds)}"
 
 
 def code(compared: Sequence[Compared]) -> int:
@@ -133,10 +132,3 @@ def table(compared: Sequence[Compared], width: int = WIDTH) -> str:
 
 
 _WORDS = frozenset({"workflow", "answer", "status"})
-
-
-def _width(shell: Shell) -> int:
-    """Return the terminal's width; a fixed one without a terminal."""
-    import shutil
-
-    return max(WIDTH, shutil.get_terminal_size((WIDTH, 24)).columns) if shell.stdout.isatty() else WIDTH

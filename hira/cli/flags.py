@@ -7,7 +7,7 @@ from typing import Any
 
 from hira.cli.parser import Parser, parse_column, parse_duration, parse_numbers
 from hira.core.errors import UsageError
-from hira.core.options import PARTS, SHARED
+from hira.core.options import COUNTS, PARTS, SHARED
 
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh")
 REPORTING = ("mams", "react-report")
@@ -83,8 +83,7 @@ WORK = group(
     flag("--workflow", "NAME", "hira (default), mars, rag, react …; docs/workflows.md lists them"),
     repeatable_flag("--tools", "NAME", "your own tool as module:function, or one of an installed package"),
     repeatable_flag("--without", "PART", SHARED["without"], choices=PARTS),
-    flag("--max-subtasks", "N", SHARED["max_subtasks"]),
-    flag("--parallel", "N", SHARED["parallel"]),
+    *(flag(f"--{name.replace('_', '-')}", "N", about) for name, about in COUNTS.items()),
 )
 _LIMITS = group(
     "limits of the run; a tenth is reserved for the answer",
@@ -278,6 +277,8 @@ def _add_setup(commands: Any) -> None:
         flag("--workflow", "NAME", "the workflow that has the role (default: the first that has it)"),
     )
     _add(commands, "doctor", "show the configuration, what works, and how to turn on the rest", MODEL, SOURCES, probing)
+    shells = flag("shell", "", "the shell: bash, zsh or fish", choices=("bash", "zsh", "fish"))
+    _add(commands, "completion", "print a script that completes hira's commands in a shell", shells, debug=False)
 
 
 def _add_evaluation(commands: Any) -> None:
@@ -354,11 +355,6 @@ def _add_serving(commands: Any) -> None:
     )
 
 
-def _add_completion(commands: Any) -> None:
-    shells = flag("shell", "", "the shell: bash, zsh or fish", choices=("bash", "zsh", "fish"))
-    _add(commands, "completion", "print a script that completes hira's commands in a shell", shells, debug=False)
-
-
 def _add_recorded(commands: Any) -> None:
     """Add the commands about recorded runs."""
     limit = flag("--limit", "N", "number of runs, newest first (20)", default=20)
@@ -416,11 +412,10 @@ def _add_memory(commands: Any) -> None:
 
 _PARTS: Mapping[Callable[[Any], None], Sequence[str]] = {
     _add_asking: ("ask", "chat", "report", "rubric", "compare"),
-    _add_setup: ("init", "doctor"),
+    _add_setup: ("init", "prompts", "doctor", "completion"),
     _add_evaluation: ("eval",),
     _add_serving: ("serve", "mcp"),
     _add_memory: ("memory",),
     _add_recorded: ("runs", "show", "resume", "replay", "trace", "verify"),
-    _add_completion: ("completion",),
 }
 """Functions that add commands to the parser, in the order of the help, with their commands."""

@@ -13,7 +13,7 @@ from hira.api import Hira
 from hira.cli import OK
 from hira.cli.shell import Shell
 from hira.core.errors import UsageError, suggest
-from hira.core.policy import Completion, Request, Watch
+from hira.core.policy import Completion, Request, Watch, role_of
 from hira.evaluation.mini import DOCS, FOLDER
 from hira.policies.offline import OfflinePolicy
 from hira.runtime.settings import Settings
@@ -69,7 +69,9 @@ def prompts(options: PromptsOptions, shell: Shell) -> int:
     if (workflow, options.role) != ("search-o1", "reader") and options.role in UNREACHED:
         shell.say(UNREACHED[options.role].text)
         return OK
-    sent = [request for request in asyncio.run(record_requests(workflow, options.role)) if is_of(request, options.role)]
+    requests = asyncio.run(record_requests(workflow, options.role))
+    # the name of a conversation ends with its role
+    sent = [request for request in requests if role_of(request.conversation) == options.role]
     first = {request.messages[-1].prompt: request for request in reversed(sent) if len(request.messages) <= 2}
     shell.say("\n\n".join(map(format_request, reversed(first.values()))))
     return OK
@@ -93,11 +95,6 @@ async def record_requests(workflow: str, role: str) -> Sequence[Request]:
         async with Hira(settings=settings, policies={"*": policy}, workflow=flow) as hira:
             await hira.ask(QUESTION, files=[FOLDER / "files" / "letter.md"] if reads_file else [])
     return policy.requests
-
-
-def is_of(request: Request, role: str) -> bool:
-    """Return whether the role sent the request; the name of a conversation ends with its role."""
-    return request.conversation.rpartition("/")[2].partition(".")[0] == role
 
 
 def format_request(request: Request) -> str:

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 from hira.api import Hira
@@ -150,14 +149,9 @@ def _render(text: str, listed: Sequence[Reference]) -> str:
     for token in tokens:
         token.info = ""
         for inner in token.children or ():
-            _disarm_link(inner)
+            if inner.type == "link_open":  # no title, and nobody is told where it was followed from
+                inner.attrs = {"href": inner.attrs["href"], "rel": "noopener noreferrer nofollow"}
     return str(parser.renderer.render(tokens, parser.options, {}))
-
-
-def _disarm_link(token: Any) -> None:
-    """A link without a title, that tells nobody where it was followed from."""
-    if token.type == "link_open":
-        token.attrs = {"href": token.attrs["href"], "rel": "noopener noreferrer nofollow"}
 
 
 PAGES = (".html", ".htm")

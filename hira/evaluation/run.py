@@ -25,7 +25,7 @@ from hira.evaluation.files import Item
 from hira.evaluation.record import Record, Score, read, record_of
 from hira.evaluation.scorers import Scorer, check
 from hira.journal import NoJournal, StillGoing
-from hira.journal.decoding import read_json
+from hira.journal.decoding import read_json, validate
 from hira.journal.lines import append_lines, repair_last_line
 from hira.runtime.batch import Batch, Done, Question
 from hira.runtime.ray_batch import RayBatch
@@ -157,15 +157,8 @@ class Evaluation:
         if any(among(doc, [folder]) for doc in plan.settings.docs):
             what = f"{folder} is or contains the documents, so results written there would be read as documents"
             raise UsageError(what, fix="name another folder with --output")
-        folder.mkdir(parents=True, exist_ok=True)
         shown = plan.to_json()
-        known = _read_plan(folder)
-        if known is not None and known != shown:
-            different = ", ".join(key for key in shown if shown[key] != known.get(key))
-            what = f"{folder} holds another evaluation (different: {different})"
-            raise UsageError(what, fix="name another folder with --output")
-        if known is None:
-            replace_file(folder / PLAN, json.dumps(shown, ensure_ascii=False, indent=2).encode() + b"\n")
+        claim_folder(folder, PLAN, shown, "evaluation")
         self._name = hashlib.sha256(json.dumps(shown, sort_keys=True).encode()).hexdigest()
         self._done = {(record.cell, record.id) for record in self.records}
         self._recorded: frozenset[str] | None = None
@@ -209,10 +202,11 @@ class Evaluation:
         async with AsyncExitStack() as stack:
             for cell in self.plan.cells:
                 hira = await stack.enter_async_context(Hira(settings=self._settings(cell)))
-                await hira.open_session()  # faults of the settings are raised before anything is asked
+                session = await hira.open_session()  # faults of the settings are raised before anything is asked
                 self._many[cell.name] = Batch(hira, (), begins=self._begins)
-                if self._recorded is None:  # all cells share one journal
-                    self._recorded = await self._read_begun(hira)
+                if self._recorded is None:  # all cells share one journal; only runs that it has are looked up
+                    begun = await asyncio.to_thread(session.journal.runs, -1) if session.journal else ()
+                    self._recorded = frozenset(entry.id for entry in begun)
             tasks = (task for task in self.left if not self._stopped)
             async with aclosing(map_concurrently(tasks, self.plan.concurrency, self._ask)) as finished:
                 async for record in finished:
@@ -231,11 +225,6 @@ class Evaluation:
                 async for done in finished:
                     task, seconds = tasks[done.question.id], done.answer.rollout.usage.seconds
                     yield await self._score(task, done, ToolCounts(), seconds)
-
-    async def _read_begun(self, hira: Hira) -> frozenset[str]:
-        """Return the runs that were begun before; only these are looked up when their questions are asked."""
-        journal = (await hira.open_session()).journal
-        return frozenset(entry.id for entry in await asyncio.to_thread(journal.runs, -1)) if journal else frozenset()
 
     def _settings(self, cell: Cell) -> Settings:
         return cell.settings(self.plan.settings).with_values({"journal": self.folder / JOURNAL}, "--output")
@@ -277,10 +266,17 @@ class Evaluation:
         return [self._watching[run]]
 
 
-def _read_plan(folder: Path) -> Mapping[str, Any] | None:
-    path = folder / PLAN
+def claim_folder(folder: Path, name: str, plan: Mapping[str, Any], work: str) -> None:
+    """Make the folder that of this plan, in a file of that name. Raises `UsageError` if it holds other `work`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path, fix = folder / name, "name another folder with --output"
+    if not path.exists():
+        replace_file(path, json.dumps(plan, ensure_ascii=False, indent=2).encode() + b"\n")
+        return
     try:
-        known = read_json(path.read_bytes()) if path.exists() else None
+        known = validate(dict[str, Any], read_json(path.read_bytes()))
     except (OSError, ValueError) as error:
-        raise UsageError(f"the plan cannot be read: {error}", where=f"in {path}", fix="name another folder") from None
-    return known if known is None or isinstance(known, dict) else {}
+        raise UsageError(f"the plan cannot be read: {error}", where=f"in {path}", fix=fix) from None
+    if known != plan:
+        different = ", ".join(key for key in plan if plan[key] != known.get(key))
+        raise UsageError(f"{folder} holds another {work} (different: {different})", fix=fix)

@@ -41,7 +41,8 @@ def check(metric: str, items: Sequence[Item], data: str) -> None:
         try:
             needed(item)
         except UsageError as error:
-            raise UsageError(error.what, where=f"in {data}; {_columns(item)}", fix=error.fix) from None
+            columns = ", ".join(map(str, item.meta)) or "none"
+            raise UsageError(error.what, where=f"in {data}; its other columns: {columns}", fix=error.fix) from None
 
 
 def require_answer(item: Item) -> None:
@@ -103,10 +104,6 @@ def _lacking(name: str, item: Item, why: str) -> UsageError:
         "criteria": "give each question criteria in the benchmark's shape",
     }
     return UsageError(f"question {item.id!r} has no {name} that can be used: {why}", fix=fixes[name])
-
-
-def _columns(item: Item) -> str:
-    return f"its other columns: {', '.join(map(str, item.meta)) or 'none'}"
 
 
 def score_abstention(answer: Answer, metric: str) -> Score:

@@ -5,7 +5,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from statistics import fmean
+from statistics import fmean, stdev
 
 DRAWS = 2_000
 ROUNDING = 1e-12
@@ -18,14 +18,6 @@ class Interval:
     value: float
     low: float
     high: float
-
-
-def deviation(values: Sequence[float]) -> float:
-    """Return the standard deviation of a sample (n - 1), 0 for fewer than two values."""
-    if len(values) < 2:
-        return 0.0
-    centre = fmean(values)
-    return math.sqrt(math.fsum((value - centre) ** 2 for value in values) / (len(values) - 1))
 
 
 def wilson(right: int, total: int, z: float = 1.96) -> Interval:
@@ -67,7 +59,7 @@ def majority(answers: Sequence[str]) -> str:
 def cohens_d(differences: Sequence[float]) -> float:
     """Return the paired effect size: the mean difference over its standard deviation (n - 1). Infinite without spread,
     also if differences differ by rounding alone."""
-    centre, spread = fmean(differences), deviation(differences)
+    centre, spread = fmean(differences), stdev(differences) if len(differences) > 1 else 0.0
     if spread <= ROUNDING * abs(centre):
         return 0.0 if centre == 0 else math.copysign(math.inf, centre)
     return centre / spread

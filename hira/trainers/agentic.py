@@ -16,11 +16,11 @@ from typing import Literal
 from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Rollout
 from hira.core.concurrency import together
-from hira.evaluation.rewards.answers import RIGHT, Reward, RolloutScore, of_solution, of_verdict
+from hira.evaluation.rewards.answers import RIGHT, Reward, RolloutScore, of_verdict
 from hira.trainers.calls import seed_of
 from hira.trainers.configuration import StageConfig
 from hira.trainers.metrics import Means, make_transcript, measure_rollouts
-from hira.trainers.rollouts import Problem, Rollouts, choose_problems
+from hira.trainers.rollouts import Problem, Rollouts
 from hira.trainers.rows import Collected, Group, ScoredRollout
 from hira.workflows.marsrl import MarsRL
 from hira.workflows.marsrl import steps as marsrl
@@ -124,7 +124,7 @@ class AnswerStep:
             value = of_verdict(accepts=self.review.correct, right=self.step_input.right)
             return RolloutScore(value, why="" if self.review.correct is not None else "no verdict can be read")
         if self.solution is None or not self.solution.complete:
-            return RolloutScore(of_solution(0.0, complete=False), why="the solution was cut off")
+            return RolloutScore(0.0, why="the solution was cut off")
         return await self.accuracy(rollout, references)
 
 
@@ -196,26 +196,20 @@ class Agentic:
 
     async def collect_problem(self, problem: Problem, update: int) -> list[list[MemberOutput]]:
         """Return all groups of one problem, step by step."""
-
-        async def collect_group(stage: Stage, index: int) -> list[MemberOutput]:
-            return await together([stage.sample(index, number) for number in range(stage.size)])
-
         made: list[list[MemberOutput]] = []
         stage = await self.begin(problem, update)
         while stage is not None:
-            groups = await together([collect_group(stage, index) for index in range(len(stage.inputs))])
+            members = range(stage.size)
+            samples = [[stage.sample(index, number) for number in members] for index in range(len(stage.inputs))]
+            groups = await together([together(group) for group in samples])
             made += groups
             stage = stage.then(groups)
         return made
 
     async def collect(self, update: int) -> Collected:
         """Collect the groups of an update, all steps of all its problems."""
-        rollouts = self.rollouts
-        problems = choose_problems(rollouts.problems, update, rollouts.config.questions, rollouts.seed)[
-            rollouts.share[0] :: rollouts.share[1]
-        ]
         with self.report_progress():
-            groups = await together([self.collect_problem(problem, update) for problem in problems])
+            groups = await together([self.collect_problem(problem, update) for problem in self.rollouts.choose(update)])
         return self.collect_groups([output for many in groups for output in many])
 
     def report_progress(self) -> AbstractContextManager[None]:

@@ -399,11 +399,29 @@ def prepare_weights(model: Any, configuration: Configuration) -> None:
         add_fused_lm_head(model.get_base_model(), outputs=("log_probs", "entropy"))
 
 
+def share_arguments(configuration: Configuration, folder: Path) -> dict[str, Any]:
+    """Return the Trainer's settings that supervised training and reinforcement share."""
+    cuda = torch.cuda.is_available()
+    return {
+        "output_dir": str(folder),
+        "bf16": cuda and configuration.model.bits <= HALF,
+        "use_cpu": not cuda,
+        "activation_checkpointing": configuration.train.checkpointing,
+        "logging_nan_inf_filter": False,
+        "seed": configuration.seed,
+        "data_seed": configuration.seed,
+        "report_to": list(configuration.train.report_to) or "none",
+        "disable_tqdm": True,
+        "remove_unused_columns": False,
+        "train_sampling_strategy": "sequential",
+    }
+
+
 def arguments_of(configuration: Configuration, folder: Path) -> TrainingArguments:
     """Return the Trainer's settings. Its batches are placeholders: `collect` decides."""
     config = configuration.train
     return TrainingArguments(
-        output_dir=str(folder),
+        **share_arguments(configuration, folder),
         max_steps=config.steps,
         per_device_train_batch_size=1,
         gradient_accumulation_steps=1,
@@ -412,19 +430,9 @@ def arguments_of(configuration: Configuration, folder: Path) -> TrainingArgument
         warmup_steps=config.warmup,
         weight_decay=config.weight_decay,
         max_grad_norm=config.max_grad_norm,
-        bf16=torch.cuda.is_available() and configuration.model.bits <= HALF,
-        use_cpu=not torch.cuda.is_available(),
-        activation_checkpointing=config.checkpointing,
         logging_steps=1,
-        logging_nan_inf_filter=False,
         save_strategy="steps",
         save_steps=config.save_every,
         save_total_limit=config.keep,
-        seed=configuration.seed,
-        data_seed=configuration.seed,
-        report_to=list(config.report_to) or "none",
-        disable_tqdm=True,
-        remove_unused_columns=False,
-        train_sampling_strategy="sequential",
         dataloader_pin_memory=False,
     )

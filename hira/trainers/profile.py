@@ -100,6 +100,8 @@ def explain_unfinished(run: Path) -> UsageError:
 
 PARSERS = {"[TOOL_CALLS]": "mistral", "<tool_call>": "hermes", "<|python_tag|>": "llama3_json"}
 """The names of vLLM's call parsers, by the marks in a chat template."""
+RANKS = (8, 16, 32, 64, 128, 256, 320, 512)
+"""The ranks that vLLM accepts."""
 
 
 def serve_command(run: Path, port: int) -> list[str]:
@@ -108,10 +110,11 @@ def serve_command(run: Path, port: int) -> list[str]:
     adapters = adapters_of(run)
     configs = [json.loads((place / "adapter_config.json").read_text(encoding="utf-8")) for place in adapters.values()]
     base = str(configs[0]["base_model_name_or_path"])
-    rank = max(int(config["r"]) for config in configs)
+    needed = max(int(config["r"]) for config in configs)
+    rank = next((rank for rank in RANKS if rank >= needed), needed)
     first = next(iter(adapters.values()))
     return ["vllm", "serve", base, "--served-model-name", BASE, "--tokenizer", str(first), "--enable-lora",
-            "--max-loras", str(len(adapters)), "--max-lora-rank", str(round_up_rank(rank)), "--port", str(port),
+            "--max-loras", str(len(adapters)), "--max-lora-rank", str(rank), "--port", str(port),
             *_calls(first), "--lora-modules", *(f"{name}={place}" for name, place in adapters.items())]  # fmt: skip
 
 
@@ -124,8 +127,3 @@ def _calls(tokenizer: Path) -> list[str]:
     )
     call_parser = next((parser for mark, parser in PARSERS.items() if mark in template), None)
     return ["--enable-auto-tool-choice", "--tool-call-parser", call_parser] if call_parser else []
-
-
-def round_up_rank(rank: int) -> int:
-    """Return the least rank that vLLM accepts and that is enough."""
-    return next((size for size in (8, 16, 32, 64, 128, 256, 320, 512) if size >= rank), rank)

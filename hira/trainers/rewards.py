@@ -131,7 +131,9 @@ class GainOver:
     async def __call__(self, rollout: Rollout, references: tuple[str, ...]) -> RolloutScore:
         score = await self.accuracy(rollout, references)
         key = "\x1f".join((rollout.question, *references))
-        baseline = await self._once(key, lambda: self._baseline(rollout.question, references), _has_value)
+        baseline = await self._once(
+            key, lambda: self._baseline(rollout.question, references), lambda score: score.value is not None
+        )
         if score.value is None or baseline.value is None:
             return replace(score, value=None, why=score.why or f"{self.workflow}: {baseline.why}")
         gain = max(self.least, score.value - baseline.value)
@@ -149,10 +151,6 @@ class GainOver:
 
     async def aclose(self) -> None:
         await close_reward(self.accuracy)
-
-
-def _has_value(score: RolloutScore) -> bool:
-    return score.value is not None
 
 
 class _Ranking(BaseModel):

@@ -12,6 +12,7 @@ from contextlib import AbstractAsyncContextManager, AbstractContextManager, null
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from statistics import pstdev
 from typing import Any
 
 from hira.agents.run_context import RoleConfig, RunContext
@@ -33,7 +34,7 @@ from hira.trainers.calls import (
     watch_tools,
 )
 from hira.trainers.configuration import RolloutConfig
-from hira.trainers.credit.grpo import FLOOR, deviation
+from hira.trainers.credit.grpo import FLOOR
 from hira.trainers.metrics import make_transcript, measure_rollouts
 from hira.trainers.records import print_progress
 from hira.trainers.rewards import check_score
@@ -89,11 +90,14 @@ class Rollouts:
     temperature: float = field(default=1.0, kw_only=True)
     underway: OpenCalls = field(default_factory=OpenCalls, kw_only=True)
 
+    def choose(self, update: int) -> list[Problem]:
+        """Choose this process's problems of an update."""
+        process, processes = self.share
+        return choose_problems(self.problems, update, self.config.questions, self.seed)[process::processes]
+
     async def collect(self, update: int) -> Collected:
         """Collect the groups of an update. Raises `HiraError` if too many rollouts failed."""
-        problems = choose_problems(self.problems, update, self.config.questions, self.seed)[
-            self.share[0] :: self.share[1]
-        ]
+        problems = self.choose(update)
         gate = asyncio.Semaphore(self.config.concurrency)
         done: list[ScoredRollout] = []
         groups: list[list[ScoredRollout]] = []
@@ -267,7 +271,12 @@ class Rollouts:
         if len(unscored) > self.trust * len(scored):
             fix = "correct the judge (reward.judge, reward.judge_url), then resume with --resume"
             raise _make_error(unscored, scored, "were left without a reward", fix)
-        silent = [rollout for rollout in scored if rollout.attempt.status == "agent_failed" and not _spoke(rollout)]
+        failed = [rollout for rollout in scored if rollout.attempt.status == "agent_failed"]
+        silent = [
+            rollout
+            for rollout in failed
+            if rollout.record is None or not any(part.turns for part in rollout.record.trajectories.values())
+        ]
         if scored and len(silent) == len(scored):
             fix = "raise rollouts.window, take a model with a longer one, or give the roles less to read"
             raise _make_error(silent, scored, "ended before the model wrote anything", fix)
@@ -286,10 +295,6 @@ def _make_error(some: Sequence[ScoredRollout], scored: Sequence[ScoredRollout], 
     why, often = Counter(rollout.error or rollout.score.why for rollout in some).most_common(1)[0]
     why = "; ".join(why.splitlines())
     return HiraError(f"{len(some)} of {len(scored)} rollouts {how}", where=f"{often} times: {why}", fix=fix)
-
-
-def _spoke(rollout: ScoredRollout) -> bool:
-    return rollout.record is not None and any(trajectory.turns for trajectory in rollout.record.trajectories.values())
 
 
 class Outcomes:
@@ -328,7 +333,7 @@ def _has_signal(group: Sequence[ScoredRollout]) -> bool:
     rewards = [
         rollout.attempt.reward for rollout in group if rollout.attempt.counts and rollout.attempt.reward is not None
     ]
-    return len(rewards) > 1 and deviation(rewards) >= FLOOR
+    return len(rewards) > 1 and pstdev(rewards) >= FLOOR
 
 
 def _make_lost(number: int, why: str, record: Rollout | None = None) -> ScoredRollout:

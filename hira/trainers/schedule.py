@@ -106,7 +106,9 @@ class Schedule(Generic[T]):
                 raise self._failed
             self._admit()
             over = not self._under_way
-            if (self._due or over) and not self._too_old():
+            oldest = self.version + 1 - self.limits.staleness
+            # another update must not make a group too old that is still being sampled
+            if (self._due or over) and not any(version < oldest for version in self._sampling.values()):
                 break
             await self._changed.wait()
         taken, self.queue = self.queue, []
@@ -133,11 +135,6 @@ class Schedule(Generic[T]):
     @property
     def _due(self) -> bool:
         return len(self.queue) >= self.limits.least
-
-    def _too_old(self) -> bool:
-        """Return whether another update would make a group too old that is still being sampled."""
-        oldest = self.version + 1 - self.limits.staleness
-        return any(version < oldest for version in self._sampling.values())
 
     def _admit(self) -> None:
         limits = self.limits

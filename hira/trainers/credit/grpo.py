@@ -1,8 +1,8 @@
 """GRPO and its variants: members of one group answered the very same input. All schemes share `advantages`."""
 
-import math
 from collections import defaultdict
 from collections.abc import Sequence
+from statistics import pstdev
 from typing import Literal
 
 from hira.trainers.rows import Credited, Group, Key, Row, Weighted
@@ -11,12 +11,6 @@ Norm = Literal["grpo", "dapo", "dr_grpo"]
 Scale = Literal["group", "batch", "none"]
 FLOOR = 1e-3
 """A group with a smaller deviation has no signal: dividing by it would turn rounding errors into noise."""
-
-
-def deviation(rewards: Sequence[float]) -> float:
-    """Return the standard deviation of the population (ddof 0)."""
-    mean = sum(rewards) / len(rewards)
-    return math.sqrt(sum((reward - mean) ** 2 for reward in rewards) / len(rewards))
 
 
 def advantages(
@@ -33,7 +27,7 @@ def advantages(
     [0.5, -0.5]
     """
     compared = rewards if baseline is None else baseline
-    if len(compared) < 2 or (spread := deviation(compared)) < floor:
+    if len(compared) < 2 or (spread := pstdev(compared)) < floor:
         return None
     mean = sum(compared) / len(compared)
     return [(reward - mean) / (spread if by is None else by) for reward in rewards]
@@ -46,7 +40,7 @@ def divisor(scale: Scale, rewards: Sequence[float], floor: float = FLOOR) -> flo
         return None
     if scale == "none" or not rewards:
         return 1.0
-    return max(deviation(rewards), floor)
+    return max(pstdev(rewards), floor)
 
 
 def grpo(

@@ -18,9 +18,8 @@ from hira.core.concurrency import map_concurrently
 from hira.core.errors import UsageError
 from hira.core.files import open_replacement
 from hira.evaluation.files import Item
-from hira.evaluation.run import digest
+from hira.evaluation.run import claim_folder, digest
 from hira.evaluation.scorers import Scorer
-from hira.journal.decoding import read_json, validate
 from hira.journal.lines import append_lines
 from hira.runtime.settings import Settings
 from hira.trainers import records
@@ -208,21 +207,7 @@ def row_of(item: Item) -> dict[str, Any]:
 
 def begin_folder(folder: Path, shown: Mapping[str, Any]) -> None:
     """Record the work of a folder. Raises `UsageError` if the folder holds other work."""
-    folder.mkdir(parents=True, exist_ok=True)
-    path, shown = folder / PLAN, json.loads(json.dumps(shown))
-    if not path.is_file():
-        path.write_text(json.dumps(shown, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
-        return
-    try:
-        known = validate(dict[str, Any], read_json(path.read_bytes()))
-    except (OSError, ValueError) as error:
-        raise UsageError(
-            f"{PLAN} cannot be read: {error}", where=str(folder), fix="name another with --output"
-        ) from None
-    if known != shown:
-        different = ", ".join(key for key in shown if shown[key] != known.get(key))
-        what = f"{folder} holds another curation (different: {different})"
-        raise UsageError(what, fix="name another folder with --output")
+    claim_folder(folder, PLAN, json.loads(json.dumps(shown)), "curation")
 
 
 FUNNEL = "funnel.md"
