@@ -31,6 +31,7 @@ VERDICTS = frozenset({"supported", "unsupported", "contradicted", "partially sup
 ABILITIES = frozenset({"reasoning-transfer", "memory", "search", "code", "multimodal"})
 RECORDED = frozenset({"Message", "Completion", "ToolCall", "Observation", "Refusal", "Subtask", "Rejected", "Decision"})
 OPTION = "parallel"
+DIVIDING = (ast.Div, ast.FloorDiv, ast.Mod)
 CLASSES = ("Loop", "Recovery", "Conversation", "RunContext", "Request")
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -338,7 +339,12 @@ def replaces_file(node: ast.AST) -> bool:
 
 def formats_duration(function: Function) -> bool:
     """Whether the function divides by 60 or 3600 and writes a text."""
-    numbers = {node.value for node in ast.walk(function) if isinstance(node, ast.Constant)} & {60, 3600}
+    divisions = [
+        node.right for node in ast.walk(function) if isinstance(node, ast.BinOp) and isinstance(node.op, DIVIDING)
+    ]
+    calls = [node for node in ast.walk(function) if isinstance(node, ast.Call) and ast.unparse(node.func) == "divmod"]
+    divisors = [*divisions, *(call.args[1] for call in calls)]
+    numbers = {divisor.value for divisor in divisors if isinstance(divisor, ast.Constant)} & {60, 3600}
     written = any(isinstance(node, ast.JoinedStr) for node in ast.walk(function))
     made = function.returns is not None and ast.unparse(function.returns) == "str"
     return bool(numbers) and written and made

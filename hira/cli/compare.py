@@ -17,7 +17,7 @@ from hira.cli.running import announce_model, interruptible
 from hira.cli.shell import Shell
 from hira.core.events import Event, Notice, Reader
 from hira.runtime.compare import Compared, comparison
-from hira.runtime.settings import Settings, load
+from hira.runtime.settings import Settings
 
 # Where nothing was answered, the best that happened is the exit code, in this order.
 BEST: Sequence[Status] = ("unverified", "insufficient_evidence", "partial", "interrupted", "failed")
@@ -31,7 +31,7 @@ def compare(options: AskOptions, shell: Shell) -> int:
     given = dict(options.settings)
     names = list(dict.fromkeys(name.strip() for name in given.pop("workflow").split(",") if name.strip()))
     check_options(options.set, names)
-    settings = load(given, shell.environ, shell.folder, shell.home)
+    settings = shell.load_settings(given)
     compared = asyncio.run(_compare(settings, names, question, options, shell))
     if compared is None:
         return INTERRUPTED

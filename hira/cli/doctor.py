@@ -26,7 +26,7 @@ from hira.runtime.endpoints import find_model
 from hira.runtime.factory import configure_roles
 from hira.runtime.registry import make_workflow
 from hira.runtime.session import with_facts
-from hira.runtime.settings import SEARCH_KEYS, Settings, list_retrievers, load
+from hira.runtime.settings import SEARCH_KEYS, Settings, list_retrievers
 from hira.runtime.toolset import mcp_servers, web_searches
 from hira.tools.documents import Index
 from hira.tools.documents.walk import walk
@@ -93,7 +93,7 @@ class DoctorOptions:
 
 
 def doctor(options: DoctorOptions, shell: Shell) -> int:
-    settings = load(options.settings, shell.environ, shell.folder, shell.home)
+    settings = shell.load_settings(options.settings)
     make_workflow(settings)
     report = DoctorReport([f"hira {hira.__version__} · Python {platform.python_version()} · {platform.system()}"])
     asyncio.run(_model(report, settings, probing=options.probe))

@@ -20,7 +20,6 @@ from hira.evaluation.record import Record
 from hira.evaluation.run import Evaluation, EvaluationPlan, among
 from hira.evaluation.scorers import scorer_of
 from hira.evaluation.tables import TABLES, Table
-from hira.runtime.settings import load as load_settings
 from hira.workflows import WORKFLOWS
 
 
@@ -69,9 +68,7 @@ def eval(options: EvalOptions, shell: Shell) -> int:  # noqa: A001 - the command
     table = TABLES.get(options.data.partition("=")[0]) if options.what == "run" else None
     workflows = read_workflows(options.workflow or (table.workflows if table else "hira"))
     flags = {name: value for name, value in options.settings.items() if name != "workflow"}
-    general = load_settings(
-        flags | ({"workflow": workflows[0]} if len(workflows) == 1 else {}), shell.environ, shell.folder, shell.home
-    )
+    general = shell.load_settings(flags | ({"workflow": workflows[0]} if len(workflows) == 1 else {}))
     # a role that only some of the workflows have is no mistake for the others
     known = frozenset[str]().union(*(WORKFLOWS[name]().roles for name in workflows))
     general = general.with_origins({f"roles.{role}": "default" for role in general.roles if role in known})
@@ -185,7 +182,7 @@ def _diff(options: EvalOptions, shell: Shell) -> int:
 def _judge(options: EvalOptions, shell: Shell) -> int:
     from hira.evaluation.agreement import format_agreement, measure_agreement
 
-    settings = load_settings(options.settings, shell.environ, shell.folder, shell.home)
+    settings = shell.load_settings(options.settings)
     agreement = asyncio.run(measure_agreement(shell.folder / options.file, options.metric, settings))
     shell.say(
         json.dumps(asdict(agreement), ensure_ascii=False, indent=2) if options.json else format_agreement(agreement)
@@ -196,7 +193,7 @@ def _judge(options: EvalOptions, shell: Shell) -> int:
 def _preferences(options: EvalOptions, shell: Shell) -> int:
     from hira.evaluation.preferences import evaluate_preferences, format_agreements
 
-    settings = load_settings(options.settings, shell.environ, shell.folder, shell.home)
+    settings = shell.load_settings(options.settings)
     agreements = asyncio.run(evaluate_preferences(shell.folder / options.file, options.way, settings))
     text = (
         json.dumps([asdict(agreement) for agreement in agreements], ensure_ascii=False, indent=2)
@@ -212,7 +209,7 @@ def _candidates(options: EvalOptions, shell: Shell) -> int:
 
     reports = read_reports([shell.folder / folder for folder in options.folders])
     if options.settings.get("model"):
-        settings = load_settings(options.settings, shell.environ, shell.folder, shell.home)
+        settings = shell.load_settings(options.settings)
         sound = asyncio.run(find_sound(reports, settings))
         shell.remark(f"{len(reports) - len(sound)} of {len(reports)} reports have evident faults and are left out")
         reports = sound

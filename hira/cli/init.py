@@ -12,7 +12,7 @@ from hira.cli.shell import Shell
 from hira.core.errors import NotTrusted, UsageError
 from hira.policies.names import LOCAL_PORTS, OFFLINE
 from hira.policies.probe import Probe, find_local
-from hira.runtime.settings import FILE, SEARCH_KEYS, load
+from hira.runtime.settings import FILE, SEARCH_KEYS
 from hira.runtime.settings.trust import check_harmless
 from hira.tools.documents.walk import walk
 
@@ -61,10 +61,10 @@ def init(options: InitOptions, shell: Shell) -> int:
     _write(path, format_settings(findings), force=options.force)
     shell.remark(f"wrote {path}")
     try:
-        settings = load({}, shell.environ, shell.folder, shell.home)
+        settings = shell.load_settings()
     except NotTrusted as error:  # the endpoint that was found and written just now
         error.allow()
-        settings = load({}, shell.environ, shell.folder, shell.home)
+        settings = shell.load_settings()
     if options.no_try or settings.model in ("", OFFLINE):
         shell.remark('hira doctor shows the settings; try them: hira ask "question"')
         return OK

@@ -26,7 +26,7 @@ from hira.cli.running import announce_model
 from hira.cli.shell import Shell
 from hira.core.errors import HiraError, UsageError, did_you_mean, uncapitalise
 from hira.runtime.answer import Answer
-from hira.runtime.settings import Settings, load
+from hira.runtime.settings import Settings
 from hira.tools.mcp import require
 from hira.workflows import WORKFLOWS
 
@@ -68,7 +68,7 @@ class McpOptions:
 
 def mcp(options: McpOptions, shell: Shell) -> int:
     require()
-    settings = load(options.settings, shell.environ, shell.folder, shell.home)
+    settings = shell.load_settings(options.settings)
     return asyncio.run(_serve(settings, options.http, shell))
 
 

@@ -10,7 +10,7 @@ from hira.cli.shell import Shell
 from hira.core.errors import UsageError
 from hira.core.sanitize import clean
 from hira.runtime.claim_memory import ClaimMemory, VerifiedClaim
-from hira.runtime.settings import find_memory, load
+from hira.runtime.settings import find_memory
 
 ALL, ALWAYS = "all", "on"
 
@@ -24,7 +24,7 @@ class MemoryOptions:
 
 def memory(options: MemoryOptions, shell: Shell) -> int:
     """List the claims, or forget some of them. Raises `UsageError` for a claim that is not there."""
-    settings = load({}, shell.environ, shell.folder, shell.home)
+    settings = shell.load_settings()
     file = settings.memory or find_memory(ALWAYS, shell.environ, shell.folder, shell.home)
     assert file is not None  # noqa: S101 - it names the user's own
     if not file.is_file():

@@ -66,5 +66,5 @@ class RecordOptions:
     otel: str | None = None
     """The collector that `trace` sends spans to, empty for the configured one."""
     content: bool = False
-    """Whether spans include prompts, replies and results."""
+    """True if spans include prompts, replies and results."""
     settings: Mapping[str, Any] = field(default_factory=dict)

@@ -30,7 +30,6 @@ from hira.evidence.citations import (
     references,
 )
 from hira.runtime.answer import Answer
-from hira.runtime.settings import load
 from hira.tools.documents.walk import find_document
 
 _OPEN, _CLOSE = "\ue000", "\ue001"
@@ -162,7 +161,7 @@ DEFAULT = "mams"
 
 def report(options: AskOptions, shell: Shell) -> int:
     """Write the report. Its workflow is MaMs whatever the settings name for questions."""
-    settings = load({"workflow": DEFAULT, **options.settings}, shell.environ, shell.folder, shell.home)
+    settings = shell.load_settings({"workflow": DEFAULT, **options.settings})
     check_options(options.set, [settings.workflow])
     topic = read_question(options.question, shell, "topic", "report")
     files = find_attached_files(options, shell)

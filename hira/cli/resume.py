@@ -19,7 +19,6 @@ from hira.core.errors import HiraError, UsageError
 from hira.journal.decoding import decode_events
 from hira.runtime.registry import make_workflow
 from hira.runtime.session import APPROVAL, HANDED, TOOL_APPROVAL
-from hira.runtime.settings import load
 from hira.runtime.trace import read
 from hira.workflows import WORKFLOWS
 
@@ -47,7 +46,7 @@ def resume(options: AskOptions, shell: Shell) -> int:
     if handed := [name for name in handed if name not in (APPROVAL, TOOL_APPROVAL)]:
         raise UsageError(f"run {entry.id} was started by a program, with its own {', '.join(handed)}",
                          fix="resume it there, with the same: await Hira(…).resume(run)")  # fmt: skip
-    today = load({}, shell.environ, shell.folder, shell.home)
+    today = shell.load_settings()
     settings = load_recorded(as_flags(entry, today), options.settings, shell, entry.files)
     hira = Hira(settings=settings, approve=approve, approve_tool=person)
     run = asyncio.run(show(hira, partial(hira.resume, entry.id), options, shell))

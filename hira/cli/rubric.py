@@ -16,7 +16,7 @@ from hira.journal.decoding import read_json
 from hira.policies.names import OFFLINE
 from hira.runtime.endpoints import find_model
 from hira.runtime.factory import configure_roles
-from hira.runtime.settings import Settings, load
+from hira.runtime.settings import Settings
 from hira.workflows.mams.rubrics import Rubric, Scores, generate
 
 
@@ -37,7 +37,7 @@ def rubric(options: RubricOptions, shell: Shell) -> int:
         raise UsageError("the query is empty", fix='hira rubric "query"')
     report = read_text(options.report, "--report", shell) if options.report else ""
     known = _parse_rubric(read_text(options.rubric, "--rubric", shell), options.rubric) if options.rubric else None
-    settings = load(options.settings, shell.environ, shell.folder, shell.home)
+    settings = shell.load_settings(options.settings)
     criteria, scores = asyncio.run(_make_rubric(query, report, known, settings, shell))
     shell.say(_as_json(query, criteria, scores) if options.json else _format_rubric(criteria, scores))
     if scores and (failed := scores.ratings.count(None)):

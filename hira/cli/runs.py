@@ -18,7 +18,7 @@ from hira.core.options import SHARED
 from hira.core.policy import Usage
 from hira.core.sanitize import without_userinfo
 from hira.journal import Entry, Journal
-from hira.runtime.settings import FILE, Settings, load
+from hira.runtime.settings import FILE, Settings
 from hira.runtime.settings.reading import find_own_file
 
 
@@ -26,7 +26,7 @@ from hira.runtime.settings.reading import find_own_file
 def open_journal(name: str | None, shell: Shell) -> Iterator[Journal]:
     """The journal that the flag `--journal` or the settings name. Raises `UsageError` where nothing was recorded."""
     flags = {"journal": name} if name else {}
-    path = load(flags, shell.environ, shell.folder, shell.home).journal
+    path = shell.load_settings(flags).journal
     if path is None:
         raise UsageError("nothing is recorded: the journal is off", fix="name its file with --journal")
     if not path.is_file():
@@ -154,10 +154,10 @@ def load_settings(options: AskOptions, shell: Shell) -> tuple[Settings, str]:
     settings of that run hold where no flag says otherwise."""
     flags = options.settings
     if options.continues is None:
-        return load(flags, shell.environ, shell.folder, shell.home), ""
+        return shell.load_settings(flags), ""
     with open_journal(options.journal, shell) as journal:
         entry = journal.entry(options.continues)
-    kept = dict(as_flags(entry, load({}, shell.environ, shell.folder, shell.home)))
+    kept = dict(as_flags(entry, shell.load_settings()))
     if flags.keys() & {"model", "base_url", "profile"}:
         kept = {name: value for name, value in kept.items() if name not in _OF_MODEL}
     if "workflow" in flags:
@@ -173,13 +173,13 @@ def load_recorded(
     They count as the user's own where the user named the journal. Else they need consent as the project's file does
     that named it (`NotTrusted`): both may have come with the folder.
     """
-    origin = load(flags, shell.environ, shell.folder, shell.home).origin("journal")
+    origin = shell.load_settings(flags).origin("journal")
     if origin in ("--journal", "HIRA_JOURNAL", "default", str(find_own_file(shell.environ, shell.home))):
-        return load({**kept, **flags}, shell.environ, shell.folder, shell.home)
+        return shell.load_settings({**kept, **flags})
     if files:
         read = {**kept, "docs": [*kept.get("docs", ()), *map(Path, files)]}
-        load(flags, shell.environ, shell.folder, shell.home, record=read)  # raises NotTrusted
-    return load(flags, shell.environ, shell.folder, shell.home, record=kept)
+        shell.load_settings(flags, record=read)  # raises NotTrusted
+    return shell.load_settings(flags, record=kept)
 
 
 def as_flags(entry: Entry, today: Settings) -> Mapping[str, Any]:

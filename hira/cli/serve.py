@@ -14,7 +14,7 @@ from hira.cli import OK
 from hira.cli.running import announce_model
 from hira.cli.shell import Shell, read_text, short_pauses
 from hira.core.errors import UsageError
-from hira.runtime.settings import SERVE_KEY, KeySettings, Settings, load
+from hira.runtime.settings import SERVE_KEY, KeySettings, Settings
 
 HOST, PORT, MOST = "127.0.0.1", 8811, 65_535
 
@@ -29,7 +29,7 @@ class ServeOptions:
 
 
 def serve(options: ServeOptions, shell: Shell) -> int:
-    settings = load(options.settings, shell.environ, shell.folder, shell.home)
+    settings = shell.load_settings(options.settings)
     settings = _add_key(settings, _read_key(options.serve_key, shell))
     host, port = options.host or HOST, options.port
     if not 0 <= port <= MOST:

@@ -10,10 +10,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TextIO
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, TextIO
 
 from hira.core.errors import HiraError, UsageError
 from hira.core.events import Event, Notice, record
+
+if TYPE_CHECKING:
+    from hira.runtime.settings import Settings
 
 YOUNG = 10_000
 """New objects after which the youngest generation is looked through; Python's own number is 700."""
@@ -75,6 +79,14 @@ class Shell:
     folder: Path
     home: Path
     events: bool = False
+
+    def load_settings(
+        self, flags: Mapping[str, Any] = MappingProxyType({}), *, record: Mapping[str, Any] = MappingProxyType({})
+    ) -> "Settings":
+        """Load the settings that hold here, under these flags and over those of a recorded run."""
+        from hira.runtime.settings import load  # loads pydantic, which `hira --help` does without
+
+        return load(flags, self.environ, self.folder, self.home, record=record)
 
     def say(self, text: str) -> None:
         """Print the result on stdout. A reader that has closed the pipe (`| head`) is fine. Raises `HiraError` on a

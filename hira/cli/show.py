@@ -23,7 +23,7 @@ from hira.runtime.answer import citations_as_json
 from hira.runtime.endpoints import find_model
 from hira.runtime.factory import configure_roles
 from hira.runtime.session import with_facts
-from hira.runtime.settings import OFF, Settings, load
+from hira.runtime.settings import OFF, Settings
 from hira.runtime.spans import spans_of
 from hira.runtime.telemetry import export, sender
 from hira.runtime.trace import Reading, ReadSubtask, ReadTool, ReadTurn, read
@@ -152,7 +152,7 @@ def verify(options: RecordOptions, shell: Shell) -> int:
     if options.settings.get("verify") == "lexical":
         citations = verify_lexically(record.answer, record.sources, record.question)
     elif options.settings.keys() & {"verify", "model", "base_url", "roles"}:
-        settings = load(options.settings, shell.environ, shell.folder, shell.home)
+        settings = shell.load_settings(options.settings)
         citations, reasons = asyncio.run(verify_by_model(reading, settings, shell))
         for reason in reasons:
             shell.tell(f"hira: not fully checked: {reason}")
@@ -205,7 +205,7 @@ def trace(options: RecordOptions, shell: Shell) -> int:
 
 
 def _send_spans(reading: Reading, options: RecordOptions, shell: Shell) -> None:
-    endpoint = options.otel or load({}, shell.environ, shell.folder, shell.home).otel
+    endpoint = options.otel or shell.load_settings().otel
     if endpoint in ("", OFF):
         raise UsageError("no collector is named", fix="hira trace RUN --otel URL, or set OTEL_EXPORTER_OTLP_ENDPOINT")
     exporter = sender(endpoint)

@@ -16,7 +16,6 @@ from hira.evaluation.data import Selection, load
 from hira.evaluation.files import Item
 from hira.evaluation.scorers import open_judge, scorer_of
 from hira.runtime.settings import Settings
-from hira.runtime.settings import load as load_settings
 from hira.trainers.curation.filters import Challenge
 from hira.trainers.curation.generation import MADE, facts_of, generate, paths, rewrite_query, write_question
 from hira.trainers.curation.pipeline import CURATED, FUNNEL, Curating, Curation, write_funnel
@@ -52,7 +51,7 @@ class CurateOptions:
 
 
 def curate(options: CurateOptions, shell: Shell) -> int:
-    settings = load_settings(options.settings, shell.environ, shell.folder, shell.home)
+    settings = shell.load_settings(options.settings)
     folder = shell.folder / (options.output or Path("curation") / Path(options.data).stem)
     if options.from_graph is not None:
         return asyncio.run(_from_graph(options.from_graph, options, shell, settings, folder))
