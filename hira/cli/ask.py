@@ -13,11 +13,12 @@ from hira.api import Hira
 from hira.cli import INTERRUPTED, OK, code_of, explain, output
 from hira.cli.approve import AtTerminal, at_terminal
 from hira.cli.options import AskOptions
-from hira.cli.parser import LIMITS, check_options
+from hira.cli.parser import check_options
 from hira.cli.running import announce_model, open_view, show_progress
 from hira.cli.runs import load_settings
 from hira.cli.shell import Shell, read_text
 from hira.core.errors import HiraError, UsageError
+from hira.core.options import LIMITS
 from hira.core.sanitize import printable
 from hira.journal.decoding import read_json
 from hira.runtime.answer import Answer

@@ -10,12 +10,11 @@ from typing import Any
 
 import hira
 from hira.agents.exam import ExamScore, find_score
-from hira.agents.run_context import RunContext
 from hira.cli import ENDPOINT, OK, USAGE, code_of
+from hira.cli.running import open_roles
 from hira.cli.shell import Shell
 from hira.core.errors import HiraError, UsageError
-from hira.core.events import Events, Notice
-from hira.core.options import SHARED
+from hira.core.options import LIMITS, SHARED
 from hira.core.sanitize import without_userinfo
 from hira.policies.capabilities import WAYS, capabilities
 from hira.policies.dialects import FALLBACKS, NATIVE
@@ -23,9 +22,7 @@ from hira.policies.facts import DIALECT, EndpointFacts
 from hira.policies.names import GGUF, LOCAL_PORTS, OFFLINE, OPENAI_URL, has_own_place, names_of, place_of, resolve_name
 from hira.policies.probe import Probe, probe
 from hira.runtime.endpoints import find_model
-from hira.runtime.factory import configure_roles
 from hira.runtime.registry import make_workflow
-from hira.runtime.session import with_facts
 from hira.runtime.settings import SEARCH_KEYS, Settings, list_retrievers
 from hira.runtime.toolset import mcp_servers, web_searches
 from hira.tools.documents import Index
@@ -63,7 +60,7 @@ EXTRAS = {
 
 SHAPING = (
     *("workflow", *SHARED, "temperature", "top_p", "top_k", "seed", "reasoning_effort"),
-    *("dialect", "continuation", "max_reply_tokens", "max_tokens", "max_cost", "max_time", "max_calls"),
+    *("dialect", "continuation", "max_reply_tokens", *LIMITS),
 )
 
 
@@ -189,14 +186,8 @@ async def examine(
     settings: Settings, tell: Callable[[str], None], *, taking: bool = True, again: bool = False
 ) -> ExamScore | None:
     """Return the score of the model that verifies answers, as `find_score` does. `tell` is given the notices."""
-    configs, opened = configure_roles(settings, {})
-    context = RunContext(with_facts(configs, EndpointFacts(settings.cache)))
-    context.events = Events(lambda event: tell(event.text) if isinstance(event, Notice) else None)
-    try:
+    async with open_roles(settings, tell) as context:
         return await find_score(context, taking=taking, again=again)
-    finally:
-        for policy in opened:
-            await policy.aclose()
 
 
 def _describe_reach(endpoint: Probe, model: str) -> str:

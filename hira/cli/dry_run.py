@@ -10,6 +10,7 @@ from hira.cli import OK
 from hira.cli.options import AskOptions
 from hira.cli.shell import Shell
 from hira.core.errors import UsageError
+from hira.core.options import LIMITS
 from hira.core.policy import Usage
 from hira.core.prices import litellm_table
 from hira.policies.names import OFFLINE
@@ -22,8 +23,6 @@ from hira.workflows.bound import ASKED_TWICE, Sizes, add_bounds, bound_verifier
 
 if TYPE_CHECKING:  # a question needs no evaluation
     from hira.evaluation.run import EvaluationPlan
-
-LIMITS = ("max_tokens", "max_cost", "max_time", "max_calls")
 
 
 @dataclass(frozen=True, slots=True)

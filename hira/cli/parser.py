@@ -118,9 +118,6 @@ def parse_numbers(text: str) -> list[int]:
     return numbers
 
 
-LIMITS = ("max_tokens", "max_cost", "max_time", "max_calls")
-
-
 def collect_flags(args: argparse.Namespace) -> dict[str, Any]:
     """Return the flags that are settings and were given, by the names of the settings."""
     from hira.runtime.settings import Settings  # loads pydantic, which `hira --help` does without

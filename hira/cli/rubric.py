@@ -8,14 +8,13 @@ from typing import Any
 
 from hira.agents.run_context import RunContext
 from hira.cli import OK, PARTIAL, explain
+from hira.cli.running import open_roles
 from hira.cli.shell import Shell, read_text
 from hira.core.errors import DialectError, EndpointError, HiraError, UsageError
-from hira.core.events import Event, Events, Notice
 from hira.evaluation.rewards.report_judge import score
 from hira.journal.decoding import read_json
 from hira.policies.names import OFFLINE
 from hira.runtime.endpoints import find_model
-from hira.runtime.factory import configure_roles
 from hira.runtime.settings import Settings
 from hira.workflows.mams.rubrics import Rubric, Scores, generate
 
@@ -54,21 +53,11 @@ async def _make_rubric(
 ) -> tuple[Rubric, Scores | None]:
     """The rubric, that of the file or a new one, and the scores of the report if there is one."""
     settings = await find_model(settings)
-    roles, policies_to_close = configure_roles(settings, {})
-
-    def hear(event: Event) -> None:
-        if isinstance(event, Notice):
-            shell.remark(event.text)
-
-    context = RunContext(roles, events=Events(hear, secrets=settings.secrets))
-    if OFFLINE in (context.config_of("rubric").policy.model, context.config_of("judge").policy.model):
-        raise UsageError("`offline` writes and judges no rubrics", fix="name a model with --model (hira doctor)")
-    try:
+    async with open_roles(settings, shell.remark) as context:
+        if OFFLINE in (context.config_of("rubric").policy.model, context.config_of("judge").policy.model):
+            raise UsageError("`offline` writes and judges no rubrics", fix="name a model with --model (hira doctor)")
         criteria = known or await _generate(context, query)
         return criteria, await score(context, criteria, query, report) if report else None
-    finally:
-        for policy in policies_to_close:
-            await policy.aclose()
 
 
 async def _generate(context: RunContext, query: str) -> Rubric:

@@ -10,12 +10,17 @@ from pathlib import Path
 from types import FrameType
 from typing import Protocol
 
+from hira.agents.run_context import RunContext, RunOptions
 from hira.cli import INTERRUPTED
 from hira.cli.progress import CellCounts, JsonLines, Lines, View
 from hira.cli.shell import Shell
+from hira.core.events import Events, Notice
 from hira.core.sanitize import without_userinfo
+from hira.policies.facts import EndpointFacts
 from hira.runtime.endpoints import NOTHING_FOUND
-from hira.runtime.session import Session
+from hira.runtime.factory import configure_roles
+from hira.runtime.session import Session, with_facts
+from hira.runtime.settings import Settings
 
 NO_MODEL = "no model is connected: `offline` {does}; --model NAME connects one (hira doctor)"
 QUIT_AFTER = 1.0
@@ -40,6 +45,19 @@ def announce_model(session: Session, files: Sequence[Path] = ()) -> str:
             f"using {session.model} at {without_userinfo(session.settings.base_url)} ({origin}); --model names another"
         )
     return ""
+
+
+@asynccontextmanager
+async def open_roles(settings: Settings, tell: Callable[[str], None]) -> AsyncIterator[RunContext]:
+    """Open the roles of these settings without a run. `tell` gets the notices, such as that a model failed its exam."""
+    configs, opened = configure_roles(settings, {})
+    events = Events(lambda event: tell(event.text) if isinstance(event, Notice) else None, secrets=settings.secrets)
+    try:
+        roles = with_facts(configs, await asyncio.to_thread(EndpointFacts, settings.cache))
+        yield RunContext(roles, events=events, options=RunOptions(exam=settings.verifier_exam))
+    finally:
+        for policy in opened:
+            await policy.aclose()
 
 
 def open_view(shell: Shell, counts: CellCounts | None = None, *, quiet: bool = False) -> View:

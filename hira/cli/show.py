@@ -6,23 +6,19 @@ import json
 from collections.abc import Iterator, Sequence
 
 from hira.agents.model_verifier import ModelVerifier
-from hira.agents.run_context import RunContext, RunOptions
 from hira.cli import NO_EVIDENCE, OK
 from hira.cli.options import RecordOptions
 from hira.cli.output import check_output_path, format_source, write_file
 from hira.cli.progress import brief, format_duration, format_usage
+from hira.cli.running import open_roles
 from hira.cli.runs import as_json, day, open_journal
 from hira.cli.shell import Shell
 from hira.core.errors import UsageError
-from hira.core.events import Events, Notice
 from hira.core.sanitize import without_userinfo
 from hira.evidence import Citation, find_lacking, is_accepted, is_refusal, verify_answer
 from hira.evidence import verify as verify_lexically
-from hira.policies.facts import EndpointFacts
 from hira.runtime.answer import citations_as_json
 from hira.runtime.endpoints import find_model
-from hira.runtime.factory import configure_roles
-from hira.runtime.session import with_facts
 from hira.runtime.settings import OFF, Settings
 from hira.runtime.spans import spans_of
 from hira.runtime.telemetry import export, sender
@@ -174,17 +170,9 @@ def verify(options: RecordOptions, shell: Shell) -> int:
 async def verify_by_model(reading: Reading, settings: Settings, shell: Shell) -> tuple[list[Citation], list[str]]:
     """The citations as a model judges every claim, and the reasons why some are unchecked. Prints notices, such as that
     the model failed its exam."""
-    configs, policies_to_close = configure_roles(await find_model(settings), {})
-    roles = with_facts(configs, await asyncio.to_thread(EndpointFacts, settings.cache))
     record = reading.rollout
-    try:
-        context = RunContext(roles, options=RunOptions(exam=settings.verifier_exam))
-        context.events = Events(lambda event: shell.tell(f"hira: {event.text}") if isinstance(event, Notice) else None)
-        verifier = ModelVerifier(context)
-        return await verify_answer(record.answer, record.sources, record.question, verifier)
-    finally:
-        for policy in policies_to_close:
-            await policy.aclose()
+    async with open_roles(await find_model(settings), shell.remark) as context:
+        return await verify_answer(record.answer, record.sources, record.question, ModelVerifier(context))
 
 
 PAGES = (".html", ".htm")

@@ -16,6 +16,9 @@ SHARED = {"without": "leave out: " + ", ".join(PARTS), **COUNTS}
 """Options that mean the same in every workflow that has them, with their help; without a value the workflow's own
 holds."""
 
+LIMITS = ("max_tokens", "max_cost", "max_time", "max_calls")
+"""The settings that limit a run."""
+
 
 def read_duration(value: object) -> object:
     """Return the seconds of a duration such as "90", "90s", "5m" or "1.5h"; any other value as it is.

@@ -10,6 +10,7 @@ from hira.agents.model_verifier import ModelVerifier
 from hira.agents.run_context import RunContext, RunOptions
 from hira.agents.trajectory import Rollout
 from hira.core.errors import AccessDenied, EndpointError, UsageError, did_you_mean
+from hira.core.options import LIMITS
 from hira.core.sanitize import clean, without_userinfo
 from hira.evaluation.files import Item
 from hira.evaluation.record import Score
@@ -272,7 +273,7 @@ async def open_judge(settings: Settings, judge: str | None) -> AsyncIterator[Run
     name = judge or role_settings.model or settings.model
     changed = role_settings.model_copy(update={"model": name, "temperature": role_settings.temperature or 0.0})
     general: dict[str, Any] = {"model": name} if name else {}
-    general |= dict.fromkeys(("max_tokens", "max_cost", "max_time", "max_calls"))
+    general |= dict.fromkeys(LIMITS)
     if role_settings.base_url:  # its own endpoint, with its own key or none
         general |= {"base_url": role_settings.base_url, "api_key": role_settings.api_key}
     settings = await find_model(settings.with_values({**general, "roles": {JUDGE: changed}}, "--judge"))
