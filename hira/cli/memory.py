@@ -17,7 +17,7 @@ ALL, ALWAYS = "all", "on"
 
 @dataclass(frozen=True, slots=True)
 class MemoryOptions:
-    what: str
+    what: str = "list"
     ids: tuple[str, ...] = ()
     json: bool = False
 
