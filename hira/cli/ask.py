@@ -21,7 +21,6 @@ from hira.core.errors import HiraError, UsageError
 from hira.core.options import LIMITS
 from hira.core.sanitize import printable
 from hira.journal.decoding import read_json
-from hira.runtime.answer import Answer
 from hira.runtime.run import Run
 from hira.runtime.validation import make_output_type, present
 
@@ -48,7 +47,7 @@ def ask(options: AskOptions, shell: Shell) -> int:
     hira = Hira(settings=settings, approve=person if options.approve else None, approve_tool=person)
     begin = partial(hira.chat(earlier).stream, question, files=files, output_type=schema)
     run = asyncio.run(show(hira, begin, options, shell))
-    return finish_run(hira, run, options, shell, path)
+    return finish_run(hira, run, output.AnswerOutput(options, shell), path)
 
 
 def find_attached_files(options: AskOptions, shell: Shell) -> tuple[Path, ...]:
@@ -116,29 +115,20 @@ async def show(
     return run
 
 
-def finish_run(
-    hira: Hira,
-    run: Run | None,
-    options: AskOptions,
-    shell: Shell,
-    path: Path | None = None,
-    *,
-    tell: output.Tell = output.tell,
-    write: Callable[[Answer, Path], None] = output.write,
-) -> int:
-    """`tell` the answer of a run that has ended, and then write it to the `path`, so that it is shown even if the disk
+def finish_run(hira: Hira, run: Run | None, out: output.Output, path: Path | None = None) -> int:
+    """Print the answer of a run that has ended, and then write it to the `path`, so that it is shown even if the disk
     is full; the run is None if the person would not wait for it."""
     if run is None:
         return INTERRUPTED
     if run.failure:
-        tell(run.answer, options, shell)
-        explain(_add_resumption(run, run.failure), shell)
+        out.tell(run.answer)
+        explain(_add_resumption(run, run.failure), out.shell)
         code = code_of(run.failure)
     else:
         again = describe_resumption(run.id, run.answer.status, vars(hira.settings)) if run.resumable else ""
-        code = output.print_answer(run.answer, options, shell, vars(hira.settings), again=again, tell=tell)
+        code = output.print_answer(run.answer, out, vars(hira.settings), again=again)
     if path:
-        write(run.answer, path)
+        out.write(run.answer, path)
     return code
 
 
@@ -169,7 +159,7 @@ def chat(options: AskOptions, shell: Shell) -> int:
             while question := _read_line(shell):
                 begin = partial(talk.stream, question, files=files)
                 run = runner.run(show(hira, begin, options, shell, announce=not talk.runs, close=False))
-                code = finish_run(hira, run, options, shell)
+                code = finish_run(hira, run, output.AnswerOutput(options, shell))
                 if run is None:
                     break
         finally:

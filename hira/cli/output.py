@@ -3,9 +3,10 @@
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from hira.agents.trajectory import Status
 from hira.cli import ENDPOINT, INTERRUPTED, NO_EVIDENCE, OK, PARTIAL, explain
@@ -32,7 +33,6 @@ CODES: dict[Status, int] = {
     "interrupted": INTERRUPTED,
     "failed": ENDPOINT,
 }
-Tell = Callable[[Answer, AskOptions, Shell], None]
 Form = Callable[[Answer], str | bytes]
 _PACKAGES = {".docx": ("docx", "python-docx"), ".pdf": ("typst", "typst")}
 """The module and the package that write a kind of file."""
@@ -41,30 +41,43 @@ QUOTED = 200
 """Characters of a passage below its source."""
 
 
-def tell(answer: Answer, options: AskOptions, shell: Shell) -> None:
-    """Print the answer on stdout, as JSON if asked for. Without text, print nothing."""
-    if options.json:
-        shell.say(as_json(answer))
-    elif answer.rollout.has_output and answer.output_type:
-        shell.say(json.dumps(answer.output_type.dump(answer.output), ensure_ascii=False, indent=2))
-    elif answer.text:
-        (shell.tell if answer.output_type else shell.say)(text(answer))  # what is no JSON stays off the JSON's stream
+class Output(Protocol):
+    """Prints the answer of a command, and writes it to a file."""
+
+    @property
+    def shell(self) -> Shell: ...
+    def tell(self, answer: Answer) -> None: ...
+    def write(self, answer: Answer, path: Path) -> None: ...
 
 
-def print_answer(
-    answer: Answer,
-    options: AskOptions,
-    shell: Shell,
-    settings: Mapping[str, Any],
-    *,
-    again: str = "",
-    tell: Tell = tell,
-) -> int:
+@dataclass(frozen=True, slots=True)
+class AnswerOutput:
+    """The output of an answer, in the form that the options ask for."""
+
+    options: AskOptions
+    shell: Shell
+
+    def tell(self, answer: Answer) -> None:
+        """Print the answer on stdout, as JSON if asked for. Without text, print nothing."""
+        shell = self.shell
+        if self.options.json:
+            shell.say(as_json(answer))
+        elif answer.rollout.has_output and answer.output_type:
+            shell.say(json.dumps(answer.output_type.dump(answer.output), ensure_ascii=False, indent=2))
+        elif answer.text:
+            (shell.tell if answer.output_type else shell.say)(text(answer))  # what is no JSON stays off its stream
+
+    def write(self, answer: Answer, path: Path) -> None:
+        write(answer, path)
+
+
+def print_answer(answer: Answer, out: Output, settings: Mapping[str, Any], *, again: str = "") -> int:
     """Print an answer, and what is wrong with it.
 
     `settings` are those of its run; `again` says how to resume one that its budget ended.
     """
-    tell(answer, options, shell)
+    out.tell(answer)
+    shell = out.shell
     if answer.status in ("unverified", "insufficient_evidence"):
         searched = any(settings.get(name) for name in ("docs", "search", "search_keys", "searxng_url"))
         explain(what_is_missing(answer, searched=searched), shell)

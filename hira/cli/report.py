@@ -6,6 +6,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from urllib.parse import quote
@@ -171,21 +172,28 @@ def report(options: AskOptions, shell: Shell) -> int:
     hira = Hira(settings=settings)
     begin = partial(hira.chat().stream, topic, files=files)
     run = asyncio.run(show(hira, begin, options, shell))
-    return finish_run(hira, run, options, shell, path, tell=tell, write=partial(write, docs=settings.docs))
+    return finish_run(hira, run, ReportOutput(options, shell, settings.docs), path)
 
 
-def tell(answer: Answer, options: AskOptions, shell: Shell) -> None:
-    """The report on stdout as Markdown, or as JSON; of one that went to a file a line on stderr says so."""
-    if options.json:
-        shell.say(output.as_json(answer))
-    elif answer.text and not options.output:
-        shell.say(as_markdown(answer))
-    elif answer.text and not options.quiet:
-        many = len(references(answer.text, answer.rollout.sources.read))
-        shell.remark(f"{options.output} is written, with {many} reference{'' if many == 1 else 's'}")
+@dataclass(frozen=True, slots=True)
+class ReportOutput:
+    """The output of a report, with links to the documents in a page."""
 
+    options: AskOptions
+    shell: Shell
+    docs: Sequence[Path] = ()
 
-def write(answer: Answer, path: Path, docs: Sequence[Path] = ()) -> None:
-    """Write the report in the format of the file's suffix, with links to the documents. Without text, write nothing."""
-    page: output.Form = partial(as_html, link=partial(_link_document, docs, path.parent))
-    output.write(answer, path, {**FORMS, **dict.fromkeys(PAGES, page)})
+    def tell(self, answer: Answer) -> None:
+        """Print the report as Markdown, or as JSON; of one that went to a file a line on stderr says so."""
+        if self.options.json:
+            self.shell.say(output.as_json(answer))
+        elif answer.text and not self.options.output:
+            self.shell.say(as_markdown(answer))
+        elif answer.text and not self.options.quiet:
+            many = len(references(answer.text, answer.rollout.sources.read))
+            self.shell.remark(f"{self.options.output} is written, with {many} reference{'' if many == 1 else 's'}")
+
+    def write(self, answer: Answer, path: Path) -> None:
+        """Write the report in the format of the file's suffix. Without text, write nothing."""
+        page: output.Form = partial(as_html, link=partial(_link_document, self.docs, path.parent))
+        output.write(answer, path, {**FORMS, **dict.fromkeys(PAGES, page)})

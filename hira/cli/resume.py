@@ -4,6 +4,7 @@ any call. Reports are printed and written as by `hira report`."""
 import asyncio
 import importlib
 from functools import partial
+from pathlib import Path
 
 from hira.api import Hira
 from hira.cli import INTERRUPTED, USAGE, explain, output, report
@@ -16,6 +17,7 @@ from hira.cli.running import open_view
 from hira.cli.runs import as_flags, load_recorded, open_journal
 from hira.cli.shell import Shell
 from hira.core.errors import HiraError, UsageError
+from hira.journal import Entry
 from hira.journal.decoding import decode_events
 from hira.runtime.registry import make_workflow
 from hira.runtime.session import APPROVAL, HANDED, TOOL_APPROVAL
@@ -28,15 +30,14 @@ DONE = ("answered", "unverified", "insufficient_evidence")
 def resume(options: AskOptions, shell: Shell) -> int:
     with open_journal(options.journal, shell) as journal:
         entry = journal.entry(options.run)
-        form = report if entry.workflow in REPORTING else output
-        path = output.check_output_path(options.output, shell.folder, form.SUFFIXES) if options.output else None
+        out, path = choose_output(entry, options, shell)
         if entry.status in DONE:
             answer = read(journal, entry.id).answer
             if not options.quiet:
                 shell.remark(f"run {entry.id} has already ended; this is its answer")
             if path:
-                form.write(answer, path)
-            return print_answer(answer, options, shell, entry.settings, tell=form.tell)
+                out.write(answer, path)
+            return print_answer(answer, out, entry.settings)
     if entry.workflow and entry.workflow not in WORKFLOWS and entry.settings.get("workflow") in WORKFLOWS:
         raise UsageError(f"run {entry.id} used a custom workflow, {entry.workflow!r}",
                          fix="resume it from Python: Hira(workflow=…).resume(run)")  # fmt: skip
@@ -50,15 +51,22 @@ def resume(options: AskOptions, shell: Shell) -> int:
     settings = load_recorded(as_flags(entry, today), options.settings, shell, entry.files)
     hira = Hira(settings=settings, approve=approve, approve_tool=person)
     run = asyncio.run(show(hira, partial(hira.resume, entry.id), options, shell))
-    return finish_run(hira, run, options, shell, path, tell=form.tell, write=form.write)
+    return finish_run(hira, run, out, path)
+
+
+def choose_output(entry: Entry, options: AskOptions, shell: Shell) -> tuple[output.Output, Path | None]:
+    """Return the output of a recorded run, which may be a report, and the path of its file."""
+    is_report = entry.workflow in REPORTING
+    suffixes = report.SUFFIXES if is_report else output.SUFFIXES
+    path = output.check_output_path(options.output, shell.folder, suffixes) if options.output else None
+    return (report.ReportOutput if is_report else output.AnswerOutput)(options, shell), path
 
 
 def replay(options: AskOptions, shell: Shell) -> int:
     again_by = importlib.import_module("hira.runtime.replay")
     with open_journal(options.journal, shell) as journal:
-        form = report if journal.entry(options.run).workflow in REPORTING else output
-        path = output.check_output_path(options.output, shell.folder, form.SUFFIXES) if options.output else None
         entry, flow = journal.entry(options.run), None
+        out, path = choose_output(entry, options, shell)
         if code := again_by.find_needed_code(entry):
             load_recorded(code, {"journal": options.journal} if options.journal else {}, shell)  # raises NotTrusted
             flow = make_workflow(again_by.settings_of(entry))
@@ -68,14 +76,12 @@ def replay(options: AskOptions, shell: Shell) -> int:
         for event in decode_events(again.events):
             view(event)
     if path:
-        form.write(answer, path)
+        out.write(answer, path)
     run = again.entry.id
     if again.same:
         settings = again.entry.settings
-        return print_answer(
-            answer, options, shell, settings, again=describe_resumption(run, answer.status, settings), tell=form.tell
-        )
-    form.tell(answer, options, shell)
+        return print_answer(answer, out, settings, again=describe_resumption(run, answer.status, settings))
+    out.tell(answer)
     if not again.entry.answer and again.entry.state in ("interrupted", "failed"):
         explain(HiraError(f"run {run} stopped here", fix=f"to resume: hira resume {run}"), shell)
         return INTERRUPTED
