@@ -33,25 +33,37 @@ class EvalOptions:
     workflow: tuple[str, ...] | str = ()
     """Names of workflows, several separated by commas."""
     models: tuple[str, ...] = ()
+    """The models to ask."""
     subtasks: Sequence[int] = ()
     """The limits that `sweep` tries."""
     category: tuple[str, ...] = ()
+    """Labels of the questions to ask."""
     sample: int | None = None
     """The number of random questions."""
     seed: int = 0
+    """The seed of the sample."""
     limit: int | None = None
     """The number of first questions."""
     column: tuple[tuple[str, str], ...] = ()
     """Columns of a file with the parts of a question that they hold."""
     split: str = ""
+    """The split of a public set."""
     config: str = ""
+    """The configuration of a public set."""
     repeats: int = 1
+    """How often each question is asked."""
     metric: str = ""
+    """The way of scoring, by default the set's own."""
     judge: str | None = None
+    """The model of the judge."""
     concurrency: int = 8
+    """Questions at a time."""
     output: str = ""
+    """The output folder."""
     ray: str = ""
+    """The address of a Ray cluster."""
     dry_run: bool = False
+    """Print the maximum cost alone."""
     json: bool = False
     quiet: bool = False
     folders: tuple[str, ...] = ()

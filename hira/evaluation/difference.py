@@ -29,19 +29,21 @@ class Flip:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One way of asking in both. `p` is McNemar's exact test for one seed, random changes of sign for several;
-    `difference` is of accuracies, with its bootstrap interval over questions; `effect` is None if it is infinite,
-    because every question differs by the same amount."""
+    """One way of asking in both evaluations."""
 
     before: str
     after: str
     questions: int
     unscored: int
+    """The number of questions that are not scored in both."""
     accuracy_before: float
     accuracy_after: float
     difference: Interval
+    """That of the accuracies, with its bootstrap interval over questions."""
     p: float
+    """McNemar's exact test for one seed, random changes of sign for several."""
     effect: float | None
+    """The paired Cohen's d; None if it is infinite, because every question differs by the same amount."""
     flips: tuple[Flip, ...]
 
 

@@ -15,19 +15,23 @@ from hira.runtime.validation import present
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A question. Any of `answers` is right; of `every` all must be present. For an `unanswerable` question, a right
-    answer says so, and cites nothing. `category` groups the results: one label, or several with bars between them.
-    `judge` is the HiRA judge of its set. `meta` has the set's other columns."""
+    """A question with its known answer."""
 
     id: str
     question: str
     answers: tuple[str, ...] = ()
+    """Texts of which any is right."""
     every: tuple[str, ...] = ()
+    """Texts that must all be present."""
     category: str = ""
+    """Groups the results: one label, or several with bars between them."""
     files: tuple[Path, ...] = ()
     meta: Mapping[str, Any] = field(default_factory=dict)
+    """The set's other columns."""
     unanswerable: bool = False
+    """True if a right answer says that nothing can be known, and cites nothing."""
     judge: str = ""
+    """The HiRA judge of its set."""
 
     @property
     def labels(self) -> list[str]:

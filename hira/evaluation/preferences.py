@@ -98,17 +98,21 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class OrderAgreement:
-    """`accuracy` is the share of pairs whose accepted report has the higher score; ties do not count. The paper calls
-    it AUC, which it equals only without ties: `auc` counts a tie as a half. `d` is the paired Cohen's d, None for a way
-    without scores, and if all margins are equal. `unscored` pairs are in no figure."""
+    """The agreement of a way of scoring with people."""
 
     way: str
     pairs: int
     unscored: int
+    """The number of pairs without a margin, which are in no other figure."""
     ties: int
+    """They count as wrong."""
     accuracy: Interval | None
+    """The share of pairs whose accepted report has the higher score. The paper calls it AUC, which it equals only
+    without ties."""
     auc: float | None
+    """The same with a tie as a half."""
     d: Effect | None
+    """The paired Cohen's d; None for a way without scores, and if all margins are equal."""
 
 
 def agreement(way: str, margins: Sequence[float | None], *, scored: bool = True, draws: int = 2_000) -> OrderAgreement:

@@ -25,21 +25,27 @@ TEXT, MEDIA, FILES = "reasoning & web browsing", "multi-modality", "file underst
 
 @dataclass(frozen=True, slots=True)
 class PublicSet:
-    """`columns` names the parts of an item; `category` computes labels that no column has; `keep` selects rows; `files`
-    is the folder on the hub with the attached files of a `{split}`; `gated` explains how to get access; `ask` is the
-    question if a row has only its material."""
+    """The place of a public set, its columns and its metric."""
 
     hub: str
+    """Its name on the hub."""
     split: str
     columns: Mapping[str, str]
+    """The columns with the parts of an item."""
     config: str = ""
     metric: str = "hira"
     category: Callable[[Mapping[str, Any]], str] | None = None
+    """Computes labels that no column has."""
     keep: Callable[[Mapping[str, Any]], bool] | None = None
+    """Selects rows."""
     files: str = ""
+    """The folder on the hub with the attached files of a `{split}`."""
     gated: str = ""
+    """Explains how to get access."""
     drop: tuple[str, ...] = ()
+    """Columns that are left out."""
     ask: str = ""
+    """The question if a row has only its material."""
 
 
 def _info(row: Mapping[str, Any], *names: str) -> str:

@@ -28,7 +28,7 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One question in one cell. `tools` counts calls by tool as [all, succeeded]; `seconds` is wall time."""
+    """One question in one cell."""
 
     cell: str
     id: str
@@ -39,13 +39,18 @@ class Record:
     status: str
     score: Score
     error: str = ""
+    """The failure that ended the run, such as `RateLimited: …`."""
     run: str = ""
     seconds: float = 0.0
+    """Wall time."""
     cost: float | None = None
     subtasks: int = 0
     roles: Mapping[str, Usage] = field(default_factory=dict)
+    """The usage of each role."""
     tools: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """The calls of each tool: all, and those that succeeded."""
     verdicts: Mapping[str, int] = field(default_factory=dict)
+    """The number of citations with each verdict."""
 
     @property
     def usage(self) -> Usage:

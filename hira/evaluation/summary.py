@@ -18,13 +18,7 @@ FETCHES = frozenset({"browse", "paper"})
 
 @dataclass(frozen=True, slots=True)
 class SummaryRow:
-    """One way of asking, over all its seeds. Means are over asked questions; accuracy is over scored ones, each
-    question counting once (avg@k), with its 95 % interval.
-
-    `pass_at_k` is whether any seed was right (pass@k for k = all seeds), `majority` whether the majority's answer was;
-    both None for one seed. `calls_by_role`: for the search agent of MaMs, the interaction turns of the rubrics paper,
-    Table 6.
-    """
+    """One way of asking, over all its seeds. Means are over asked questions."""
 
     workflow: str
     model: str
@@ -32,12 +26,17 @@ class SummaryRow:
     seeds: int
     asked: int
     scored: int
+    """The number of scored questions."""
     accuracy: Interval | None
+    """Over scored questions, each counting once (avg@k), with its 95 % interval."""
     pass_at_k: float | None
+    """The share of questions that any seed answered right (pass@k for k = all seeds); None for one seed."""
     majority: float | None
+    """The share of questions whose majority answer is right; None for one seed."""
     value: float | None
     calls: float
     calls_by_role: Mapping[str, float]
+    """For the search agent of MaMs, the interaction turns of the rubrics paper, Table 6."""
     tokens: float
     completion_tokens: float
     tool_calls: float
@@ -45,10 +44,14 @@ class SummaryRow:
     cost: float | None
     statuses: Mapping[str, int]
     failures: Mapping[str, int]
+    """The failures that ended runs early, by their names."""
     citations: Mapping[str, int]
+    """The number of citations with each verdict."""
     tools: Mapping[str, tuple[int, int]]
+    """The calls of each tool: all, and those that succeeded."""
     categories: Mapping[str, "Category"]
     parts: Mapping[str, float]
+    """The mean of each component of the score."""
 
     @property
     def name(self) -> str:

@@ -18,20 +18,24 @@ Settings = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table of a paper. `sets` has the number of questions drawn from each set, None for all; `only` the label that
-    questions of a set must have; `judges` the sets that have their own judge under the metric `hira`; `settings`
-    those of the paper for all rows, `row_settings` those of one workflow alone, and `variants` the rows of a workflow
-    that has several, by their names. `averaged` are the columns whose mean is the paper's average."""
+    """A table of a paper."""
 
     sets: Mapping[str, int | None]
+    """The number of questions drawn from each set, None for all."""
     workflows: tuple[str, ...]
     metric: str = "hira"
     only: Mapping[str, str] = field(default_factory=dict)
+    """The label that questions of a set must have."""
     judges: Mapping[str, str] = field(default_factory=dict)
+    """The sets that have their own judge under the metric `hira`."""
     settings: Settings = field(default_factory=dict)
+    """The paper's settings for all rows."""
     row_settings: Mapping[str, Settings] = field(default_factory=dict)
+    """Those of one workflow alone."""
     variants: Mapping[str, Mapping[str, Settings]] = field(default_factory=dict)
+    """The rows of a workflow that has several, by their names."""
     averaged: tuple[str, ...] = ()
+    """The columns whose mean is the paper\'s average."""
 
     def rows(self, workflow: str) -> Mapping[str, Settings]:
         """The settings of a workflow's rows, by the name of the variant."""

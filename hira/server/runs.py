@@ -194,21 +194,21 @@ class WatchedRun:
 
 @dataclass(frozen=True, slots=True)
 class NewRun:
-    """A question that a client asks. The folder of `files` is the run's own, and goes with it.
-
-    With `approve` the run waits for decisions on its subtasks; `attended` says that a page shows it, where a person
-    decides on calls of tools. The `instructions` come after those of the server; without `store`
-    nothing keeps the run when it has ended.
-    """
+    """A question that a client asks."""
 
     question: str
     files: Sequence[Path] = ()
+    """Files in a folder that is the run's own, and goes with it."""
     approve: bool = False
+    """The run waits for decisions on its subtasks."""
     attended: bool = False
+    """A page shows the run, where a person decides on calls of tools."""
     output: OutputType | None = None
     earlier: Earlier | None = None
     instructions: str = ""
+    """They come after those of the server."""
     store: bool = True
+    """Without it nothing keeps the run when it has ended."""
 
 
 class Runs:

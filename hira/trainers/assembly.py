@@ -43,8 +43,7 @@ MATCHES: Mapping[str, Callable[[str, str], float]] = {"contains": contains, "exa
 
 @dataclass(frozen=True, slots=True)
 class TrainingPlan:
-    """A checked configuration, before any weights are loaded. `began` is the time that gives all prompts their date;
-    `unasked` counts the training questions that are left out because their answer is unknown."""
+    """A checked configuration, before any weights are loaded."""
 
     configuration: Configuration
     recipe: Recipe
@@ -54,7 +53,9 @@ class TrainingPlan:
     held_out: tuple[Problem, ...]
     folder: Path
     began: float
+    """The time that gives all prompts their date."""
     unasked: int = 0
+    """The number of training questions that are left out because their answer is unknown."""
 
     @property
     def repeated(self) -> int:

@@ -43,17 +43,19 @@ class _StrictConfig(BaseModel):
 
 
 class ModelConfig(_StrictConfig):
-    """The frozen base and its adapters. `adapters` names the adapter of each role, `*` that of all others; `start` has
-    folders of adapters to continue from; `bits` is the base's precision (16 is bf16, 4 is nf4; 64 is for small models
-    whose runs must be reproducible token by token)."""
+    """The frozen base and its adapters."""
 
     name: str = ""
     adapters: Mapping[str, str] = Field(default_factory=lambda: {"*": "default"}, min_length=1)
+    """The adapter of each role; `*` names that of all others."""
     rank: int = Field(default=16, ge=1)
     alpha: int = Field(default=32, ge=1)
     targets: str | tuple[str, ...] = "all-linear"
     start: Mapping[str, Path] = Field(default_factory=dict)
+    """Folders of adapters to continue from."""
     bits: Literal[4, 16, 32, 64] = 16
+    """The base's precision: 16 is bf16, 4 is nf4; 64 is for small models whose runs must be reproducible token by
+    token."""
 
 
 class SourceConfig(_StrictConfig):
@@ -68,15 +70,16 @@ class SourceConfig(_StrictConfig):
 
 
 class DataConfig(_StrictConfig):
-    """Questions with their answers, as `hira eval` takes them: a file, or a set's name and `split`. `sources` are
-    several of them, mixed (MARS, Table 6). `held_out` is for exams: a file or a set, or several by the names that their
-    figures get (MATPO, Fig. 5)."""
+    """Questions with their answers, as `hira eval` takes them."""
 
     train: str = ""
+    """A file, or a set's name."""
     split: str = ""
     config: str = ""
     sources: tuple[SourceConfig, ...] = ()
+    """Several files and sets, mixed (MARS, Table 6)."""
     held_out: str | Mapping[str, str] = ""
+    """The questions of exams: a file or a set, or several by the names that their figures get (MATPO, Fig. 5)."""
     limit: int | None = Field(default=None, ge=1)
     columns: Mapping[str, str] = Field(default_factory=dict)
 
@@ -89,46 +92,57 @@ class DataConfig(_StrictConfig):
 
 
 class RolloutConfig(_StrictConfig):
-    """An update's rollouts: `attempts` (G) at each of `questions`. A question whose attempts all earn the same teaches
-    nothing; up to `refill` times others replace it (DAPO's dynamic sampling). A call, a rollout and its reward have
-    deadlines; every `heartbeat_seconds` a line reports the progress. `window` bounds the tokens of a row.
-
-    `vllm` is the address of a vLLM server that samples in place of this process, such as http://127.0.0.1:8000/v1; it
-    serves the base as `vllm_model`, by default under the model's own name (hira.trainers.engines).
-    """
+    """An update's rollouts, their deadlines and their sampler."""
 
     questions: int = Field(default=8, ge=1)
+    """The number of questions of an update."""
     attempts: int = Field(default=8, ge=2)
+    """G, the number of attempts at each question."""
     refill: int = Field(default=0, ge=0)
+    """How many times others replace questions whose attempts all earn the same, which teaches nothing (DAPO's dynamic
+    sampling)."""
     concurrency: int = Field(default=128, ge=1)
     call_seconds: float = Field(default=600, gt=0)
+    """The deadline of a call."""
     rollout_seconds: float = Field(default=1800, gt=0)
+    """The deadline of a rollout."""
     reward_seconds: float = Field(default=120, gt=0)
+    """The deadline of its reward."""
     heartbeat_seconds: float = Field(default=30, gt=0)
+    """The seconds between two lines of progress."""
     window: int = Field(default=16_384, ge=256)
+    """The most tokens of a row."""
     samples: int = Field(default=4, ge=0)
+    """The number of rollouts of an update that are recorded for readers."""
     vllm: str = ""
+    """The address of a vLLM server that samples in place of this process, such as http://127.0.0.1:8000/v1
+    (hira.trainers.engines)."""
     vllm_model: str = ""
+    """The name of the base at that server, by default the model's own."""
 
 
 class StageConfig(_StrictConfig):
-    """The options of MarsRL: `picks` outputs of a step enter the next one, chosen by `sampling`; `roles` are trained,
-    all if it is empty. `masking` leaves well-mastered tokens of right answers out while the entropy is under `entropy`.
-
-    With `staleness` updates run in the pipeline, on rows at most `staleness` updates old: `problems` are in progress at
-    once, an update takes at least `groups` groups, replies are sampled in segments of `segment` tokens (0: whole).
-    """
+    """The options of MarsRL. With `staleness` updates run in the pipeline, else after all their rollouts."""
 
     picks: int = Field(default=2, ge=1)
+    """The number of a step's outputs that enter the next step."""
     sampling: Literal["random", "balanced", "adaptive"] = "adaptive"
+    """How these are chosen."""
     roles: tuple[Literal["solver", "verifier", "corrector"], ...] = ()
+    """The trained roles, all if it is empty."""
     masking: bool = True
+    """Leaves well-mastered tokens of right answers out while the entropy is under `entropy`."""
     mastered: float = Field(default=0.99, gt=0, le=1)
+    """The probability from which a token is mastered."""
     entropy: float = Field(default=0.2, ge=0)
     staleness: int = Field(default=0, ge=0)
+    """The most updates between the weights that sampled a row and the update that trains on it."""
     problems: int = Field(default=32, ge=1)
+    """The number of problems in progress at once."""
     groups: int = Field(default=32, ge=1)
+    """The least number of groups of an update."""
     segment: int = Field(default=0, ge=0)
+    """The tokens of a segment in which replies are sampled, 0 for whole replies."""
 
     @property
     def limits(self) -> ScheduleLimits | None:
@@ -137,62 +151,70 @@ class StageConfig(_StrictConfig):
 
 
 class RewardConfig(_StrictConfig):
-    """The judging of answers: by words (`contains`, `exact`, `f1`, `number`) or by a `judge` model, which applies the
-    `criteria` of a paper, by default the recipe's. `format` is the share of the reward for calls that succeed, by
-    default MATPO's 0.1 in its recipe and 0 elsewhere. `generator` writes the rubrics of reports: a model, by default
-    the judge, or `general` for the same rubric everywhere; either gets `at_once` calls at a time and is sampled at
-    `temperature` and `top_p`. `preference`,
-    `quality` and `judge_scale` weigh the hybrid reward of rubrics. The reward of the untrained model in the workflow
-    `over` is subtracted."""
+    """The judging of answers: by words, or by a `judge` model."""
 
     match: Literal["contains", "exact", "f1", "number"] = "contains"
+    """The comparison by words."""
     judge: str = ""
     judge_url: str = ""
     criteria: Literal["", "hira", "webwalker", "simpleqa", "hle"] = ""
+    """The judge's criteria, those of a paper; by default the recipe's."""
     generator: str = ""
+    """Writes the rubrics of reports: a model, by default the judge, or `general` for the same rubric everywhere."""
     generator_url: str = ""
     at_once: int = Field(default=64, ge=1)
+    """The most calls at a time of the judge, and of the generator."""
     temperature: float = Field(default=0.0, ge=0, le=2)
+    """The temperature at which both are sampled, as with `top_p`."""
     top_p: float = Field(default=0.95, gt=0, le=1)
     preference: float = Field(default=1.0, ge=0)
+    """The weight of the preferred order in the hybrid reward of rubrics (λ_pref)."""
     quality: float = Field(default=1.0, ge=0)
+    """The weight of the judge's quality (λ_llm)."""
     judge_scale: float = Field(default=1.0, ge=0)
+    """The factor of the judge's range."""
     format: float | None = Field(default=None, ge=0, le=1)
+    """The share of the reward for calls that succeed, by default MATPO's 0.1 in its recipe and 0 elsewhere."""
     over: str = ""
+    """The workflow in which the untrained model's reward is subtracted."""
     variant: Literal["paper", "released"] = "paper"
+    """The format reward of the paper, or of MATPO's released code."""
 
 
 class TrainConfig(_StrictConfig):
-    """The optimiser's steps.
-
-    LoRA needs a rate (`lr`) of 1e-5 to 5e-5 with large models, and far more with tiny ones. `budget` is the most tokens
-    of a micro-batch with its padding. `beta` weighs the KL term towards the base without adapter; `clip_low` and
-    `clip_high` are DAPO's ε; `ratio` is per token, or per sequence as in GSPO (the mean of its tokens' logarithms).
-    Each set of rollouts gets `iterations` optimiser steps; with one, the default, the ratio of new and old policy is 1
-    and nothing is clipped. `old` selects the log-probabilities of the old policy: the trainer's, computed before the
-    step, or the sampler's, which is right where rollouts are older than the weights. `mask_overlong` keeps
-    conversations whose last reply was cut off out of the loss. `report_to` are TRL's reporters (tensorboard, wandb,
-    trackio).
-    """
+    """The optimiser's steps."""
 
     steps: int = Field(default=100, ge=1)
     lr: float = Field(default=2e-5, gt=0)
+    """LoRA needs 1e-5 to 5e-5 with large models, and far more with tiny ones."""
     warmup: int = Field(default=0, ge=0)
     schedule: Literal["constant_with_warmup", "linear", "cosine"] = "constant_with_warmup"
     beta: float = Field(default=0.0, ge=0)
+    """The weight of the KL term towards the base without adapter."""
     clip_low: float = Field(default=0.2, gt=0)
+    """DAPO's ε_low."""
     clip_high: float = Field(default=0.28, gt=0)
+    """DAPO's ε_high."""
     ratio: Literal["token", "sequence"] = "token"
+    """The ratio of each token, or of the sequence as in GSPO: the mean of its tokens' logarithms."""
     iterations: int = Field(default=1, ge=1)
+    """The optimiser steps for each set of rollouts. With one the ratio of new and old policy is 1, and nothing is
+    clipped."""
     old: Literal["trainer", "sampler"] = "trainer"
+    """The log-probabilities of the old policy: the trainer's, computed before the step, or the sampler's, which is
+    right where rollouts are older than the weights."""
     max_grad_norm: float = Field(default=1.0, gt=0)
     weight_decay: float = Field(default=0.0, ge=0)
     budget: int = Field(default=16_384, ge=1)
+    """The most tokens of a micro-batch with its padding."""
     mask_overlong: bool = False
+    """Keeps conversations whose last reply was cut off out of the loss."""
     checkpointing: bool = True
     save_every: int = Field(default=10, ge=1)
     keep: int = Field(default=2, ge=1)
+    """The number of checkpoints that are kept."""
     report_to: tuple[str, ...] = ()
+    """TRL's reporters: tensorboard, wandb, trackio."""
 
     @model_validator(mode="after")
     def _check_saving(self) -> "TrainConfig":
@@ -205,17 +227,21 @@ class TrainConfig(_StrictConfig):
 
 
 class SftConfig(_StrictConfig):
-    """`hira-train sft`: `conversations` as `hira runs export` writes them; without any, the model's own rollouts with a
-    reward of at least `least`. `batch` counts rows; with `save_every` 0 there are no checkpoints."""
+    """Supervised training: `hira-train sft`."""
 
     conversations: str = ""
+    """The file of conversations, as `hira runs export` writes them; without one, the model's own rollouts."""
     steps: int = Field(default=200, ge=1)
     batch: int = Field(default=8, ge=1)
+    """The rows of a step."""
     lr: float = Field(default=1e-4, gt=0)
     warmup: int = Field(default=10, ge=0)
     updates: int = Field(default=1, ge=1)
+    """The number of sets of own rollouts."""
     least: float = Field(default=0.5, ge=0, le=1)
+    """The least reward of an own rollout."""
     save_every: int = Field(default=100, ge=0)
+    """The steps between two checkpoints, 0 for none."""
 
 
 class ExamConfig(_StrictConfig):
@@ -230,8 +256,7 @@ class ExamConfig(_StrictConfig):
 
 
 class Configuration(_StrictConfig):
-    """The whole configuration of a run. `settings` are those of hira.toml for the rollouts' runs, `workflow` the
-    options of the workflow, `credit` those of the recipe's credit."""
+    """The whole configuration of a run."""
 
     recipe: str = "matpo"
     out: Path = Path("runs/train")
@@ -242,11 +267,14 @@ class Configuration(_StrictConfig):
     marsrl: StageConfig = StageConfig()
     reward: RewardConfig = RewardConfig()
     credit: Mapping[str, bool | int | float | str] = Field(default_factory=dict)
+    """Options of the recipe's credit."""
     train: TrainConfig = TrainConfig()
     sft: SftConfig = SftConfig()
     exam: ExamConfig = ExamConfig()
     settings: Mapping[str, Any] = Field(default_factory=dict)
+    """Settings of hira.toml for the rollouts' runs."""
     workflow: Mapping[str, bool | int | float | str] = Field(default_factory=dict)
+    """Options of the workflow."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the configuration as plain JSON values, as the run's folder keeps it."""

@@ -36,23 +36,24 @@ class RuleFinding:
 
 @dataclass(frozen=True)
 class RunFiles:
-    """A configuration and the files of its run so far. `steps` are lines of metrics.jsonl, one for each update.
-
-    `problems` counts the questions to train on, `repeated` those that repeat another one, `shared` the held-out
-    questions among them, `unasked` the questions that were left out because their answer is unknown. `window` is the
-    model's own, in tokens; `notices` are what its chat template does to conversations; None if the model is not on this
-    machine.
-    """
+    """A configuration and the files of its run so far."""
 
     configuration: Configuration
     steps: Sequence[Mapping[str, Any]] = ()
+    """Lines of metrics.jsonl, one for each update."""
     exams: Sequence[Mapping[str, Any]] = ()
     problems: int | None = None
+    """The number of questions to train on."""
     repeated: int = 0
+    """The number of questions that repeat another one."""
     shared: int = 0
+    """The number of held-out questions among them."""
     unasked: int = 0
+    """The number of questions that were left out because their answer is unknown."""
     window: int | None = None
+    """The model's own, in tokens; None if the model is not on this machine."""
     notices: tuple[str, ...] | None = None
+    """The changes that its chat template makes to conversations; None if the model is not on this machine."""
 
     @cached_property
     def roles(self) -> list[str]:

@@ -146,18 +146,22 @@ def _small(config: Mapping[str, Any], hidden: int, inner: int, query: int, key: 
 
 @dataclass(frozen=True, slots=True)
 class TrainingWork:
-    """The sizes of a run. `adapters` are trained at once; `budget` bounds the tokens of a micro-batch, `longest` those
-    of a row; `at_once` rows are sampled together. `scored` is the share of a micro-batch's tokens that are trained,
-    `bits` the precision of the base."""
+    """The sizes of a run."""
 
     adapters: int = 1
+    """The number of adapters that are trained at once."""
     rank: int = 16
     targets: tuple[str, ...] = LINEAR
     budget: int = 16_384
+    """The most tokens of a micro-batch."""
     longest: int = 8_192
+    """The most tokens of a row."""
     at_once: int = 64
+    """The number of rows that are sampled together."""
     scored: float = 0.5
+    """The share of a micro-batch's tokens that are trained."""
     bits: int = 16
+    """The precision of the base."""
     checkpointing: bool = True
 
 

@@ -68,13 +68,7 @@ OpenContext = Callable[[str, str, Sequence[Path], Sequence[Reader]], AbstractAsy
 
 @dataclass(slots=True)
 class Rollouts:
-    """Makes the groups of an update, according to `config`.
-
-    `roles` are trained, None for all with tokens. `trust` is the share of rollouts that the infrastructure may break
-    before the run ends. `share` is this process's number and the number of processes. `day`, in seconds since the
-    epoch, is today's date for rollouts, so that prompts do not change from day to day. Training needs a `temperature`
-    of 1; exams also ask greedily.
-    """
+    """Makes the groups of an update."""
 
     context: OpenContext
     workflow: Workflow
@@ -82,12 +76,17 @@ class Rollouts:
     reward: Reward
     config: RolloutConfig = field(default=RolloutConfig(), kw_only=True)
     roles: Collection[str] | None = field(default=None, kw_only=True)
+    """The trained roles, None for all with tokens."""
     seed: int = field(default=0, kw_only=True)
     trust: float = field(default=0.5, kw_only=True)
+    """The share of rollouts that the infrastructure may break before the run ends."""
     share: tuple[int, int] = field(default=(0, 1), kw_only=True)
+    """This process's number, and the number of processes."""
     day: float | None = field(default=None, kw_only=True)
+    """Today's date for rollouts, in seconds since the epoch, so that prompts do not change from day to day."""
     tell: Callable[[str], None] = field(default=lambda _: None, kw_only=True)
     temperature: float = field(default=1.0, kw_only=True)
+    """Training needs 1; exams also ask greedily."""
     underway: OpenCalls = field(default_factory=OpenCalls, kw_only=True)
 
     def choose(self, update: int) -> list[Problem]:

@@ -14,25 +14,27 @@ from hira.evaluation.rewards.answers import RolloutScore
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A conversation, or the `part` of one that its prompts did not break.
-
-    `prompt` are the ids before the first sampled token, shape (P,); `completion` everything after, shape (T,): sampled
-    tokens (`mask` 1) and the environment's tokens between them (`mask` 0, `logprobs` 0). `turns` counts policy calls,
-    `model` names the weights that sampled it. `overlong`: the conversation ended with a reply that was cut off.
-    """
+    """A conversation, or the `part` of one that its prompts did not break."""
 
     question: str
     rollout: str
     role: str
     conversation: str
     prompt: tuple[int, ...]
+    """The ids before the first sampled token, shape (P,)."""
     completion: tuple[int, ...]
+    """Everything after, shape (T,): sampled tokens and the environment's tokens between them."""
     mask: tuple[int, ...]
+    """1 for sampled tokens, 0 for the environment's."""
     logprobs: tuple[float, ...]
+    """Those of sampled tokens, 0 for the environment's."""
     turns: int = 1
+    """The number of policy calls."""
     part: int = 0
     model: str = ""
+    """The weights that sampled it."""
     overlong: bool = False
+    """True if the conversation ended with a reply that was cut off."""
 
     @property
     def tokens(self) -> int:
@@ -224,19 +226,21 @@ class Weighted:
 
 @dataclass(frozen=True, slots=True)
 class Credited:
-    """The rows of an update with their normaliser Z, and the counts of the rest.
-
-    `sizes` are the sizes of all compared groups, `dead` those without a signal, `singletons` members that were compared
-    with nothing, `excluded` attempts that do not count, `figures` more metrics.
-    """
+    """The rows of an update with their credit, and the counts of the rest."""
 
     rows: tuple[Weighted, ...]
     normaliser: float
+    """Z of the loss."""
     sizes: tuple[int, ...] = ()
+    """The sizes of all compared groups."""
     dead: int = 0
+    """The number of groups without a signal."""
     singletons: int = 0
+    """The number of members that were compared with nothing."""
     excluded: int = 0
+    """The number of attempts that do not count."""
     figures: Mapping[str, float] = field(default_factory=dict)
+    """More metrics."""
 
 
 @dataclass(frozen=True, slots=True)

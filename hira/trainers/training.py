@@ -42,17 +42,20 @@ AnyEngine = BatchingEngine | ServedEngine
 
 @dataclass(frozen=True, kw_only=True)
 class Training:
-    """One run of a `plan`. `model` is a PEFT model with the adapters of its configuration; `reward` and `credit` are
-    those of `reward_of` and `credit_of`, or your own. Exams on the held-out problems run `exam_workflow` and score by
-    `exam_reward`, by default those of the training."""
+    """One run of a plan."""
 
     plan: TrainingPlan
     model: Any
+    """A PEFT model with the adapters of the configuration."""
     tokenizer: Any
     reward: Reward
+    """That of `reward_of`, or your own."""
     credit: Credit
+    """That of `credit_of`, or your own."""
     exam_workflow: Workflow | None = None
+    """The workflow of exams on the held-out problems, by default that of the training."""
     exam_reward: Reward | None = None
+    """The reward of exams, by default that of the training."""
     tell: Callable[[str], None] = lambda _: None
     on_step: Told = lambda _: None
 
