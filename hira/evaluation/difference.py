@@ -39,7 +39,7 @@ class Difference:
     accuracy_before: float
     accuracy_after: float
     difference: Interval
-    """That of the accuracies, with its bootstrap interval over questions."""
+    """The difference of the accuracies, with its bootstrap interval over questions."""
     p: float
     """McNemar's exact test for one seed, random changes of sign for several."""
     effect: float | None

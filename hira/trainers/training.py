@@ -49,9 +49,9 @@ class Training:
     """A PEFT model with the adapters of the configuration."""
     tokenizer: Any
     reward: Reward
-    """That of `reward_of`, or your own."""
+    """The reward of `reward_of`, or your own."""
     credit: Credit
-    """That of `credit_of`, or your own."""
+    """The credit of `credit_of`, or your own."""
     exam_workflow: Workflow | None = None
     """The workflow of exams on the held-out problems, by default that of the training."""
     exam_reward: Reward | None = None
