@@ -28,7 +28,7 @@ from hira.trainers.records import count_of, last_checkpoint
 
 
 @dataclass(frozen=True, slots=True)
-class RunOptions:
+class TrainOptions:
     """The options of `plan`, `sft`, `grpo` and `doctor`. An option that a command lacks has its default."""
 
     command: str
@@ -41,7 +41,7 @@ class RunOptions:
     json: bool = False
 
 
-def parse_configuration(options: RunOptions, shell: Shell) -> Configuration:
+def parse_configuration(options: TrainOptions, shell: Shell) -> Configuration:
     """Return the checked configuration of the command line, or of the run to resume. No file that it names is read."""
     if options.resume:
         place = shell.folder / options.resume
@@ -64,7 +64,7 @@ def parse_configuration(options: RunOptions, shell: Shell) -> Configuration:
     return load_configuration(file, [argument for argument in options.configuration if "=" in argument])
 
 
-def prepare_run(options: RunOptions, shell: Shell) -> tuple[assembly.TrainingPlan, bool]:
+def prepare_run(options: TrainOptions, shell: Shell) -> tuple[assembly.TrainingPlan, bool]:
     """Return the run of the command line, and whether it resumes."""
     configuration = parse_configuration(options, shell)
     plan = assembly.make_plan(configuration, shell.folder, shell.environ, Path(shell.home))
@@ -92,7 +92,7 @@ def announce_start(
     shell.tell(f"hira-train: {where}")
 
 
-def plan(options: RunOptions, shell: Shell) -> int:
+def plan(options: TrainOptions, shell: Shell) -> int:
     if options.gpu and options.gpu not in DEVICES:
         raise UsageError(f"unknown GPU {options.gpu!r}", fix=did_you_mean(options.gpu, DEVICES))
     configuration = parse_configuration(options, shell)
@@ -154,7 +154,7 @@ def shape_of(name: str, folder: Path) -> DecoderShape:
     raise UsageError(f"the configuration of {name!r} is not on this machine", fix=f"hf download {name} config.json")
 
 
-def sft(options: RunOptions, shell: Shell) -> int:
+def sft(options: TrainOptions, shell: Shell) -> int:
     plan, resumed = prepare_run(options, shell)
     from hira.trainers.sft import run_sft
 
@@ -180,7 +180,7 @@ RECENT = 10
 """The number of latest steps for the estimate of the remaining time."""
 
 
-def grpo(options: RunOptions, shell: Shell) -> int:
+def grpo(options: TrainOptions, shell: Shell) -> int:
     plan, resumed = prepare_run(options, shell)
     configuration = plan.configuration
     first = shell.environ.get("RANK", "0") == "0"  # only the first process prints and writes
@@ -249,7 +249,7 @@ def format_share(value: float | None) -> str:
     return "unknown" if value is None else f"{100 * value:.0f} %"
 
 
-def _launch_processes(options: RunOptions, shell: Shell, plan: assembly.TrainingPlan) -> int:
+def _launch_processes(options: TrainOptions, shell: Shell, plan: assembly.TrainingPlan) -> int:
     """Start the same command in several processes, one per GPU, or all on this CPU if there is no GPU."""
     there = gpus()
     if 0 < there < options.processes:

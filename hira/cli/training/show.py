@@ -9,7 +9,7 @@ from typing import Any
 
 from hira.cli import BUG, OK
 from hira.cli.shell import Shell
-from hira.cli.training.run import RunOptions, format_exam, parse_configuration
+from hira.cli.training.run import TrainOptions, format_exam, parse_configuration
 from hira.core.errors import HiraError, UsageError
 from hira.core.sanitize import clean
 from hira.trainers import assembly, records
@@ -148,7 +148,7 @@ def _thin(values: Sequence[float], width: int) -> list[float]:
 MARKS = {"ok": "ok     ", "warning": "warning", "fault": "FAULT  ", "unseen": "skipped"}
 
 
-def doctor(options: RunOptions, shell: Shell) -> int:
+def doctor(options: TrainOptions, shell: Shell) -> int:
     """Print the findings. The exit code is 1 if there is a fault, so that a script can stop a run."""
     findings = examine(_look_at(options, shell))
     counts = {verdict: sum(finding.verdict == verdict for finding in findings) for verdict in MARKS}
@@ -176,7 +176,7 @@ def _format(finding: RuleFinding) -> str:
     return f"{MARKS[finding.verdict]}  {finding.rule}: {finding.found}{fix}"
 
 
-def _look_at(options: RunOptions, shell: Shell) -> RunFiles:
+def _look_at(options: TrainOptions, shell: Shell) -> RunFiles:
     """Read the folder of a run, or a configuration. A run may be examined without its data and its model."""
     first, *others = options.configuration
     folder = shell.folder / first
