@@ -25,6 +25,8 @@ from hira.runtime.settings import Settings
 # The worst of what happened is the exit code, in this order.
 WORST: Sequence[Status] = ("interrupted", "failed", "partial", "insufficient_evidence", "unverified", "answered")
 
+REST = "run the same command to ask what is missing in {file}"
+
 
 def batch(options: AskOptions, settings: Settings, shell: Shell) -> int:
     """Ask the unanswered questions. All faults are reported before the first question is asked."""
@@ -85,7 +87,7 @@ async def _ask_all(
                         counts.add(done.answer.status, usage.tokens, usage.cost)
                         view.update()
         except asyncio.CancelledError:
-            shell.remark(_describe_rest(options))
+            shell.remark(REST.format(file=options.output))
             return INTERRUPTED
     return _end(many, answers, options, shell)
 
@@ -100,7 +102,7 @@ def _end(many: Batch, answers: Answers, options: AskOptions, shell: Shell) -> in
     total = len(answers.questions)
     shell.remark(f"{total} question{'' if total == 1 else 's'}: {', '.join(parts)}")
     if unasked or set(counts) - {"answered", "unverified", "insufficient_evidence"}:
-        shell.remark(_describe_rest(options))
+        shell.remark(REST.format(file=options.output))
     if many.failure:
         explain(many.failure, shell)
         return code_of(many.failure)
@@ -109,10 +111,6 @@ def _end(many: Batch, answers: Answers, options: AskOptions, shell: Shell) -> in
 
 def worst(statuses: Sequence[Status]) -> Status:
     return min(statuses, key=WORST.index)
-
-
-def _describe_rest(options: AskOptions) -> str:
-    return f"run the same command to ask what is missing in {options.output}"
 
 
 def _tell_events(question: Question, run: str, shell: Shell) -> Reader:

@@ -82,9 +82,9 @@ async def _serve(settings: Settings, port: int | None, shell: Shell) -> int:
             if line := announce_model(await client.open_session()):
                 shell.tell(f"hira: {line}")
             if port is None:
-                await _over_stdio(server(client, settings, shell.folder))
+                await _over_stdio(server(client, shell.folder))
             else:
-                await _over_http(server(client, settings, shell.folder), port, shell)
+                await _over_http(server(client, shell.folder), port, shell)
     except asyncio.CancelledError:
         return INTERRUPTED
     finally:
@@ -92,13 +92,14 @@ async def _serve(settings: Settings, port: int | None, shell: Shell) -> int:
     return OK
 
 
-def server(client: Hira, settings: Settings, folder: Path) -> "Server[Any]":
+def server(client: Hira, folder: Path) -> "Server[Any]":
     """Return the MCP server that asks this `Hira`. Relative paths of documents start at `folder`."""
     from mcp import MCPError
     from mcp.server.lowlevel import Server
     from mcp_types import INVALID_PARAMS, ListToolsResult
 
-    reading = Reading(client)
+    assert client.settings is not None  # noqa: S101 - it was made with settings
+    settings, reading = client.settings, Reading(client)
 
     async def list_tools(
         _context: "ServerRequestContext[Any]", _params: "PaginatedRequestParams | None"

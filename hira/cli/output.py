@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -141,16 +141,14 @@ def text(answer: Answer) -> str:
     """Return the answer with its unverified claims flagged, followed by its sources with the passages that decide."""
     quoted = [citation.source for citation in answer.citations if citation.quote]
     shown = dict.fromkeys([*answer.cited, *(answer.source(source_id) for source_id in quoted)])
-    lines = [line for source in shown for line in _describe_source(answer, source)]
+    is_report = len({citation.claim for citation in answer.citations}) >= LONG  # its sources are listed alone
+    lines: list[str] = []
+    for source in shown:
+        citations = [citation for citation in answer.citations if citation.source == source.id]
+        lines.append(f"{format_source(source, answer.citations)}{_format_worst(citations)}")
+        quotes = dict.fromkeys(citation.quote for citation in citations if citation.quote and not is_report)
+        lines += [f"     “{brief(quote, QUOTED)}”" for quote in quotes]
     return "\n".join([answer.flagged, *([""] if lines else []), *lines])
-
-
-def _describe_source(answer: Answer, source: Source) -> Iterator[str]:
-    """Yield a source with its verdict, and the passages of it that decide; of a report the source alone."""
-    yield f"{format_source(source, answer.citations)}{_verdict(answer, source)}"
-    if len({citation.claim for citation in answer.citations}) < LONG:
-        quotes = [citation.quote for citation in answer.citations if citation.source == source.id and citation.quote]
-        yield from (f"     “{brief(quote, QUOTED)}”" for quote in dict.fromkeys(quotes))
 
 
 def format_source(source: Source, citations: Sequence[Citation] = ()) -> str:
@@ -159,9 +157,8 @@ def format_source(source: Source, citations: Sequence[Citation] = ()) -> str:
     return f"[{source.id}] {title} — {locate(source, citations)}"
 
 
-def _verdict(answer: Answer, source: Source) -> str:
-    """Return the worst verdict on the claims that cite a source; without such claims, say that hira chose it."""
-    citations = [citation for citation in answer.citations if citation.source == source.id]
+def _format_worst(citations: Sequence[Citation]) -> str:
+    """Format the worst verdict on the claims that cite a source; without such claims, say that hira chose it."""
     worst = find_worst(citation.verdict for citation in citations if not citation.attributed)
     if worst is not None:
         return f" ({worst})"

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Rollout
@@ -54,10 +54,10 @@ def curate(options: CurateOptions, shell: Shell) -> int:
     settings = shell.load_settings(options.settings)
     folder = shell.folder / (options.output or Path("curation") / Path(options.data).stem)
     if options.from_graph is not None:
-        return asyncio.run(_from_graph(options.from_graph, options, shell, settings, folder))
+        return asyncio.run(_generate(_walk_graph(options.from_graph, options, shell), options, shell, settings, folder))
     data = load(options.data, Selection(limit=options.limit, columns=dict(options.column)), shell.folder)
     if options.rewrite:
-        return asyncio.run(_rewrite(options, shell, settings, folder, data.items))
+        return asyncio.run(_generate(_rewrite(data.items, options, shell), options, shell, settings, folder))
     if data.docs and not (options.settings.get("docs") or options.settings.get("search")):
         settings = settings.with_values({"docs": data.docs, "search": ""}, f"the documents of {data.name}")
     fewest, most = _range(options.keep, "--keep")
@@ -89,7 +89,15 @@ async def _curate(curating: Curating, options: CurateOptions, shell: Shell, sett
     return PARTIAL if open_ else OK
 
 
-async def _from_graph(many: int, options: CurateOptions, shell: Shell, settings: Settings, folder: Path) -> int:
+class Generation(NamedTuple):
+    """New questions, by their names: the plan that identifies them, and the function that makes each of them."""
+
+    plan: Mapping[str, Any]
+    names: Sequence[str]
+    make: Callable[[str, RunContext], Awaitable[Item | None]]
+
+
+def _walk_graph(many: int, options: CurateOptions, shell: Shell) -> Generation:
     least, most = _range(options.hops, "--hops")
     chains = paths(facts_of(shell.folder / options.data), many, least, most, seed=options.seed)
     if len(chains) < many:
@@ -100,12 +108,10 @@ async def _from_graph(many: int, options: CurateOptions, shell: Shell, settings:
     async def write(name: str, context: RunContext) -> Item | None:
         return await write_question(context.conversation("writer"), name, named[name])
 
-    return await _generate(options, shell, settings, folder, plan, list(named), write)
+    return Generation(plan, list(named), write)
 
 
-async def _rewrite(
-    options: CurateOptions, shell: Shell, settings: Settings, folder: Path, items: tuple[Item, ...]
-) -> int:
+def _rewrite(items: Sequence[Item], options: CurateOptions, shell: Shell) -> Generation:
     by = {item.id: item for item in items}
 
     async def rewrite(name: str, context: RunContext) -> Item | None:
@@ -117,18 +123,13 @@ async def _rewrite(
             return None
         return replace(item, question=query, meta={**item.meta, "original": item.question})
 
-    return await _generate(options, shell, settings, folder, {"rewritten": options.data}, list(by), rewrite)
+    return Generation({"rewritten": options.data}, list(by), rewrite)
 
 
 async def _generate(
-    options: CurateOptions,
-    shell: Shell,
-    settings: Settings,
-    folder: Path,
-    plan: Mapping[str, Any],
-    names: Sequence[str],
-    make: Callable[[str, RunContext], Awaitable[Item | None]],
+    generation: Generation, options: CurateOptions, shell: Shell, settings: Settings, folder: Path
 ) -> int:
+    plan, names, make = generation
     lost = 0
     async with open_judge(settings, options.judge or options.settings.get("model")) as context:
 
