@@ -2,7 +2,6 @@
 
 import asyncio
 import io
-import json
 import shutil
 from collections.abc import Mapping, Sequence
 
@@ -35,8 +34,11 @@ def compare(options: AskOptions, shell: Shell) -> int:
     compared = asyncio.run(_compare(settings, names, question, options, shell))
     if compared is None:
         return INTERRUPTED
+    if options.json:
+        shell.say_json(to_json(question, compared))
+        return code(compared)
     width = max(WIDTH, shutil.get_terminal_size((WIDTH, 24)).columns) if shell.stdout.isatty() else WIDTH
-    shell.say(as_json(question, compared) if options.json else table(compared, width))
+    shell.say(table(compared, width))
     return code(compared)
 
 
@@ -86,13 +88,13 @@ def code(compared: Sequence[Compared]) -> int:
     return code_of(failures[0]) if best == "failed" and failures else CODES[best]
 
 
-def as_json(question: str, compared: Sequence[Compared]) -> str:
+def to_json(question: str, compared: Sequence[Compared]) -> dict[str, object]:
     """Return one object: the question, and for each workflow the object of `hira ask --json` with its seconds."""
     workflows = [
         outcome.answer.json() | {"workflow": outcome.workflow, "seconds": round(outcome.seconds, 3)}
         for outcome in compared
     ]
-    return json.dumps({"question": question, "workflows": workflows}, ensure_ascii=False, indent=2, default=str)
+    return {"question": question, "workflows": workflows}
 
 
 def row(compared: Compared) -> Mapping[str, str]:

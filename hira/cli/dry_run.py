@@ -1,6 +1,5 @@
 """`--dry-run`: the most that a run, or an evaluation, could take within its limits. It calls nothing."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
@@ -42,7 +41,7 @@ def print_bound(options: AskOptions, settings: Settings, shell: Shell) -> int:
     check_searches(web_searches(settings), settings)
     roles, total = compute_bound(workflow, settings)
     if options.json:
-        shell.say(json.dumps(asdict(total), indent=2))
+        shell.say_json(asdict(total))
         return OK
     shell.say(f"{'at most':<16}{'calls':>8}{'tokens in':>14}{'tokens out':>14}{'US dollars':>14}")
     for role, usage in roles.items():
@@ -80,11 +79,7 @@ def print_evaluation_bound(plan: "EvaluationPlan", judge: str | None, shell: She
     cost = None if None in costs else sum(cost for cost in costs if cost is not None)
     whole = Total(sum(total.calls for total in totals.values()), sum(total.tokens for total in totals.values()), cost)
     if as_json:
-        shell.say(
-            json.dumps(
-                {"rows": {name: asdict(total) for name, total in totals.items()}, "all": asdict(whole)}, indent=2
-            )
-        )
+        shell.say_json({"rows": {name: asdict(total) for name, total in totals.items()}, "all": asdict(whole)})
         return OK
     wide = max(map(len, totals)) + 2
     shell.say(f"{'at most':<{wide}}{'calls':>12}{'tokens':>18}{'US dollars':>14}")

@@ -183,11 +183,10 @@ def _diff(options: EvalOptions, shell: Shell) -> int:
         comparisons = compare_folders(shell.folder / first, shell.folder / others[0])
     else:
         comparisons = [compare_within(shell.folder / first, others)]
-    shell.say(
-        json.dumps({"pairs": [asdict(comparison) for comparison in comparisons]}, ensure_ascii=False, indent=2)
-        if options.json
-        else format_difference(comparisons)
-    )
+    if options.json:
+        shell.say_json({"pairs": [asdict(comparison) for comparison in comparisons]})
+    else:
+        shell.say(format_difference(comparisons))
     return OK
 
 
@@ -196,9 +195,10 @@ def _judge(options: EvalOptions, shell: Shell) -> int:
 
     settings = shell.load_settings(options.settings)
     agreement = asyncio.run(measure_agreement(shell.folder / options.file, options.metric, settings))
-    shell.say(
-        json.dumps(asdict(agreement), ensure_ascii=False, indent=2) if options.json else format_agreement(agreement)
-    )
+    if options.json:
+        shell.say_json(asdict(agreement))
+    else:
+        shell.say(format_agreement(agreement))
     return OK
 
 
@@ -207,12 +207,10 @@ def _preferences(options: EvalOptions, shell: Shell) -> int:
 
     settings = shell.load_settings(options.settings)
     agreements = asyncio.run(evaluate_preferences(shell.folder / options.file, options.way, settings))
-    text = (
-        json.dumps([asdict(agreement) for agreement in agreements], ensure_ascii=False, indent=2)
-        if options.json
-        else format_agreements(agreements).rstrip()
-    )
-    shell.say(text)
+    if options.json:
+        shell.say_json([asdict(agreement) for agreement in agreements])
+    else:
+        shell.say(format_agreements(agreements).rstrip())
     return OK
 
 

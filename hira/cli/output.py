@@ -61,9 +61,9 @@ class AnswerOutput:
         """Print the answer on stdout, as JSON if asked for. Without text, print nothing."""
         shell = self.shell
         if self.options.json:
-            shell.say(as_json(answer))
+            shell.say_json(answer.json())
         elif answer.rollout.has_output and answer.output_type:
-            shell.say(json.dumps(answer.output_type.dump(answer.output), ensure_ascii=False, indent=2))
+            shell.say_json(answer.output_type.dump(answer.output))
         elif answer.text:
             (shell.tell if answer.output_type else shell.say)(text(answer))  # what is no JSON stays off its stream
 

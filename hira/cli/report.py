@@ -186,7 +186,7 @@ class ReportOutput:
     def tell(self, answer: Answer) -> None:
         """Print the report as Markdown, or as JSON; of one that went to a file a line on stderr says so."""
         if self.options.json:
-            self.shell.say(output.as_json(answer))
+            self.shell.say_json(answer.json())
         elif answer.text and not self.options.output:
             self.shell.say(as_markdown(answer))
         elif answer.text and not self.options.quiet:

@@ -1,7 +1,6 @@
 """`hira rubric`: the rubric for a query, and the scores of a report by it."""
 
 import asyncio
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -38,7 +37,10 @@ def rubric(options: RubricOptions, shell: Shell) -> int:
     known = _parse_rubric(read_text(options.rubric, "--rubric", shell), options.rubric) if options.rubric else None
     settings = shell.load_settings(options.settings)
     criteria, scores = asyncio.run(_make_rubric(query, report, known, settings, shell))
-    shell.say(_as_json(query, criteria, scores) if options.json else _format_rubric(criteria, scores))
+    if options.json:
+        shell.say_json(_to_json(query, criteria, scores))
+    else:
+        shell.say(_format_rubric(criteria, scores))
     if scores and (failed := scores.ratings.count(None)):
         what = f"{failed} of {len(scores.ratings)} items could not be judged, so the report has no score"
         explain(
@@ -89,14 +91,14 @@ def _format_figure(value: float | None) -> str:
     return "none" if value is None else f"{value:.3f}"
 
 
-def _as_json(query: str, criteria: Rubric, scores: Scores | None) -> str:
+def _to_json(query: str, criteria: Rubric, scores: Scores | None) -> dict[str, Any]:
     """The query and its rubric; with scores each item's rating, the score, and eq. 2."""
     items: list[dict[str, Any]] = criteria.json()
     record: dict[str, Any] = {"query": query, "items": items}
     if scores:
         record["ratings"] = list(scores.ratings)
         record["score"], record["weighted_mean"] = scores.normalised, scores.weighted_mean
-    return json.dumps(record, ensure_ascii=False, indent=2)
+    return record
 
 
 def _parse_rubric(text: str, name: str) -> Rubric:

@@ -75,7 +75,7 @@ def runs(options: RunsOptions, shell: Shell) -> int:
             return _delete(journal, options, shell)
         listed = [(entry, find_cost(journal, entry)) for entry in journal.runs(options.limit)]
     if options.json:
-        shell.say(json.dumps([as_json(entry, usage) for entry, usage in listed], ensure_ascii=False, indent=2))
+        shell.say_json([as_json(entry, usage) for entry, usage in listed])
     for entry, usage in [] if options.json else listed:
         cost = f"${usage.cost:.4f}" if usage.cost else f"{usage.tokens:,} tokens"
         head = f"{entry.id}  {day(entry.began)}  {entry.state.replace('_', ' '):<21}  {cost:>14}  "

@@ -100,6 +100,9 @@ class Shell:
             self._close_pipe()
             raise HiraError(f"standard output cannot be written: {error.strerror or error}") from None
 
+    def say_json(self, value: object) -> None:
+        self.say(json.dumps(value, ensure_ascii=False, indent=2, default=str))
+
     def tell(self, text: str) -> None:
         """Print a line for the person on stderr."""
         try:

@@ -2,7 +2,6 @@
 sends it as spans."""
 
 import asyncio
-import json
 from collections.abc import Iterator, Sequence
 
 from hira.agents.model_verifier import ModelVerifier
@@ -33,7 +32,7 @@ def show(options: RecordOptions, shell: Shell) -> int:
     with open_journal(options.journal, shell) as journal:
         reading = read(journal, options.run)
     if options.json:
-        shell.say(json.dumps(_as_json(reading), ensure_ascii=False, indent=2, default=str))
+        shell.say_json(_as_json(reading))
     else:
         shell.say("\n".join(_lines(reading)))
     return OK
@@ -154,8 +153,7 @@ def verify(options: RecordOptions, shell: Shell) -> int:
             shell.tell(f"hira: not fully checked: {reason}")
     if options.json:
         rows = citations_as_json(citations, record.sources)
-        about = {"run_id": reading.entry.id, "question": reading.entry.question, "citations": rows}
-        shell.say(json.dumps(about, ensure_ascii=False, indent=2))
+        shell.say_json({"run_id": reading.entry.id, "question": reading.entry.question, "citations": rows})
     elif not citations:
         shell.tell("hira: the answer has no claims to check" if reading.entry.answer else "hira: the run has no answer")
     for citation in () if options.json else citations:

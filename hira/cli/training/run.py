@@ -1,6 +1,5 @@
 """`hira-train plan`, `sft` and `grpo`: estimate the memory of a run, or start it."""
 
-import json
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -117,7 +116,7 @@ def plan(options: TrainOptions, shell: Shell) -> int:
             "peak": estimate.peak,
             "rows": {"wanted": work.at_once, **rows},
         }
-        shell.say(json.dumps(record, indent=2))
+        shell.say_json(record)
         return OK
     shell.say(str(estimate))
     shell.say(f"\n{'device':<14}{'memory':>10}{'at once':>9}")

@@ -1,6 +1,5 @@
 """`hira-train show` and `doctor`: exams, metrics, sample rollouts and problems of a run."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
@@ -153,7 +152,7 @@ def doctor(options: TrainOptions, shell: Shell) -> int:
     findings = examine(_look_at(options, shell))
     counts = {verdict: sum(finding.verdict == verdict for finding in findings) for verdict in MARKS}
     if options.json:
-        shell.say(json.dumps([asdict(finding) for finding in findings], indent=2, ensure_ascii=False))
+        shell.say_json([asdict(finding) for finding in findings])
     else:
         shell.say("\n".join(map(_format, _join_skipped(findings))))
         warnings, faults = (count_of(counts[verdict], verdict) for verdict in ("warning", "fault"))
