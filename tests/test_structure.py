@@ -16,12 +16,15 @@ from ways import check_order, code_below, steps_below
 PACKAGE = Path(__file__).parent.parent / "hira"
 sys.path.insert(0, str(PACKAGE.parent / "benchmarks"))
 from structure import (  # noqa: E402 - it is a script and no package
+    count_modules,
     count_nodes,
     find_chains,
     find_circles,
     find_helpers,
+    formats_duration,
     functions,
     is_codec,
+    lists_option,
     measure_class,
     replaces_file,
     suggests,
@@ -153,9 +156,21 @@ def test_the_central_classes_stay_small(name: str, fields: int, methods: int) ->
 
 
 def test_short_helpers_handed_parameters_and_codecs_do_not_become_more() -> None:
-    assert len(find_helpers()) <= 344
-    assert len(find_chains()) <= 122
+    assert len(find_helpers()) <= 324
+    assert len(find_chains()) <= 107
     assert sum(is_codec(function) for _, function in functions()) <= 13
+
+
+def test_one_function_writes_durations_and_few_files_name_the_option_parallel() -> None:
+    assert [function.name for _, function in functions() if formats_duration(function)] == ["format_duration"]
+    assert count_modules(lists_option) <= 5
+
+
+def test_only_the_door_of_the_commands_knows_the_namespace_of_argparse() -> None:
+    knowing = {
+        path.relative_to(PACKAGE).as_posix() for _, path, _ in modules() if "Namespace" in path.read_text("utf-8")
+    }
+    assert knowing == {"cli/options.py", "cli/parser.py"}
 
 
 def test_no_files_import_each_other_in_a_circle() -> None:
