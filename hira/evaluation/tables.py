@@ -35,7 +35,7 @@ class Table:
     variants: Mapping[str, Mapping[str, Settings]] = field(default_factory=dict)
     """The rows of a workflow that has several, by their names."""
     averaged: tuple[str, ...] = ()
-    """The columns whose mean is the paper\'s average."""
+    """The columns whose mean is the paper's average."""
 
     def rows(self, workflow: str) -> Mapping[str, Settings]:
         """The settings of a workflow's rows, by the name of the variant."""
