@@ -1,25 +1,37 @@
-"""`auto`: one search and one call, and the hierarchy only where the check does not confirm the answer."""
+"""`auto`: one search and one call, and the hierarchy only where that leaves the answer open."""
 
 from dataclasses import dataclass
 
+from hira.agents.calls import frame_source
 from hira.agents.planner import Attempt
 from hira.agents.run_context import RunContext
-from hira.agents.verifier import check_answer
+from hira.agents.verifier import CheckedAnswer, check_answer
+from hira.core.bm25 import BM25
+from hira.core.messages import Filled
 from hira.core.policy import Usage
-from hira.evidence import is_accepted, is_refusal
+from hira.evidence import LexicalVerifier, Sources, is_accepted, is_refusal
+from hira.evidence.copies import read_question
+from hira.evidence.lexical_verifier import is_calculation
+from hira.evidence.passages import Passages, read_words
 from hira.evidence.verdicts import Relevance
 from hira.workflows.baselines.single import Rag
 from hira.workflows.bound import Sizes
 from hira.workflows.hira import HiRA
 
+NEAR = 0.5
+"""The share of a claim, rare words weighing more, that one sentence has at least if the claim comes from it."""
+SENTENCES = 10
+"""The sentences of the first search that the planner reads."""
+
 
 @dataclass(frozen=True)
 class Auto(HiRA):
-    """`rag` first, with as many `pages`. If the check does not confirm its answer, `hira` continues with the passages
-    that were read; it has all options of `hira`, and so inherits them.
+    """`rag` first, with as many `pages`. `hira` continues, with the sentences that matter of what was read, if the
+    answer is a refusal, if a verifier that counts does not confirm it, or if words show that it comes from no passage
+    or needs a computation. The first answer stays unless the second is better confirmed.
 
-    A run without a search, with attached files, with tools of the user or with subtasks that somebody approves starts
-    with `hira`, because `rag` has none of these.
+    It has all options of `hira`, and so inherits them. A run without a search, with attached files, with tools of the
+    user or with subtasks that somebody approves starts with `hira`, because `rag` has none of these.
     """
 
     pages: int = 10
@@ -30,29 +42,62 @@ class Auto(HiRA):
         return super().roles | Rag.roles
 
     async def run(self, question: str, context: RunContext, attempt: Attempt | None = None) -> str:
-        tools = context.tools
+        tools, record = context.tools, context.rollout
         if tools.search is None or tools.extra or tools.scoped or context.files or context.options.approve:
             return await super().run(question, context, attempt)
-        rag = Rag(self.pages)
-        loop = rag.begin(context)
-        passages = await rag.read(loop, question)
-        answer = await rag.answer(loop, question, passages)
-        if context.stopped or await is_confirmed(answer, context):
+        answer = record.answer = await Rag(self.pages).run(question, context)
+        checks = context.options.verify != "off" or context.options.verifier is not None
+        if context.stopped or (answer and not checks and not is_refusal(answer)):
             return answer
-        context.note("the answer after one search is not confirmed: hira continues with the passages")
-        return await super().run(question, context, Attempt(answer, passages))
+        first = await check_answer(context)
+        if is_settled(answer, record.question or question, first):
+            return answer
+        context.note("the answer after one search is not confirmed: hira continues with what was read")
+        passages = condense(f"{question} {answer}", record.sources)
+        second = await super().run(question, context, Attempt(answer, passages))
+        record.answer = second
+        return second if grade(second, await check_answer(context)) > grade(answer, first) else answer
 
     def bound(self, sizes: Sizes) -> dict[str, Usage]:
         return {**super().bound(sizes), **Rag(self.pages).bound(sizes)}
 
 
-async def is_confirmed(answer: str, context: RunContext) -> bool:
-    """Return whether the check accepts an answer to the run's question. Without a check, every answer but a refusal
-    counts."""
-    if not answer or is_refusal(answer):
+def grade(answer: str, checked: CheckedAnswer) -> int:
+    """Return how good an answer is by its check: none or a refusal, contradicted, unconfirmed, confirmed."""
+    if not answer or is_refusal(answer) or checked.answers is Relevance.REFUSAL:
+        return 0
+    if any(citation.verdict.denies for citation in checked.citations):
+        return 1
+    return 3 if is_accepted(checked.citations) and checked.answers is Relevance.YES else 2
+
+
+def is_settled(answer: str, question: str, checked: CheckedAnswer) -> bool:
+    """Return whether the answer is confirmed, or comes from one passage that speaks of the question, although only
+    words checked it and it is no copy. An answer with a name or a number that this passage lacks does not come from
+    it."""
+    graded = grade(answer, checked)
+    if graded != 2 or not checked.citations:
+        return graded == 3
+    main = checked.citations[0]
+    if any(citation.by not in ("quote", LexicalVerifier.name) for citation in checked.citations):
         return False
-    if context.options.verify == "off" and not context.options.verifier:
-        return True
-    context.rollout.answer = answer
-    checked = await check_answer(context)
-    return is_accepted(checked.citations) and checked.answers is Relevance.YES
+    asks = read_question(question)
+    known = {word.key for word in asks.words}
+    invented = [word for word in read_words(" ".join(main.missing)) if word.kind != "word" and word.key not in known]
+    speaks = 2 * len(checked.lacking) <= len(asks.wanted)
+    computed = any(is_calculation(citation.claim) for citation in checked.citations)
+    return main.score >= NEAR and speaks and not invented and not computed
+
+
+def condense(query: str, sources: Sources) -> Filled:
+    """Return the sentences of what was read that share most with a query, in their order, framed as their sources."""
+    read = [(source, Passages(source.evidence)) for source in sources.read.values()]
+    places = [(number, place) for number, (_, text) in enumerate(read) for place in range(len(text.sentences))]
+    best = BM25([read[number][1].quote(place) for number, place in places]).best(query, SENTENCES)
+    chosen = sorted(places[index] for index in best)
+    frames = [
+        frame_source(source, "\n".join(text.quote(place) for index, place in chosen if index == number))
+        for number, (source, text) in enumerate(read)
+        if any(index == number for index, _ in chosen)
+    ]
+    return Filled("\n\n".join(frames))

@@ -49,6 +49,38 @@ async def test_an_unconfirmed_answer_and_its_passages_reach_the_planner_who_may_
     assert queries == [QUESTION]
 
 
+async def test_an_answer_in_other_words_that_comes_from_one_passage_is_not_worked_on_further() -> None:
+    policy = ScriptedPolicy(["The tower of Alta rises 31 m high [s1]."])
+    record = await rollout(Auto(), QUESTION, make_context(policy, tools=make_box([])))
+    assert (record.status, record.usage.calls) == ("unverified", 1)
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        "The Kvam bridge was finished in 1907 [s1].",
+        "The tower of Alta is 19 + 12 = 31 m high [s1].",
+        "The tower of Alta is 40 m high [s1].",
+    ],
+    ids=["from no passage", "a computation", "a number that nothing says"],
+)
+async def test_the_first_answer_stays_unless_the_second_is_better_confirmed(first: str) -> None:
+    policy = ScriptedPolicy([first, r"\boxed{The tower of Alta soars to 50 m [s1].}"])
+    record = await rollout(Auto(), QUESTION, make_context(policy, tools=make_box([])))
+    assert (record.status, record.answer, record.usage.calls) == ("unverified", first, 2)
+
+
+async def test_the_planner_reads_the_sentences_that_matter_and_not_the_whole_passages() -> None:
+    others = [f"Ferry {number} leaves the harbour of Bode before noon." for number in range(40)]
+    policy = ScriptedPolicy(["The documents do not say it.", r"\boxed{The tower of Alta is 31 m high [s1].}"])
+    box = make_box([], "\n".join([*others[:20], READ, *others[20:]]))
+    record = await rollout(Auto(), QUESTION, make_context(policy, tools=box))
+    shown = policy.requests[1].messages[-1].text
+    assert record.status == "answered"
+    assert f"[s1] Towers (towers.md)\n{READ}\n[/s1]" in shown
+    assert "Ferry" not in shown
+
+
 async def test_what_the_first_search_read_is_not_searched_again_by_an_expert() -> None:
     queries: list[str] = []
     policy = ScriptedPolicy(
