@@ -26,7 +26,7 @@ SENTENCES = 10
 
 @dataclass(frozen=True)
 class Auto(HiRA):
-    """`rag` first, with as many `pages`. `hira` continues, with the sentences that matter of what was read, if the
+    """`rag` first, with as many `pages`. `hira` continues, with the sentences nearest to that answer, if the
     answer is a refusal, if a verifier that counts does not confirm it, or if words show that it comes from no passage
     or needs a computation. The first answer stays unless the second is better confirmed.
 
@@ -52,7 +52,7 @@ class Auto(HiRA):
         first = await check_answer(context)
         if is_settled(answer, record.question or question, first):
             return answer
-        context.note("the answer after one search is not confirmed: hira continues with what was read")
+        context.note("the answer after one search is not confirmed: hira continues with the sentences nearest to it")
         passages = condense(f"{question} {answer}", record.sources)
         second = await super().run(question, context, Attempt(answer, passages))
         record.answer = second
@@ -90,7 +90,7 @@ def is_settled(answer: str, question: str, checked: CheckedAnswer) -> bool:
 
 
 def condense(query: str, sources: Sources) -> Filled:
-    """Return the sentences of what was read that share most with a query, in their order, framed as their sources."""
+    """Return the sentences of the sources that share most with a query, in their order, framed as their sources."""
     read = [(source, Passages(source.evidence)) for source in sources.read.values()]
     places = [(number, place) for number, (_, text) in enumerate(read) for place in range(len(text.sentences))]
     best = BM25([read[number][1].quote(place) for number, place in places]).best(query, SENTENCES)

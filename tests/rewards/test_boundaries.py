@@ -18,7 +18,6 @@ from hira.evaluation.rewards.answers import (
     close_reward,
     form,
     limit_calls,
-    of_solution,
     of_verdict,
     valid,
 )
@@ -137,8 +136,6 @@ async def test_a_run_that_must_stop_leaves_no_reward_and_says_why() -> None:
 
 
 def test_marsrls_rewards() -> None:
-    assert [of_solution(0.5, complete=complete) for complete in (True, False)] == [0.5, 0.0]
-    assert [of_solution(None, complete=complete) for complete in (True, False)] == [None, 0.0]
     verdicts = {(accepts, right): of_verdict(accepts=accepts, right=right)
                 for accepts in (True, False, None) for right in (True, False)}  # fmt: skip
     assert {case for case, reward in verdicts.items() if reward == 1.0} == {(True, True), (False, False)}

@@ -17,7 +17,7 @@ from hira.server.keys import Client, RejectedRequest
 from hira.server.runs import ApprovalQueue
 from hira.testing import ScriptedPolicy, calling
 
-QUESTION = "Where did the builder of the tower of Alta study?"
+QUESTION = "Who was the builder of the tower of Alta? Where did Edda Brand study?"
 
 
 @pytest.fixture

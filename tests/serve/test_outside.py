@@ -60,7 +60,7 @@ async def test_an_attached_file_is_told_by_its_name_and_cited_where_the_text_doe
     file = {"filename": "session.txt", "file_data": f"data:text/plain;base64,{data}"}
     content = [{"type": "text", "text": "Who is the cook of the ferry?"}, {"type": "file", "file": file}]
     async with connect(settings) as client:
-        told = await all_that_is_told(client, {"model": "mams", "messages": [{"role": "user", "content": content}]})
+        told = await all_that_is_told(client, {"model": "hira", "messages": [{"role": "user", "content": content}]})
     assert "session.txt" in told
     assert "hira-serve-" not in told
     message = json.loads(told.splitlines()[0])["choices"][0]["message"]

@@ -29,7 +29,7 @@ async def told(client: httpx.AsyncClient, run: str) -> list[dict[str, Any]]:
     return [json.loads(line[6:]) for line in reply.text.splitlines() if line.startswith("data: ")]
 
 
-@pytest.mark.parametrize("workflow", ["mars", "matpo", "codeact"])
+@pytest.mark.parametrize("workflow", ["mars", "matpo", "react"])
 async def test_a_run_of_any_workflow_is_told_from_the_journal_as_it_was(settings: Settings, workflow: str) -> None:
     async with connect(settings) as client:
         run = await ran(client, workflow)

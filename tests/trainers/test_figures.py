@@ -14,7 +14,7 @@ from hira.evaluation.rewards.answers import RolloutScore
 from hira.trainers.agentic import Agentic, Input, MemberOutput, make_input, measure_parts, picks
 from hira.trainers.configuration import RolloutConfig, StageConfig
 from hira.trainers.credit import grpo, mars, matpo
-from hira.trainers.credit.grpo import FLOOR, advantages, deviation, divisor
+from hira.trainers.credit.grpo import FLOOR, advantages, divisor
 from hira.trainers.credit.mars import count_draws
 from hira.trainers.credit.masking import drop_mastered, drop_overlong, entropy, mark_mastered
 from hira.trainers.metrics import LONGEST, Means, make_transcript, measure_rollouts, measure_update, summarise_scores
@@ -195,7 +195,6 @@ def test_advantages_at_their_edges() -> None:
     assert advantages([1.0, 0.0, 0.0], baseline=[1.0, 0.0]) == pytest.approx([1.0, -1.0, -1.0])
     assert advantages([1.0, 0.0], by=2.0) == [0.25, -0.25]
     assert advantages([1.0, 0.0], floor=0.6) is None
-    assert deviation([1.0, 2.0, 3.0, 4.0]) == pytest.approx(math.sqrt(1.25))
     assert [divisor(scale, [0.0, 1.0]) for scale in ("group", "none", "batch")] == [None, 1.0, 0.5]
     assert (divisor("batch", []), divisor("batch", [1.0, 1.0])) == (1.0, FLOOR)
 
