@@ -63,6 +63,7 @@ _AUXILIARY = compile_lazily(
 )
 
 
+_BY = compile_lazily(r"\bby\b", re.IGNORECASE)
 _COPULA = compile_lazily(r"\W*(?:who|what|which)\s+(?:is|are|was|were)\b", re.IGNORECASE)
 
 
@@ -621,11 +622,15 @@ def _fill_gap(
     answer: Sequence[Word], wanted: Sequence[Word], question: str, sentence: Sentence
 ) -> Iterator[Sequence[Word]]:
     """Yield the statements that an answer makes of its question. A word of the question is compared in the form that
-    the sentence has, with any light word before it."""
-    value = [answer[0]._replace(link=ANY_LINK), *answer[1:]]
+    the sentence has, with any light word before it; only "by" must be the same, which tells who does it."""
+    asks_by = _BY.search(question) is not None and not any(word.link.endswith("by") for word in wanted)
+    value = [answer[0]._replace(link="by" if asks_by else ANY_LINK), *answer[1:]]
     keys = sentence.keys | sentence.topic | sentence.subject
     rest = [
-        word._replace(key=next((key for key in keys if is_related(word.key, {key})), word.key), link=ANY_LINK)
+        word._replace(
+            key=next((key for key in keys if is_related(word.key, {key})), word.key),
+            link="by" if word.link.endswith("by") else ANY_LINK,
+        )
         for word in wanted
     ]
     helped = _AUXILIARY.search(question)

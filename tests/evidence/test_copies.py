@@ -425,6 +425,20 @@ def test_the_bearer_of_another_role_does_not_answer_who_has_the_one_asked_for(
 
 
 @pytest.mark.parametrize(
+    ("answer", "question", "holds"),
+    [
+        ("Orm Tveit", "Who was robbed by Sunniva Hale?", True),
+        ("Sunniva Hale", "Who was Orm Tveit robbed by?", True),
+        ("Sunniva Hale", "By whom was Orm Tveit robbed?", True),
+        ("Sunniva Hale", "Who was robbed by Orm Tveit?", False),
+    ],
+)
+def test_a_short_answer_keeps_who_did_it_to_whom(answer: str, question: str, *, holds: bool) -> None:
+    assert judge(answer, "Orm Tveit was robbed by Sunniva Hale.", question).verdict.holds == holds
+    assert not judge(answer, "Orm Tveit robbed Sunniva Hale.", question).verdict.holds
+
+
+@pytest.mark.parametrize(
     ("claim", "text"),
     [
         ("The toll is 4 percent", "The toll is 4 percent at most."),
