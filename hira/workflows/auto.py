@@ -19,7 +19,8 @@ from hira.workflows.bound import Sizes
 from hira.workflows.hira import HiRA
 
 NEAR = 0.5
-"""The share of a claim, rare words weighing more, that one sentence has at least if the claim comes from it."""
+"""The share of a claim, rare words weighing more, that one sentence has at least if the claim comes from it. It was
+chosen on answers to the public questions that may be looked at."""
 SENTENCES = 10
 """The sentences of the first search that the planner reads."""
 
