@@ -26,6 +26,7 @@ class EncoderServer:
     answer: Callable[[dict[str, Any]], Any] = lambda answer: answer
     status: int = 200
     refuses_input_type: bool = False
+    window: int = 100_000
     asked: list[Received] = field(default_factory=list)
 
     @property
@@ -50,6 +51,9 @@ class EncoderServer:
         self.asked.append(received)
         if self.status != 200 or (self.refuses_input_type and "input_type" in received.body):
             await exchange.json(self.status if self.status != 200 else 400, {"error": {"message": "no such thing"}})
+            return
+        if max(map(len, received.body.get("input", [""]))) > self.window:
+            await exchange.json(413, {"error": f"inputs must have less than {self.window} characters"})
             return
         told = self.answer(self._rank(received.body) if received.path == "/v1/rerank" else self._encode(received.body))
         if asyncio.iscoroutine(told):

@@ -96,6 +96,8 @@ def test_code_that_cannot_be_parsed_is_covered_by_consent(project: Path) -> None
         'model = "hf:somebody/weights"',
         'model = "gpt-5, hf:somebody/weights"',
         'model = "gguf:/models/weights.gguf"',
+        'embed = "gguf:/models/weights.gguf"',
+        '[roles.embed]\nmodel = "gguf:/models/weights.gguf"',
         '[roles.planner]\nmodel = "hf:somebody/weights"',
         'model = "hf:somebody/weights"\nadapter = "somebody/adapter"',
     ],

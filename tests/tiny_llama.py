@@ -3,14 +3,14 @@
     python tests/tiny_llama.py FOLDER [base]
 
 makes the model in the folder, serves it on a free port of this machine, and prints its address. A `base` model has no
-chat template, and no marks of one in its vocabulary.
+chat template, and no marks of one in its vocabulary; an encoder is one that says how to pool its vectors.
 """
 
 import sys
 import time
 from pathlib import Path
 
-WIDTH, LAYERS, HEADS, KV_HEADS, HIDDEN, CONTEXT = 128, 2, 4, 2, 256, 16384
+WIDTH, LAYERS, HEADS, KV_HEADS, HIDDEN, CONTEXT, ENCODED = 128, 2, 4, 2, 256, 16384, 256
 CORPUS = "the quick brown fox jumps over the lazy dog and asks what one two three four five six seven are " * 4
 TEMPLATE = (
     "{% for message in messages %}<|im_start|>{{ message['role'] }}\n{{ message['content'] }}<|im_end|>\n{% endfor %}"
@@ -37,7 +37,7 @@ def vocabulary(specials):
     return tokens, merges
 
 
-def make_model(path: Path, *, base: bool = False) -> None:
+def make_model(path: Path, *, base: bool = False, encoder: bool = False) -> None:
     """Write a random Qwen2 of about half a million parameters; the same on every machine."""
     import gguf
     import numpy as np
@@ -47,7 +47,9 @@ def make_model(path: Path, *, base: bool = False) -> None:
     random = np.random.default_rng(7)
     writer = gguf.GGUFWriter(str(path), "qwen2")
     writer.add_name("tiny-random")
-    writer.add_context_length(CONTEXT)
+    writer.add_context_length(ENCODED if encoder else CONTEXT)
+    if encoder:
+        writer.add_pooling_type(gguf.PoolingType.MEAN)
     writer.add_embedding_length(WIDTH)
     writer.add_block_count(LAYERS)
     writer.add_feed_forward_length(HIDDEN)

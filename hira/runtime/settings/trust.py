@@ -227,7 +227,8 @@ def _models_of(values: Mapping[str, Any]) -> dict[str, str]:
     places = [values, *(roles.values() if isinstance(roles, Mapping) else ())]
     tables = [place for place in places if isinstance(place, Mapping)]
     models = [name for table in tables for name in names_of(str(table.get("model") or ""))]
-    loaded = [name for name in models if name.startswith((IN_PROCESS, GGUF))]
+    encoder = str(values.get("embed") or "")
+    loaded = [name for name in (*models, encoder) if name.startswith((IN_PROCESS, GGUF)) or name.endswith(".gguf")]
     adapters = [str(table["adapter"]) for table in tables if table.get("adapter")] if loaded or not models else []
     return {name: name for name in (*loaded, *adapters)}
 

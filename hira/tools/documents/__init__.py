@@ -176,8 +176,8 @@ class Index:
     async def aclose(self) -> None:
         """Close the connections to the encoder and the reranker."""
         for used in self.models:
-            if used and used.endpoint.client:
-                await used.endpoint.client.aclose()
+            if used:
+                await used.endpoint.aclose()
 
     def close(self) -> None:
         self._stopped.set()

@@ -1,4 +1,4 @@
-"""An encoder and a reranker: any server with `/v1/embeddings` and `/v1/rerank`.
+"""An encoder and a reranker: any server with `/v1/embeddings` and `/v1/rerank`, or a GGUF file of an encoder.
 
 An answer that does not fit its request is a failure with one line; nothing is guessed.
 """
@@ -6,6 +6,7 @@ An answer that does not fit its request is a failure with one line; nothing is g
 import asyncio
 import json
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from hira.core import tokens
-from hira.core.errors import UsageError
+from hira.core.errors import EndpointError, UsageError
 from hira.core.sanitize import clean
 from hira.tools.documents.document import EncoderFailed
 
@@ -22,17 +23,21 @@ if TYPE_CHECKING:
     import httpx
     import numpy as np
 
+    from hira.policies.llama.process import LlamaServer, ServerConfig
+
 SECONDS = 60.0
 """The longest wait for an answer."""
 BATCH = 32
 """Texts in one request."""
-LONGEST = 4_000
-"""Characters of a text that are sent; encoders read about 512 tokens."""
+LONGEST, SHORTEST = 4_000, 250
+"""Characters of a text that are sent. Encoders read about 512 tokens; what a server refuses as too long is halved, down
+to `SHORTEST`."""
 _TRIES = 3
 _PAUSE = 1.0
 _PATIENCE = 10.0
 _BUSY = frozenset({429, 500, 502, 503, 504})
-_REFUSED = frozenset({400, 422})
+_REFUSED = frozenset({400, 413, 422})
+_TOO_LONG = re.compile(r"too (?:large|long)|less than|at most|maximum|exceed", re.IGNORECASE)
 _EXCERPT = 120
 
 Spend = Callable[[int], None]
@@ -41,6 +46,10 @@ Spend = Callable[[int], None]
 
 class RequestRefused(EncoderFailed):
     """The server does not accept a field of the request, or one of its values."""
+
+
+class TextTooLong(RequestRefused):
+    """The server says that a text has more tokens than the model reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,15 +78,22 @@ class Endpoint:
             status, text, wait = await self._send(path, body)
             if status == HTTPStatus.OK:
                 return self._parse(text)
-            if status not in _BUSY or wait > _PATIENCE or attempt == _TRIES - 1:
+            if status not in _BUSY or _TOO_LONG.search(text) or wait > _PATIENCE or attempt == _TRIES - 1:
                 break
             await asyncio.sleep(wait or _PAUSE * (attempt + 1))
-        failure = RequestRefused if status in _REFUSED else EncoderFailed
-        raise failure(f"{self.name} answered with status {status}: {_shorten(text, self.key)}")
+        what = f"{self.name} answered with status {status}: {_shorten(text, self.key)}"
+        if status != HTTPStatus.TOO_MANY_REQUESTS and _TOO_LONG.search(text):
+            raise TextTooLong(what)
+        raise (RequestRefused if status in _REFUSED else EncoderFailed)(what)
 
     @property
     def name(self) -> str:
         return f"the {self.what} {self.model!r} at {urlsplit(self.base_url).netloc.rpartition('@')[2]}"
+
+    async def aclose(self) -> None:
+        client, self.client = self.client, None
+        if client:
+            await client.aclose()
 
     async def _send(self, path: str, body: Mapping[str, Any]) -> tuple[int, str, float]:
         import httpx
@@ -109,6 +125,38 @@ class Endpoint:
         return answer
 
 
+@dataclass(slots=True)
+class LocalEndpoint(Endpoint):
+    """An encoder in a GGUF file: llama.cpp's server is started with the first request, and ends with `aclose`."""
+
+    config: "ServerConfig" = field(kw_only=True)
+    _server: "LlamaServer | None" = None
+
+    @property
+    def name(self) -> str:
+        return f"the {self.what} {self.config.alias!r} with llama.cpp on this machine"
+
+    async def _send(self, path: str, body: Mapping[str, Any]) -> tuple[int, str, float]:
+        from hira.policies.llama.process import lease_server
+
+        if self._server is None or self._server.ended:
+            await self.aclose()
+            self._server = lease_server(self.config)
+        try:
+            self.base_url, self.key = await self._server.base_url(), self._server.key
+        except EndpointError as error:
+            raise EncoderFailed(f"{self.name}: {error.what}") from None
+        return await super(LocalEndpoint, self)._send(path, body)
+
+    async def aclose(self) -> None:
+        from hira.policies.llama.process import release_server
+
+        await super(LocalEndpoint, self).aclose()
+        server, self._server = self._server, None
+        if server:
+            release_server(server)
+
+
 def _shorten(text: str, key: str) -> str:
     masked = text.replace(key, "…") if key else text
     return repr(" ".join(clean(masked).split())[:_EXCERPT]) if text.strip() else "nothing"
@@ -134,15 +182,25 @@ class Encoder:
         sent = [text[:LONGEST] for text in texts]
         if spend:
             spend(sum(map(tokens.count, sent)))
+        answer = await self._ask(sent, question=question)
+        return Encoded(self._read_vectors(answer, len(sent)), str(answer.get("model") or self.endpoint.model))
+
+    async def _ask(self, sent: list[str], *, question: bool) -> Mapping[str, Any]:
+        """Ask for the vectors; without the kind of text, or with shorter texts, of a server that refuses them."""
         kind = {} if self._plain else {"input_type": "query" if question else "document"}
         try:
-            answer = await self.endpoint.post("/embeddings", {"input": sent, **kind})
+            return await self.endpoint.post("/embeddings", {"input": sent, **kind})
+        except TextTooLong:
+            half = max(map(len, sent)) // 2
+            if half < SHORTEST:
+                raise
+            return await self._ask([text[:half] for text in sent], question=question)
         except RequestRefused:
             if not kind:
                 raise
             answer = await self.endpoint.post("/embeddings", {"input": sent})
             self._plain = True
-        return Encoded(self._read_vectors(answer, len(sent)), str(answer.get("model") or self.endpoint.model))
+            return answer
 
     def _read_vectors(self, answer: Mapping[str, Any], count: int) -> "np.ndarray":
         import numpy as np
