@@ -26,7 +26,7 @@ from hira.runtime.answer import Answer
 from hira.runtime.factory import open_session
 from hira.runtime.run import Run, resume_run, scope
 from hira.runtime.session import Session
-from hira.runtime.settings import DOCUMENTS, OFF, Settings, find_journal, find_memory, load
+from hira.runtime.settings import DOCUMENTS, JOURNAL, MEMORY, OFF, Settings, find_kept_file, load
 from hira.runtime.validation import Paths, check, make_output_type, paths_of, present
 from hira.tools import Tool
 from hira.workflows import Workflow
@@ -139,10 +139,9 @@ class Hira:
             "roles": {role: {"model": model} for role, model in (self.roles or {}).items()},
         }
         given = {name: value for name, value in given.items() if value}
-        if self.journal is not None:
-            given["journal"] = find_journal(self.journal, os.environ, Path.cwd(), Path.home()) or OFF
-        if self.memory is not None:
-            given["memory"] = find_memory(self.memory, os.environ, Path.cwd(), Path.home()) or OFF
+        for name, file in (("journal", JOURNAL), ("memory", MEMORY)):
+            if (value := getattr(self, name)) is not None:
+                given[name] = find_kept_file(file, value, os.environ, Path.cwd(), Path.home()) or OFF
         numbers = {name: getattr(self, name) for name in NUMBERS}
         given |= {name: value for name, value in numbers.items() if value is not None}
         if self.settings is None:

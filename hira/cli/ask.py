@@ -15,13 +15,13 @@ from hira.cli.approve import AtTerminal, at_terminal
 from hira.cli.options import AskOptions
 from hira.cli.parser import check_options
 from hira.cli.running import announce_model, open_view, show_progress
-from hira.cli.runs import load_settings
 from hira.cli.shell import Shell, read_text
 from hira.core.errors import HiraError, UsageError
 from hira.core.options import LIMITS
 from hira.core.sanitize import printable
 from hira.journal.decoding import read_json
 from hira.runtime.run import Run
+from hira.runtime.settings import Settings
 from hira.runtime.validation import make_output_type, present
 
 
@@ -48,6 +48,18 @@ def ask(options: AskOptions, shell: Shell) -> int:
     begin = partial(hira.chat(earlier).stream, question, files=files, output_type=schema)
     run = asyncio.run(show(hira, begin, options, shell))
     return finish_run(hira, run, output.AnswerOutput(options, shell), path)
+
+
+def load_settings(options: AskOptions, shell: Shell) -> tuple[Settings, str]:
+    """The settings of a command that asks, and the id of the run that `--continue` names, empty if it names none."""
+    if options.continues is None:
+        return shell.load_settings(options.settings), ""
+    from hira.cli.runs import keep_settings, load_recorded, open_journal  # a new conversation reads no record
+
+    with open_journal(options.journal, shell) as journal:
+        entry = journal.entry(options.continues)
+    kept = keep_settings(entry, shell.load_settings(), options.settings)
+    return load_recorded(kept, options.settings, shell), entry.id
 
 
 def find_attached_files(options: AskOptions, shell: Shell) -> tuple[Path, ...]:

@@ -10,9 +10,9 @@ from hira.cli.shell import Shell
 from hira.core.errors import UsageError
 from hira.core.sanitize import clean
 from hira.runtime.claim_memory import ClaimMemory, VerifiedClaim
-from hira.runtime.settings import find_memory
+from hira.runtime.settings import MEMORY, find_kept_file
 
-ALL, ALWAYS = "all", "on"
+ALL = "all"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class MemoryOptions:
 def memory(options: MemoryOptions, shell: Shell) -> int:
     """List the claims, or forget some of them. Raises `UsageError` for a claim that is not there."""
     settings = shell.load_settings()
-    file = settings.memory or find_memory(ALWAYS, shell.environ, shell.folder, shell.home)
+    file = settings.memory or find_kept_file(MEMORY, "on", shell.environ, shell.folder, shell.home)
     assert file is not None  # noqa: S101 - it names the user's own
     if not file.is_file():
         raise UsageError("nothing is remembered yet", where=f"at {file}", fix="hira ask --memory --docs PATH remembers")

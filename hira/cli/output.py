@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
@@ -12,9 +13,6 @@ from hira.agents.trajectory import Status
 from hira.cli import ENDPOINT, INTERRUPTED, NO_EVIDENCE, OK, PARTIAL, explain
 from hira.cli.options import AskOptions
 from hira.cli.progress import brief
-from hira.cli.report_pdf import render_pdf
-from hira.cli.report_sources import as_bibtex, as_ris, find_url
-from hira.cli.report_word import render_word
 from hira.cli.shell import Shell, visible
 from hira.core.errors import HiraError, UsageError
 from hira.core.files import replace_file
@@ -194,6 +192,8 @@ def markdown(answer: Answer) -> str:
 
 def describe_source(answer: Answer, source: Source) -> str:
     """Format a source in Markdown: its title, its location, and where in it the cited passages are."""
+    from hira.cli.report_sources import find_url
+
     place = f"<{find_url(source)}>" if find_url(source) else escape_markdown(locate(source, answer.citations))
     return " — ".join(part for part in (escape_markdown(source.title), place) if part)
 
@@ -205,14 +205,23 @@ def escape_markdown(text: str) -> str:
 
 def make_forms(markdown: Callable[[Answer], str]) -> dict[str, Form]:
     """Return how each suffix is written, given the Markdown that documents are rendered from."""
-    return {
-        ".md": markdown,
-        ".json": as_json,
-        ".docx": lambda answer: render_word(markdown(answer)),
-        ".pdf": lambda answer: render_pdf(markdown(answer)),
-        ".bib": as_bibtex,
-        ".ris": as_ris,
-    }
+    exported = {suffix: partial(_export, suffix, markdown) for suffix in (".docx", ".pdf", ".bib", ".ris")}
+    return {".md": markdown, ".json": as_json, **exported}
+
+
+def _export(suffix: str, markdown: Callable[[Answer], str], answer: Answer) -> str | bytes:
+    """Render a document or a bibliography, with a module that most commands do without."""
+    if suffix == ".docx":
+        from hira.cli.report_word import render_word
+
+        return render_word(markdown(answer))
+    if suffix == ".pdf":
+        from hira.cli.report_pdf import render_pdf
+
+        return render_pdf(markdown(answer))
+    from hira.cli.report_sources import as_bibtex, as_ris
+
+    return (as_bibtex if suffix == ".bib" else as_ris)(answer)
 
 
 FORMS = {**make_forms(markdown), ".txt": text}
@@ -231,6 +240,8 @@ def check_output_path(name: str, folder: Path, suffixes: Sequence[str] = SUFFIXE
     if not path.parent.is_dir():
         raise UsageError(f"--output {name}: there is no folder {path.parent}", fix="create it, or name another")
     if path.suffix.lower() == ".pdf":
+        from hira.cli.report_pdf import render_pdf
+
         render_pdf(escape_markdown(text))
     return path
 

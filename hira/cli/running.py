@@ -19,7 +19,7 @@ from hira.core.sanitize import without_userinfo
 from hira.policies.facts import EndpointFacts
 from hira.runtime.endpoints import NOTHING_FOUND
 from hira.runtime.factory import configure_roles
-from hira.runtime.session import Session, with_facts
+from hira.runtime.session import Session
 from hira.runtime.settings import Settings
 
 NO_MODEL = "no model is connected: `offline` {does}; --model NAME connects one (hira doctor)"
@@ -50,10 +50,10 @@ def announce_model(session: Session, files: Sequence[Path] = ()) -> str:
 @asynccontextmanager
 async def open_roles(settings: Settings, tell: Callable[[str], None]) -> AsyncIterator[RunContext]:
     """Open the roles of these settings without a run. `tell` gets the notices, such as that a model failed its exam."""
-    configs, opened = configure_roles(settings, {})
+    facts = await asyncio.to_thread(EndpointFacts, settings.cache)
+    roles, opened = configure_roles(settings, {}, facts=facts)
     events = Events(lambda event: tell(event.text) if isinstance(event, Notice) else None, secrets=settings.secrets)
     try:
-        roles = with_facts(configs, await asyncio.to_thread(EndpointFacts, settings.cache))
         yield RunContext(roles, events=events, options=RunOptions(exam=settings.verifier_exam))
     finally:
         for policy in opened:

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from hira.cli import OK
-from hira.cli.options import AskOptions
 from hira.cli.progress import brief
 from hira.cli.shell import Shell
 from hira.core.errors import UsageError
@@ -149,20 +148,14 @@ _OF_MODEL = ("model", "base_url", "api_key", "api", "adapter", "roles", "verify"
 _OF_WORKFLOW = ("workflow", *SHARED)
 
 
-def load_settings(options: AskOptions, shell: Shell) -> tuple[Settings, str]:
-    """The settings of a command that asks, and the id of the run that `--continue` names, empty if it names none. The
-    settings of that run hold where no flag says otherwise."""
-    flags = options.settings
-    if options.continues is None:
-        return shell.load_settings(flags), ""
-    with open_journal(options.journal, shell) as journal:
-        entry = journal.entry(options.continues)
-    kept = dict(as_flags(entry, shell.load_settings()))
+def keep_settings(entry: Entry, today: Settings, flags: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The settings of a recorded run that hold in the next turn of its conversation, under these flags."""
+    kept = as_flags(entry, today)
     if flags.keys() & {"model", "base_url", "profile"}:
         kept = {name: value for name, value in kept.items() if name not in _OF_MODEL}
     if "workflow" in flags:
         kept = {name: value for name, value in kept.items() if name not in _OF_WORKFLOW}
-    return load_recorded(kept, flags, shell), entry.id
+    return kept
 
 
 def load_recorded(

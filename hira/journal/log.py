@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 
 from hira.core import errors
 from hira.core.errors import EndpointError, HiraError, Stop
-from hira.core.events import Event, record
+from hira.core.events import Event, TurnText, record
 from hira.core.policy import Completion, Count, Request, Seconds, Usage, fields_of
 from hira.journal.decoding import DamagedRecord, validate
 from hira.journal.encoding import Digests, dump_request, pack, storable
@@ -326,7 +326,10 @@ class Log:
             self._rows.append(("sources", row))
 
     def event(self, event: Event) -> None:
-        """Keep an event; it is written together with the next call of a policy."""
+        """Keep an event; it is written together with the next call of a policy. The pieces of a text are not kept: the
+        end of the turn has it whole."""
+        if isinstance(event, TurnText):
+            return
         self._events.append(event)
         if self._writer and len(self._events) >= MOST_EVENTS:
             self._writer.write(self._take_waiting())

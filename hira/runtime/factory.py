@@ -79,14 +79,14 @@ async def open_session(  # noqa: PLR0913 - one for each thing that a program may
     elif "*" not in given:
         settings = await find_model(settings, ports)
     prices = await asyncio.to_thread(litellm_table)
-    roles, policies_to_close = configure_roles(settings, given, prices, dialect_of(flow), client)
+    facts = await asyncio.to_thread(EndpointFacts, settings.cache)
+    roles, policies_to_close = configure_roles(settings, given, prices, dialect_of(flow), client, facts)
     verifier = verifier or (open_verifier(settings.verifier) if settings.verifier else None)
     settings = settings.with_values({"verify": choose_verify(settings, given, roles)}, settings.origin("verify"))
     sees = "look" in getattr(flow, "roles", ()) and roles.get("look", roles["*"]).policy.model != OFFLINE
     toolset = await open_toolset(settings, all_tools, retrievers, sees=sees)
     toolset.notices += map(Notice, notices)
     journal = await asyncio.to_thread(open_journal, settings, toolset.notices)
-    facts = await asyncio.to_thread(EndpointFacts, settings.cache)
     named = workflow is None or isinstance(workflow, WorkflowUnion) or workflow == make_workflow(settings, experts)
     handed = [
         *(f"tool {tool.name!r}" for tool in tools),
@@ -109,7 +109,6 @@ async def open_session(  # noqa: PLR0913 - one for each thing that a program may
         journal,
         telemetry,
         tuple(handed),
-        facts,
     )
 
 
@@ -197,12 +196,15 @@ def configure_roles(
     table: Mapping[str, Mapping[str, Any]] | None = None,
     dialect: Dialect = NATIVE,
     client: Any = None,
+    facts: EndpointFacts | None = None,
 ) -> tuple[dict[str, RoleConfig], tuple[Policy, ...]]:
     """The configuration of each role, `*` for all that are not named, and the policies that were opened for them.
 
     Roles that name the same model at the same place share one policy. `table` is litellm's, of prices; it is not asked
-    for what is served from this machine or its network. `dialect` is the workflow's own, where none is set.
+    for what is served from this machine or its network. `dialect` is the workflow's own, where none is set. `facts` are
+    those about models; nothing is kept about a program's own policies.
     """
+    facts = facts or EndpointFacts()
     given = {
         OFFLINE: FREE,
         **{name: Price(price.input, price.output, price.cached) for name, price in settings.prices.items()},
@@ -245,7 +247,8 @@ def configure_roles(
         goes_on: Continuation = "turns" if continuation == "turns" else "chain"
         first = endpoints.places[0]
         place = (first.base_url or OPENAI_URL, first.model) if policy is opened.get(endpoints) else ("", "")
-        return RoleConfig(policy, sampling, spoken, goes_on, prices, otherwise, replies, place)
+        known = facts.about(*place)
+        return RoleConfig(policy, sampling, spoken, goes_on, prices, otherwise, replies, place, known)
 
     roles = {"*": RoleSettings(), **dict.fromkeys(policies, RoleSettings()), **settings.roles}
     return {role: configure(role, role_settings) for role, role_settings in roles.items()}, tuple(opened.values())

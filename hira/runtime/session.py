@@ -15,13 +15,13 @@ from hira.agents.run_context import Approve, RoleConfig, RunContext, RunOptions
 from hira.agents.trajectory import Rollout
 from hira.core.budget import Allowance, Budget, Limits
 from hira.core.errors import UsageError
-from hira.core.events import RUNS, Event, Events, Notice, Reader, RunEnded, RunStarted, TurnEnded, TurnText, log_notice
+from hira.core.events import RUNS, Event, Events, Notice, Reader, RunEnded, RunStarted, TurnEnded, log_notice
 from hira.core.hooks import ApproveTool
 from hira.core.policy import Policy
 from hira.core.tool import Context
 from hira.journal import Entry, Journal, Log
 from hira.policies.dialects import DIALECTS, FALLBACKS, NATIVE
-from hira.policies.facts import DIALECT, EndpointFacts
+from hira.policies.facts import DIALECT
 from hira.runtime.registry import dialect_of
 from hira.runtime.settings import Settings
 from hira.runtime.toolset import QUESTION, Toolset, web_searches
@@ -65,8 +65,6 @@ class Session:
     telemetry: "Telemetry | None" = None
     handed: tuple[str, ...] = ()
     """The names of the objects that a program passed in, which no settings can restore."""
-    facts: EndpointFacts = field(default_factory=EndpointFacts)
-    """The facts about the models."""
     shared: Allowance | None = None
     """The budget that the runs share with others."""
     iterated: set[asyncio.Task[None]] = field(default_factory=set)
@@ -98,7 +96,7 @@ class Session:
         secrets = self.settings.secrets
         events = Events(*readers, secrets=secrets)
         if log:
-            events.readers.append(write_events(log))
+            events.readers.append(log.event)
         if RUNS.isEnabledFor(logging.WARNING):
             events.readers.append(log_events(run))
         if self.settings.max_cost is not None:
@@ -123,9 +121,9 @@ class Session:
                     )
                 record.sources.reserved.update(log.sources)
                 log.tools(await dump_toolbox(tools))
-            learned = log.dialects if log else self.dialects()
-            roles = in_dialects(with_facts(self.roles, self.facts), learned)
-            roles = with_fresh_fallbacks(roles)
+            roles = in_dialects(self.roles, log.dialects if log else self.dialects())
+            if any("," in config.policy.model for config in roles.values()):
+                roles = with_fresh_fallbacks(roles)
             if self.shared:
                 stack.callback(self.shared.leave, id(budget))
             yield RunContext(roles, record, events, budget, tools, tuple(files), secrets, log, options)
@@ -166,7 +164,9 @@ class Session:
     def dialects(self) -> Mapping[str, str]:
         """The dialects in which roles begin because their models wrote nothing readable in the usual one."""
         known = {
-            role: self.facts.get(*config.place, DIALECT) for role, config in self.roles.items() if config.otherwise
+            role: config.facts.get(DIALECT)
+            for role, config in self.roles.items()
+            if config.otherwise and any(config.place)
         }
         return {role: name for role, name in known.items() if name in DIALECTS}
 
@@ -239,22 +239,12 @@ class Session:
 
 def with_fresh_fallbacks(roles: Mapping[str, RoleConfig]) -> Mapping[str, RoleConfig]:
     """The roles for one run: of several models for a role the first one speaks."""
-    if not any("," in config.policy.model for config in roles.values()):
-        return roles
     from hira.policies.fallback import Fallback  # few roles have several models
 
     fresh = {
         id(config.policy): config.policy.for_run() for config in roles.values() if isinstance(config.policy, Fallback)
     }
     return {role: replace(config, policy=fresh.get(id(config.policy), config.policy)) for role, config in roles.items()}
-
-
-def with_facts(roles: Mapping[str, RoleConfig], facts: EndpointFacts) -> dict[str, RoleConfig]:
-    """Return the roles with the facts about their models; nothing is kept about a program's own policies."""
-    return {
-        role: replace(config, facts=facts.about(*config.place)) if any(config.place) else config
-        for role, config in roles.items()
-    }
 
 
 def in_dialects(roles: Mapping[str, RoleConfig], dialects: Mapping[str, str]) -> Mapping[str, RoleConfig]:
@@ -295,16 +285,6 @@ def warn_of_missing_prices(events: Events) -> Reader:
                 f"the price of {event.role}'s model is unknown, so the limit in US dollars cannot be enforced; set it: "
             )
             events(Notice(f'{text}[prices."MODEL"] in hira.toml', important=True))
-
-    return read
-
-
-def write_events(log: Log) -> Reader:
-    """A reader that writes events into the journal, but not each piece of a text that the turn's end holds whole."""
-
-    def read(event: Event) -> None:
-        if not isinstance(event, TurnText):
-            log.event(event)
 
     return read
 

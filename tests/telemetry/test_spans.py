@@ -17,7 +17,6 @@ from hira.cli import main
 from hira.core.events import Events
 from hira.evidence import Source
 from hira.journal import Journal
-from hira.runtime.session import write_events
 from hira.runtime.spans import spans_of
 from hira.runtime.trace import Reading, read
 from hira.testing import Endpoint, calling
@@ -95,7 +94,7 @@ async def journal(tmp_path: Path) -> Any:
     made = Journal(tmp_path / "journal.sqlite")
     log = made.begin("r1", settings={"model": "m", "base_url": "http://x.example/v1"}, files=(), versions={})
     context = make_context(
-        SCRIPT, tools=Toolbox(search=search), log=log, rollout=Rollout("r1", "", ""), events=Events(write_events(log))
+        SCRIPT, tools=Toolbox(search=search), log=log, rollout=Rollout("r1", "", ""), events=Events(log.event)
     )
     await rollout(HiRA(faithful=True), QUESTION, context)
     yield made

@@ -13,7 +13,6 @@ from hira.agents.trajectory import Rollout
 from hira.core.events import Events
 from hira.evidence import Source
 from hira.journal import Journal
-from hira.runtime.session import write_events
 from hira.runtime.trace import Reading, read
 from hira.runtime.trace.page import data, embed_json, page, parts
 from hira.testing.script import make_context
@@ -47,7 +46,7 @@ async def reading(tmp_path: Path) -> Any:
     journal = Journal(tmp_path / "journal.sqlite")
     log = journal.begin("r1", settings={"model": "m"}, files=(), versions={"hira": "0"})
     context = make_context(
-        SCRIPT, tools=Toolbox(search=search), log=log, rollout=Rollout("r1", "", ""), events=Events(write_events(log))
+        SCRIPT, tools=Toolbox(search=search), log=log, rollout=Rollout("r1", "", ""), events=Events(log.event)
     )
     await rollout(HiRA(faithful=True), f"How high is the tower of Varn? {HOSTILE}", context)
     made = read(journal, "r1")

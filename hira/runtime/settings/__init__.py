@@ -34,6 +34,7 @@ from hira.runtime.settings.fields import (
     FILE,
     JOURNAL,
     MCP_CONSENT,
+    MEMORY,
     OFF,
     PROFILE,
     SEARCH_KEYS,
@@ -52,13 +53,14 @@ from hira.runtime.settings.fields import (
     TimeoutSettings,
     list_retrievers,
 )
-from hira.runtime.settings.reading import find_journal, find_memory, load
+from hira.runtime.settings.reading import find_kept_file, load
 
 __all__ = [
     "DOCUMENTS",
     "FILE",
     "JOURNAL",
     "MCP_CONSENT",
+    "MEMORY",
     "OFF",
     "PROFILE",
     "SEARCH_KEYS",
@@ -75,8 +77,7 @@ __all__ = [
     "Sandbox",
     "Settings",
     "TimeoutSettings",
-    "find_journal",
-    "find_memory",
+    "find_kept_file",
     "list_retrievers",
     "load",
 ]

@@ -46,7 +46,8 @@ Verify = Literal["lexical", "model", "off"]
 Sandbox = Literal["auto", "container", "process", "off"]
 # How an endpoint carries a message of the model's own on, so that a role reasons in one chain; `turns` needs nothing.
 Continuation = Literal["turns", "continue_final_message", "prefix", "completions"]
-_SECRET = re.compile(r"(?:^|_)(?:API_?KEY|KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$", re.IGNORECASE)
+SECRET_NAME = re.compile(r"(?:^|_)(?:API_?KEY|KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$", re.IGNORECASE)
+"""The name of a variable or an option that usually contains a key or a password."""
 LONGEST_SHOWN = 100
 _SECRETS = ("api_key", "search_keys", "mcp", "keys", "experts")
 _ALLOWED = re.compile(r"'([^']*)'")
@@ -71,11 +72,6 @@ SEARCH_KEYS: Mapping[str, str] = {
     "openalex": "OPENALEX_API_KEY",
     "semantic_scholar": "SEMANTIC_SCHOLAR_API_KEY",
 }
-
-
-def is_secret(name: str) -> bool:
-    """Return whether a variable of this name usually contains a key or a password."""
-    return bool(_SECRET.search(name))
 
 
 Seconds = Annotated[float, BeforeValidator(read_duration)]
@@ -167,7 +163,7 @@ class McpSettings(StrictModel):
     def secrets(self) -> list[SecretStr]:
         """Keys and passwords by their names; of a header such as `Authorization: Bearer …` the last word."""
         words = [SecretStr(value.get_secret_value().split()[-1]) for value in self.headers.values() if value]
-        return [*words, *(value for name, value in self.env.items() if _SECRET.search(name))]
+        return [*words, *(value for name, value in self.env.items() if SECRET_NAME.search(name))]
 
     @model_validator(mode="after")
     def _one_place(self) -> Self:
@@ -196,11 +192,11 @@ class ExpertSettings(BaseModel):
     def secrets(self) -> list[str]:
         """Keys and passwords by the names of their options, and passwords in URLs."""
         texts = {name: value for name, value in self.options.items() if isinstance(value, str)}
-        named = [value for name, value in texts.items() if _SECRET.search(name)]
+        named = [value for name, value in texts.items() if SECRET_NAME.search(name)]
         return [*named, *frozenset[str]().union(*map(passwords_in, texts.values()))]
 
     def to_json(self) -> dict[str, Any]:
-        return {name: value for name, value in self.model_dump(mode="json").items() if not _SECRET.search(name)}
+        return {name: value for name, value in self.model_dump(mode="json").items() if not SECRET_NAME.search(name)}
 
 
 class KeySettings(StrictModel):

@@ -21,6 +21,7 @@ from hira.runtime.settings.fields import (
     ORIGINS,
     PROFILE,
     SEARCH_KEYS,
+    SECRET_NAME,
     SERVE_KEY,
     SERVED,
     TRUST,
@@ -33,7 +34,6 @@ from hira.runtime.settings.fields import (
     Settings,
     TimeoutSettings,
     invalid,
-    is_secret,
     split_list,
 )
 from hira.runtime.settings.keys import pair_keys
@@ -42,15 +42,11 @@ _LONGEST_NUMBER = 63
 LONGEST = 64 * 1024
 """Bytes of a `hira.toml`: reading TOML may take time in the square of its length."""
 TABLES = ("roles", "workflows", "search_keys", "mcp", "prices", "keys", "timeout")
+VARIABLES = {f"HIRA_{name.upper()}": name for name in Settings.model_fields if name not in TABLES}
+"""The settings that are not tables, by their environment variables."""
 _MERGED = ("search_keys", "mcp", "prices", "keys", "timeout", "experts")
 """Tables that are merged entry by entry."""
 _LISTS = {"docs": os.pathsep, "exclude": os.pathsep, "without": ",", "allowed_hosts": ",", "tools": ",", "experts": ","}
-
-
-def name_flags(flags: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, str]:
-    """Return the names of the flags; each named role has its own entry, because files may name others."""
-    called = {key: names.get(key) or f"--{key.replace('_', '-')}" for key in flags}
-    return called | {f"roles.{role}": called["roles"] for role in flags.get("roles", ())}
 
 
 def resolve_paths(values: Mapping[str, Any], folder: Path) -> dict[str, Any]:
@@ -72,10 +68,8 @@ def environment(environ: Mapping[str, str], folder: Path) -> Layer:
     """HIRA_<SETTING> for every plain setting, then the names that other programs use as well."""
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}
-    plain = _variables()
     for variable, value in environ.items():
-        if variable in plain and value:
-            name = plain[variable]
+        if value and (name := VARIABLES.get(variable)):
             values[name] = split_list(value, _LISTS[name]) if name in _LISTS else value
             origins[name] = variable
     for name, variable in (
@@ -93,23 +87,13 @@ def environment(environ: Mapping[str, str], folder: Path) -> Layer:
     return Layer("environment", resolve_paths(values, folder), origins)
 
 
-def _variables() -> dict[str, str]:
-    """The settings that are not tables, by their environment variables."""
-    return {f"HIRA_{name.upper()}": name for name in Settings.model_fields if name not in TABLES}
-
-
 def find_misspelt(environ: Mapping[str, str]) -> list[str]:
     """A line for each variable whose name is close to one of hira's. It may be another program's, so it is no error."""
-    plain = _variables()
-    unknown = [
-        variable
-        for variable in environ
-        if variable.startswith("HIRA_") and variable not in {*plain, MCP_CONSENT, SERVE_KEY, TRUST}
-    ]
+    known = {*VARIABLES, MCP_CONSENT, SERVE_KEY, TRUST}
     return [
         f"the environment variable {variable} is not used; did you mean {near[0]}?"
-        for variable in unknown
-        if (near := find_near(variable, plain))
+        for variable in environ
+        if variable.startswith("HIRA_") and variable not in known and (near := find_near(variable, VARIABLES))
     ]
 
 
@@ -206,7 +190,8 @@ def _check_tables(values: Mapping[str, Any], path: Path) -> None:
         raise invalid(error, dict.fromkeys(values, str(path))) from None
     _table(values, "search_keys", path)
     _check_keys(_table(values, "timeout", path), TimeoutSettings, path, "timeout")
-    for tables in (_table(values, "workflows", path), _tables_of(values.get("experts"))):
+    experts = values.get("experts")
+    for tables in (_table(values, "workflows", path), experts if isinstance(experts, Mapping) else {}):
         for name in tables:
             _table(tables, name, path)
     tables_of: Mapping[str, type[BaseModel]] = {
@@ -275,11 +260,6 @@ def _table(values: Mapping[str, Any], name: str, path: Path) -> Mapping[str, Any
     return table
 
 
-def _tables_of(value: Any) -> Mapping[str, Any]:
-    """Return the tables of a setting that may also be a list."""
-    return value if isinstance(value, Mapping) else {}
-
-
 def load(
     flags: Mapping[str, Any] = MappingProxyType({}),
     environ: Mapping[str, str] | None = None,
@@ -301,10 +281,9 @@ def load(
         environ, names = os.environ, names or {name: f"load({name}=…)" for name in flags}
     folder, home = folder or Path.cwd(), home or Path.home()
     config = find_own_file(environ, home)
-    closer = [
-        Layer("flags", resolve_paths(flags, folder), name_flags(flags, names or {})),
-        environment(environ, folder),
-    ]
+    called = {key: (names or {}).get(key) or f"--{key.replace('_', '-')}" for key in flags}
+    called |= {f"roles.{role}": called["roles"] for role in flags.get("roles", ())}  # files may name other roles
+    closer = [Layer("flags", resolve_paths(flags, folder), called), environment(environ, folder)]
     recorded = []
     if record:
         from hira.runtime.settings.trust import record_layer
@@ -333,8 +312,8 @@ def load(
         check_trusted(layers, values, environ, file, store)
     if "cache" not in values:
         values["cache"] = Path(environ.get("XDG_CACHE_HOME") or home / ".cache") / "hira"
-    values["journal"] = find_journal(values.get("journal", names is None), environ, folder, home)
-    values["memory"] = find_memory(values.get("memory"), environ, folder, home)
+    values["journal"] = find_kept_file(JOURNAL, values.get("journal", names is None), environ, folder, home)
+    values["memory"] = find_kept_file(MEMORY, values.get("memory", False), environ, folder, home)
     withheld = [
         *refused,
         *find_misspelt(environ),
@@ -342,7 +321,7 @@ def load(
         *documents_alone(layers, values, origins),
     ]
     settings = Settings.model_validate(values, context={ORIGINS: origins})
-    secrets = [value for name, value in environ.items() if is_secret(name)]
+    secrets = [value for name, value in environ.items() if SECRET_NAME.search(name)]
     return settings.with_origins(origins, withheld, secrets)
 
 
@@ -363,37 +342,23 @@ def find_own_file(environ: Mapping[str, str], home: Path) -> Path:
     return Path(environ.get("XDG_CONFIG_HOME") or home / ".config") / "hira" / FILE
 
 
-def find_journal(
-    journal: str | Path | bool | None,  # noqa: FBT001 - a value of a setting
+def find_kept_file(
+    name: str,
+    value: str | Path | bool | None,  # noqa: FBT001 - a value of a setting
     environ: Mapping[str, str],
     folder: Path,
     home: Path,
 ) -> Path | None:
-    """Return the file of a journal, None for none: True is the user's own, "off" and False mean none."""
-    if journal is True:
-        return find_state(environ, home) / JOURNAL
-    if not journal or Path(journal).name == OFF:
+    """Return the file of the journal or the memory for the value of its setting; None for none.
+
+    True and "on" are the user's own file, which has this `name`; False and "off" mean none.
+    """
+    word = str(value).lower()
+    if word in ON:
+        return Path(environ.get("XDG_STATE_HOME") or home / ".local" / "state") / "hira" / name
+    if word in ("", "none", "false", "0", "no") or Path(word).name == OFF:
         return None
-    return folder / Path(journal).expanduser()
-
-
-def find_memory(
-    memory: str | Path | bool | None,  # noqa: FBT001 - a value of a setting
-    environ: Mapping[str, str],
-    folder: Path,
-    home: Path,
-) -> Path | None:
-    """Return the file of the memory, None for none: True is the user's own, "off" and False mean none."""
-    if str(memory).lower() in ON:
-        return find_state(environ, home) / MEMORY
-    if str(memory).lower() in ("", "none", "false", "0", "no", OFF):
-        return None
-    return folder / Path(str(memory)).expanduser()
-
-
-def find_state(environ: Mapping[str, str], home: Path) -> Path:
-    """Return the folder of the user's journal and memory."""
-    return Path(environ.get("XDG_STATE_HOME") or home / ".local" / "state") / "hira"
+    return folder / Path(str(value)).expanduser()
 
 
 def merge_layers(layers: Iterable[Layer]) -> tuple[dict[str, Any], dict[str, str]]:
