@@ -4,6 +4,7 @@
     python benchmarks/retrieval.py PASSAGES QUESTIONS --write     also writes results/retrieval.md
     ... --embed MODEL --base-url URL                              also with an encoder, behind URL/embeddings
     ... --rewrite MODEL --limit N                                 also with queries that a model writes
+    ... --work FOLDER                                             keeps the index: an interrupted encoding continues
     ... --company FOLDER                                          also eleven questions about a folder of vintages
 
 PASSAGES has a JSON object a line with `title` and `text`; QUESTIONS one with `set`, `question` and `gold`, a list of
@@ -197,6 +198,7 @@ async def main() -> None:
     parser.add_argument("--rewrite", metavar="MODEL", help="a model that writes queries, gguf:FILE for example")
     parser.add_argument("--limit", type=int, default=25, help="questions of each set for which it does (25)")
     parser.add_argument("--company", type=Path, metavar="FOLDER", help="the folder with vintages")
+    parser.add_argument("--work", type=Path, metavar="FOLDER", help="where the passages and their index are kept")
     parser.add_argument("--write", action="store_true", help="also write results/retrieval.md")
     arguments = parser.parse_args()
     passages, questions = read(arguments.passages), read(arguments.questions)
@@ -204,11 +206,13 @@ async def main() -> None:
     if arguments.embed:
         own = RoleSettings(base_url=arguments.base_url)
         encoder = open_encoder(Settings(embed=arguments.embed, roles={EMBED: own}))
-    with tempfile.TemporaryDirectory() as folder:
-        names = write_files(Path(folder), passages)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = (arguments.work or Path(temporary)) / "files"
+        folder.mkdir(parents=True, exist_ok=True)
+        names = write_files(folder, passages)
         for question in questions:
             question["files"] = [names[one["title"], one["text"]] for one in question["gold"]]
-        index = Index([Path(folder)])
+        index = Index([folder])
         await index.refresh()
         rows = await measure("bm25s", search_with_bm25s(passages, names), questions)
         rows += await measure("hira", search_with_hira(index), questions)
@@ -216,7 +220,7 @@ async def main() -> None:
             rows += await measure_rewriting(index, arguments.rewrite, questions, arguments.limit)
         index.close()
         if encoder:
-            index = Index([Path(folder)], encoder=encoder)
+            index = Index([folder], arguments.work and arguments.work / "cache", encoder=encoder)
             await index.refresh()
             rows += await measure_encoder(index, encoder, questions)
             index.close()

@@ -92,6 +92,11 @@ async def test_the_newest_vintage_comes_first_and_says_so(tmp_path: Path) -> Non
     assert all("newest" not in passage.source.text for passage in seen.passages)
 
 
+async def test_vintages_whose_dates_are_written_differently_are_compared(tmp_path: Path) -> None:
+    texts = {f"ops_{date}": "# Operations\n\nThe fleet has robots.\n" for date in ("2025_03", "2025_q4", "2024", "v12")}
+    assert (await names(write(tmp_path, **texts), "How many robots has the fleet?"))[0] == "ops_2025_q4"
+
+
 async def test_a_question_with_a_date_gets_the_vintage_of_that_date_first(tmp_path: Path) -> None:
     texts = {f"ops_{year}": f"# Operations\n\nThe fleet has {year - 2000} robots.\n" for year in (2024, 2025, 2026)}
     index = write(tmp_path, **texts)
@@ -121,6 +126,7 @@ def test_the_vintage_of_a_document_is_the_date_in_its_name(name: str, title: str
 def test_versions_are_compared_as_numbers() -> None:
     assert sort_key("version 10") > sort_key("version 9")
     assert sort_key("2026-03") > sort_key("2026") > sort_key("2025-12-31")
+    assert sort_key("2026-04") > sort_key("2026-Q1") > sort_key("2026-02")
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from hira.core.sanitize import clean
 from hira.core.tool import Observation, Passage, Tool, tool
 from hira.evidence import Source
 from hira.tools.documents.document import Document, EncoderFailed, Part, join_pieces, write_pieces
-from hira.tools.documents.ranking import Ranked, fuse
+from hira.tools.documents.ranking import NEAR_CONSTANT, Ranked, fuse
 from hira.tools.documents.reader import FileReader, read_file
 from hira.tools.documents.refresh import Progress, Refresh, find_changes
 from hira.tools.documents.store import IndexedFile, PassageHit, open_store
@@ -140,7 +140,8 @@ class Index:
     async def _add_near(self, question: str, order: "list[Ranked]", spend: "Spend | None") -> "list[Ranked]":
         if not self._vectors:
             return order
-        return fuse([order, await self._vectors.find_near(question, spend)], lambda ranked: ranked.row)
+        near = await self._vectors.find_near(question, spend)
+        return fuse([order, near], lambda ranked: ranked.row, NEAR_CONSTANT)
 
     async def _rerank(self, question: str, order: "list[Ranked]", spend: "Spend | None") -> "list[Ranked]":
         if not (self._reranker and order):

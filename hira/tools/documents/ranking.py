@@ -31,6 +31,9 @@ _CLOSE = 0.8
 """Vintages score alike; a passage that scores less than this share of another says something else."""
 _CONSTANT = 60
 """Of reciprocal rank fusion (Cormack et al., 2009)."""
+NEAR_CONSTANT = 10
+"""The constant with which an encoder's order joins that of the words: what one of them puts first stays among the ten.
+It was chosen on the questions of `benchmarks/retrieval.py` that may be looked at."""
 _WORD = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*")
 _GAP = re.compile(r"[^\w '’-]+|\n")
 _MOST_NAMES = 32
@@ -99,18 +102,20 @@ def _write_date(parts: Mapping[str, str]) -> str:
     return "-".join(filter(None, (parts["year"], quarter or month, parts.get("day", ""))))
 
 
-def sort_key(date: str) -> tuple[str | int, ...]:
-    """Return what dates and versions are compared by: "version 10" is newer than "version 9"."""
-    return tuple(int(part) if part.isdecimal() else part for part in re.findall(r"\d+|[^\d\s-]+", date))
+def sort_key(date: str) -> tuple[int, ...]:
+    """Return what dates and versions are compared by: "version 10" is newer than "version 9", and a quarter counts as
+    its last month."""
+    return tuple(int(number) * (3 if quarter else 1) for quarter, number in re.findall(r"(Q?)(\d+)", date))
 
 
-def fuse(orders: Sequence[Sequence[T]], key: Callable[[T], Hashable]) -> list[T]:
-    """Merge orders by reciprocal rank. Of what has the same key, the first order's is kept."""
+def fuse(orders: Sequence[Sequence[T]], key: Callable[[T], Hashable], constant: int = _CONSTANT) -> list[T]:
+    """Merge orders by reciprocal rank; the smaller the `constant`, the more the first ranks weigh. Of what has the same
+    key, the first order's is kept."""
     scores: Counter[Hashable] = Counter()
     kept: dict[Hashable, T] = {}
     for order in orders:
         for place, item in enumerate(order, 1):
-            scores[key(item)] += 1 / (_CONSTANT + place)  # type: ignore[assignment]  # a Counter counts fractions too
+            scores[key(item)] += 1 / (constant + place)  # type: ignore[assignment]  # a Counter counts fractions too
             kept.setdefault(key(item), item)
     return [kept[name] for name, _ in scores.most_common()]
 
