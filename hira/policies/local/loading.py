@@ -124,16 +124,28 @@ def _read(name: str, tokens_from: str) -> tuple[Any, Any]:
 
 
 def _with_adapter(model: Any, adapter: str) -> Any:
-    """Add the adapter to the model, in addition to its others and under its path as a name."""
-    from peft import PeftModel
+    """Add the adapter to the model, in addition to its others and under its path as a name. Raises `UsageError` if it
+    does not fit the model."""
+    from peft import PeftConfig, PeftModel
 
     hide_renaming_warnings()
-    name = adapter_name(adapter)
-    if not isinstance(model, PeftModel):
-        return _try_loading(adapter, lambda: PeftModel.from_pretrained(model, adapter, adapter_name=name).eval())
-    if name not in model.peft_config:
-        _try_loading(adapter, lambda: model.load_adapter(adapter, adapter_name=name))
-    return model
+    name, base = adapter_name(adapter), model.name_or_path
+
+    def add() -> Any:
+        if not isinstance(model, PeftModel):
+            return PeftModel.from_pretrained(model, adapter, adapter_name=name).eval()
+        if name not in model.peft_config:
+            model.load_adapter(adapter, adapter_name=name)
+        return model
+
+    try:
+        return _try_loading(adapter, add)
+    except UsageError as error:
+        if not isinstance(error.__cause__, RuntimeError):  # what torch raises for weights of another shape
+            raise
+        what = f"the adapter {adapter!r} does not fit the model {base!r}"
+        trained_on = PeftConfig.from_pretrained(adapter).base_model_name_or_path or "unknown"
+        raise UsageError(what, fix=f"use it with the model it was trained on: {trained_on}") from error
 
 
 def adapter_name(adapter: str) -> str:

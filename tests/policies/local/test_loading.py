@@ -110,6 +110,19 @@ async def test_what_cannot_be_loaded_is_told_with_a_way_out(saved: Path, tmp_pat
     assert "has no chat template" in (await broken(f"hf:{tmp_path}/untold")).what
 
 
+async def test_an_adapter_of_another_base_is_refused_with_the_base_that_it_belongs_to(
+    saved: Path, tmp_path: Path
+) -> None:
+    tokenizer = tiny_tokenizer()
+    tokenizer.save_pretrained(tmp_path)
+    wider = transformers.AutoConfig.from_pretrained(saved / "base")
+    wider.hidden_size, wider.intermediate_size = 2 * wider.hidden_size, 2 * wider.intermediate_size
+    transformers.AutoModelForCausalLM.from_config(wider).save_pretrained(tmp_path)
+    with pytest.raises(UsageError, match="does not fit the model") as refused:
+        await told(f"hf:{tmp_path}", f"{saved}/planner")
+    assert refused.value.fix == f"use it with the model it was trained on: {saved}/base"
+
+
 async def test_an_adapter_of_a_model_elsewhere_is_refused() -> None:
     for settings in (
         Settings(model="offline", adapter="run"),
