@@ -28,7 +28,7 @@ from hira.evidence import Source, inert
 from hira.journal import OWN, CallSpec, Log
 from hira.journal.decoding import validate
 from hira.journal.encoding import digest_of_tool
-from hira.tools import Observation, Passage, Tool
+from hira.tools import Observation, Tool
 
 log = logging.getLogger("hira.agents")
 log.addHandler(logging.NullHandler())  # else a program that configures no logging has them on its terminal
@@ -239,14 +239,13 @@ async def _call_tool(tool: Tool, arguments: Mapping[str, Any], context: RunConte
 def _mask(observation: Observation, secrets: frozenset[str]) -> Observation:
     if not secrets:
         return observation
-    passages = tuple(_mask_passage(passage, secrets) for passage in observation.passages)
-    return replace(observation, text=redact(observation.text, secrets), passages=passages)
-
-
-def _mask_passage(passage: Passage, secrets: frozenset[str]) -> Passage:
-    source = passage.source.change_text(lambda text: redact(text, secrets))
-    masked = {name: redact(getattr(source, name), secrets) for name in ("location", "title")}
-    return Passage(replace(source, **masked), redact(passage.text, secrets))
+    masked = observation.change_texts(partial(redact, secrets=secrets))
+    places = [redact(passage.source.location, secrets) for passage in masked.passages]
+    passages = tuple(
+        replace(passage, source=replace(passage.source, location=place))
+        for passage, place in zip(masked.passages, places, strict=True)
+    )
+    return replace(masked, passages=passages)
 
 
 Perform = Callable[[Mapping[str, Any]], Awaitable[Observation]]

@@ -107,34 +107,31 @@ async def find_score(
     None if it is not known: without a budget, or if the endpoint fails, nothing is kept. A model whose replies cannot
     be read has failed.
     """
-    async with context.config_of(role).facts.lock():
-        return await _find_score(context, role, reported, taking=taking, again=again)
-
-
-async def _find_score(context: RunContext, role: str, reported: str, *, taking: bool, again: bool) -> ExamScore | None:
     config = context.config_of(role)
-    known = None if again else read_score(await _recall(context, role))
-    if known and reported and known.model != reported:
-        context.note(f"the endpoint now serves {reported!r}, not {known.model!r}: the verifier's exam is taken again")
-        known = None
-    if known or not taking:
+    async with config.facts.lock():
+        known = None if again else read_score(await _recall(context, role))
+        if known and reported and known.model != reported:
+            now = f"the endpoint now serves {reported!r}, not {known.model!r}"
+            context.note(f"{now}: the verifier's exam is taken again")
+            known = None
+        if known or not taking:
+            return known
+        context.note("the model takes the exam of verifiers, once: two calls")
+        try:
+            async with asyncio.timeout(SECONDS):
+                known = await take_exam(context, role)
+        except Stop:
+            context.note("the budget had no call left for the verifier's exam: words alone checked the claims")
+            return None
+        except DialectError:
+            counts = [sum(true is side for part in load_exam() for _, true in part.claims) for side in (True, False)]
+            known = ExamScore(0, counts[0], 0, counts[1], answers_right=False, model=config.policy.model)
+        except (EndpointError, TimeoutError) as error:
+            why = f"no reply within {SECONDS:g} seconds" if isinstance(error, TimeoutError) else error.what
+            context.note(f"the verifier's exam failed: {why}; words alone checked the claims")
+            return None
+        config.facts.keep(FACT, asdict(known))
         return known
-    context.note("the model takes the exam of verifiers, once: two calls")
-    try:
-        async with asyncio.timeout(SECONDS):
-            known = await take_exam(context, role)
-    except Stop:
-        context.note("the budget had no call left for the verifier's exam: words alone checked the claims")
-        return None
-    except DialectError:
-        counts = [sum(true is side for part in load_exam() for _, true in part.claims) for side in (True, False)]
-        known = ExamScore(0, counts[0], 0, counts[1], answers_right=False, model=config.policy.model)
-    except (EndpointError, TimeoutError) as error:
-        why = f"no reply within {SECONDS:g} seconds" if isinstance(error, TimeoutError) else error.what
-        context.note(f"the verifier's exam failed: {why}; words alone checked the claims")
-        return None
-    config.facts.keep(FACT, asdict(known))
-    return known
 
 
 async def _recall(context: RunContext, role: str) -> Any:

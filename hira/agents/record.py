@@ -18,15 +18,13 @@ SERVER_FAULT = 500
 M = TypeVar("M")
 
 
-def _require_all(schema: dict[str, Any]) -> None:
-    schema["required"] = list(schema["properties"])
-
-
 class Reply(BaseModel):
     """A record that a model writes. Its schema requires every field: a server that enforces it has required fields
     written in their order, so that a reason comes before the choice. A reply is read tolerantly all the same."""
 
-    model_config = ConfigDict(json_schema_extra=_require_all, defer_build=True)
+    model_config = ConfigDict(
+        json_schema_extra=lambda schema: schema.update(required=list(schema["properties"])), defer_build=True
+    )
 
 
 @cache
@@ -35,16 +33,12 @@ def schema_of(shape: type[Any]) -> Mapping[str, Any] | None:
     return TypeAdapter(shape).json_schema()
 
 
-def _fits(_: object) -> str:
-    return ""
-
-
 async def ask_for_record(
     conversation: Conversation,
     message: Message,
     shape: type[M],
     *,
-    wrong: Callable[[M], str] = _fits,
+    wrong: Callable[[M], str] = lambda _: "",
     schema: Mapping[str, Any] | None = None,
 ) -> M:
     """Ask the role for a record of the pydantic model `shape`.

@@ -4,7 +4,7 @@
 separate documents.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hira.agents.calls import CallResult, frame_source, use
@@ -67,7 +67,10 @@ async def retrieve(
     places = _snippets(passages)
     opened = await together([_page(conversation, place, intent) for place in places])
     pages = {place: page for place, page in zip(places, opened, strict=True) if page}
-    documents = dict.fromkeys(_document(conversation, passage, pages) for passage in passages)
+    documents: dict[Filled, None] = {}
+    for passage in passages:
+        page = pages.get(passage.source.location) if passage.source.kind == "hit" else None
+        documents[page or frame_source(conversation.context.read(passage.source), passage.text)] = None
     return Retrieved(tuple(documents), tuple(filter(None, map(_note, seen))), any(tool_use.ok for tool_use in seen))
 
 
@@ -91,11 +94,6 @@ async def _page(conversation: Conversation, place: str, intent: str) -> Filled |
         return None
     source = seen.observation.passages[0].source
     return frame_source(conversation.context.read(source), source.text)
-
-
-def _document(conversation: Conversation, passage: Passage, pages: Mapping[str, Filled]) -> Filled:
-    page = pages.get(passage.source.location) if passage.source.kind == "hit" else None
-    return page or frame_source(conversation.context.read(passage.source), passage.text)
 
 
 def _note(seen: CallResult) -> str:

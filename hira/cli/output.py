@@ -219,9 +219,9 @@ def _export(suffix: str, markdown: Callable[[Answer], str], answer: Answer) -> s
         from hira.cli.report_pdf import render_pdf
 
         return render_pdf(markdown(answer))
-    from hira.cli.report_sources import as_bibtex, as_ris
+    from hira.cli.report_sources import format_bibtex, format_ris, list_entries
 
-    return (as_bibtex if suffix == ".bib" else as_ris)(answer)
+    return "\n\n".join(map(format_bibtex if suffix == ".bib" else format_ris, list_entries(answer)))
 
 
 FORMS = {**make_forms(markdown), ".txt": text}

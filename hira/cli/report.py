@@ -99,7 +99,10 @@ def _item(answer: Answer, reference: Reference, link: Callable[[str], str], *, c
     title = html.escape(" ".join(reference.source.title.split()))
     url = find_url(reference.source) or (link(reference.source.location) if reference.source.kind == "file" else "")
     places = find_places(reference.source.id, answer.citations)
-    shown = [_link(url, reference.source.location), *(_link(_at_page(url, place), place) for place in places)]
+    shown = [_link(url, reference.source.location)]
+    for place in places:  # an address can name a page of a document, and no other place
+        page = find_page(place)
+        shown.append(_link(f"{url}#page={page}" if url and page else "", place))
     where = f"{', '.join(shown[:2])}{''.join(f'; {place}' for place in shown[2:])}"
     verdicts = _format_verdicts(answer, reference, chinese=chinese)
     return f'<li id="ref-{reference.number}">{title} {where}<em>{verdicts}</em></li>'
@@ -110,12 +113,6 @@ def _link(url: str, text: str) -> str:
     if not url:
         return f"<span>{shown}</span>"
     return f'<a href="{html.escape(url)}" rel="noopener noreferrer nofollow">{shown}</a>'
-
-
-def _at_page(url: str, place: str) -> str:
-    """Return the address of a page of a document; of another place that no address can name, nothing."""
-    page = find_page(place)
-    return f"{url}#page={page}" if url and page else ""
 
 
 def _link_document(paths: Sequence[Path], folder: Path, name: str) -> str:

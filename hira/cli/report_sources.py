@@ -17,16 +17,6 @@ _LATEX = {
 _DOI = re.compile(r"https?://(?:dx\.)?doi\.org/(10\.\S+)", re.IGNORECASE)
 
 
-def as_bibtex(answer: Answer) -> str:
-    """Format the cited sources as entries of BibTeX, each with its number in the report."""
-    return "\n\n".join(map(format_bibtex, _list_entries(answer)))
-
-
-def as_ris(answer: Answer) -> str:
-    """Format the cited sources as entries of RIS, each with its number in the report."""
-    return "\n\n".join(map(format_ris, _list_entries(answer)))
-
-
 def find_url(source: Source) -> str:
     """The address of a source on the web, empty for any other."""
     if not re.match(r"https?://[^\s/]", source.location):
@@ -82,7 +72,7 @@ def format_ris(entry: SourceEntry) -> str:
     return "\n".join([f"{tag}  - {value}" for tag, value in fields if value] + ["ER  - "])
 
 
-def _list_entries(answer: Answer) -> list[SourceEntry]:
+def list_entries(answer: Answer) -> list[SourceEntry]:
     entries = []
     for number, source in enumerate(answer.cited, 1):
         pages = [find_page(place) for place in find_places(source.id, answer.citations)]

@@ -189,13 +189,19 @@ def _with_short_title(passage: Passage) -> Passage:
 
 
 def read_result(place: str, title: str, arguments: Mapping[str, Any], result: str) -> Observation:
-    """Return a tool's text as a citable source, together with the call, which says what the result is about."""
+    """Return a tool's text as a citable source, together with the call, which says what the result is about. Results of
+    equal calls have equal locations.
+
+    >>> read_result("tool:tides", "tides", {"harbour": "Husum"}, "3.5 m").passages[0].source.location
+    'tool:tides({"harbour": "Husum"})'
+    """
     if not result.strip():
         return Observation(result)
     spelled = json.dumps(dict(arguments), ensure_ascii=False, default=str)
-    source = Source(
-        locate_call(place, arguments), title, join_question_and_answer(f"{title}({spelled})", result), "tool"
-    )
+    location = json.dumps(dict(arguments), ensure_ascii=False, sort_keys=True, default=str) if arguments else ""
+    if len(location) > _SPELLED:
+        location = f"{location[:_SPELLED]}… #{hashlib.sha256(location.encode()).hexdigest()[:8]}"
+    source = Source(f"{place}({location})", title, join_question_and_answer(f"{title}({spelled})", result), "tool")
     return Observation(passages=(Passage(source, result),))
 
 
@@ -203,18 +209,6 @@ def _cut(text: str, limit: int) -> str:
     """Return at most about `limit` tokens of a text, its beginning and its end."""
     most = limit * _COUNTED
     return clip(text if len(text) <= most else text[: most // 2] + text[-most // 2 :], limit, middle=True)
-
-
-def locate_call(place: str, arguments: Mapping[str, Any]) -> str:
-    """Return the location of a call's result; equal calls have equal locations.
-
-    >>> locate_call("tool:tides", {"harbour": "Husum"})
-    'tool:tides({"harbour": "Husum"})'
-    """
-    spelled = json.dumps(dict(arguments), ensure_ascii=False, sort_keys=True, default=str) if arguments else ""
-    if len(spelled) > _SPELLED:
-        spelled = f"{spelled[:_SPELLED]}… #{hashlib.sha256(spelled.encode()).hexdigest()[:8]}"
-    return f"{place}({spelled})"
 
 
 @overload

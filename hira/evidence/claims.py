@@ -97,7 +97,7 @@ def claims(text: str) -> list[Claim]:
     statements: list[Claim] = []
     announced = ""
     waiting: list[str] = []
-    for start, end in _spans(text):
+    for start, end in _spans(text[: references_start(text)]):
         sentence = text[start:end]
         bare = CITED.sub("", sentence).rstrip("*_ \n")
         if bare.endswith((":", "：")):
@@ -113,7 +113,7 @@ def claims(text: str) -> list[Claim]:
 
 def is_refusal(text: str) -> bool:
     """Return whether an answer first, or only, says that it has no answer."""
-    for start, end in _spans(text):
+    for start, end in _spans(text[: references_start(text)]):
         sentence = text[start:end].rstrip("*_ \n")
         if _refuses(sentence):
             return True
@@ -142,11 +142,11 @@ def _refuses(sentence: str) -> bool:
 
 
 def _spans(text: str) -> Iterator[tuple[int, int]]:
-    """Yield where each sentence begins and ends; headings, code, plain rows of tables and references are left out.
+    """Yield where each sentence begins and ends; headings, code and plain rows of tables are left out.
 
     A sentence that refuses in one clause and states something in another is cut between them.
     """
-    prose = _NO_PROSE.sub(lambda match: "\n" * len(match[0]), text[: references_start(text)])
+    prose = _NO_PROSE.sub(lambda match: "\n" * len(match[0]), text)
     for start, end in find_sentences(prose):
         turns = _CLAUSE.finditer(text[start:end]) if _refuses(text[start:end]) else ()
         ends = [*(start + match.end() for match in turns), end]

@@ -46,7 +46,6 @@ from hira.journal.store import (
     busy,
     check_locks,
     connect,
-    create_file,
     do,
     migrate,
 )
@@ -165,7 +164,8 @@ class Journal:
         self.damage = Damage()
         self._patience = patience
         try:
-            create_file(path)
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            path.touch(mode=0o600, exist_ok=True)  # for the user alone: it contains questions, answers and sources
             check_locks(path.parent)
             migrate(path, patience)
             self._reader = connect(path, patience)

@@ -321,12 +321,6 @@ def check_locks(folder: Path) -> None:
             raise OSError(f"files cannot be locked in {folder} ({error.strerror})") from None
 
 
-def create_file(path: Path) -> None:
-    """Create the file if necessary, readable by the user alone: it contains questions, answers and sources."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    path.touch(mode=0o600, exist_ok=True)
-
-
 def migrate(path: Path, patience: float = PATIENCE) -> None:
     """Bring the file to today's form. Raises `sqlite3.DatabaseError` for one of a newer form and for another's file."""
     with closing(connect(path, patience)) as connection:

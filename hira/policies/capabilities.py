@@ -57,17 +57,16 @@ async def capabilities(model: str, base_url: str, api_key: str = "") -> Mapping[
         "JSON schema": lambda: _follows(policy),
         "pictures": lambda: _sees(policy),
     }
+    results: dict[str, bool | str] = {}
     try:
-        return {name: await _run_check(check) for name, check in checks.items()}
+        for name, check in checks.items():
+            try:
+                results[name] = await check()
+            except EndpointError as error:
+                results[name] = error.what
+        return results
     finally:
         await policy.aclose()
-
-
-async def _run_check(check: Callable[[], Awaitable[bool | str]]) -> bool | str:
-    try:
-        return await check()
-    except EndpointError as error:
-        return error.what
 
 
 async def _check_stream(policy: OpenAIPolicy, check: Callable[[ReplyParts], bool]) -> bool:

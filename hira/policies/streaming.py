@@ -56,11 +56,15 @@ async def data_of(pieces: AsyncIterator[bytes], *, where: str) -> AsyncIterator[
         whole: list[str] = []
         for line in lines:
             if line.startswith((b"data:", b"error:")):
-                told, none = _data(line), False
-                if data and _is_whole(data, told):  # no empty line between two events
+                none = False
+                field, _, value = line.partition(b":")
+                text = value.strip().decode("utf-8", "replace")
+                text = text if field == b"data" else f'{{"error": {text}}}'
+                # no empty line between two events: in JSON no object begins directly after another
+                if data and data[-1].endswith("}") and (text.startswith("{") or text == "[DONE]"):
                     whole.append("\n".join(data))
                     data.clear()
-                data.append(told)
+                data.append(text)
             elif not line and data:
                 whole.append("\n".join(data))
                 data.clear()
@@ -87,17 +91,6 @@ async def _lines(pieces: AsyncIterator[bytes], where: str) -> AsyncIterator[list
             raise BadReply(f"the reply did not end within {MAX_REPLY_BYTES >> 20} MiB", where=where)
         yield [line.rstrip(b"\r") for line in lines]
     yield [rest.rstrip(b"\r")]
-
-
-def _data(line: bytes) -> str:
-    if line.startswith(b"data:"):
-        return line[5:].strip().decode("utf-8", "replace")
-    return f'{{"error": {line[6:].decode("utf-8", "replace")}}}'
-
-
-def _is_whole(data: list[str], following: str) -> bool:
-    """Return whether the following text can only be another event: in JSON no object begins directly after another."""
-    return data[-1].endswith("}") and (following.startswith("{") or following == "[DONE]")
 
 
 @dataclass(frozen=True, slots=True)

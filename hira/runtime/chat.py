@@ -71,7 +71,7 @@ class Chat:
         Returns:
             The answer, as `Hira.ask` gives it.
         """
-        return await self._ask(question, files, output_type)
+        return await (await self.stream(question, files=files, output_type=output_type)).finish()
 
     @overload
     def ask_sync(self, question: str, *, files: Paths = (), output_type: type[V] | None = None) -> Answer[V]: ...
@@ -81,11 +81,7 @@ class Chat:
         self, question: str, *, files: Paths = (), output_type: type[Any] | Mapping[str, Any] | None = None
     ) -> Answer[Any]:
         """`ask` for code that is not async."""
-        return self._owner.wait_for(self._ask(question, files, output_type))
-
-    async def _ask(self, question: str, files: Paths, output_type: type[Any] | Mapping[str, Any] | None) -> Answer[Any]:
-        run = await self.stream(question, files=files, output_type=output_type)
-        return await run.finish()
+        return self._owner.wait_for(self.ask(question, files=files, output_type=output_type))
 
     async def stream(
         self, question: str, *, files: Paths = (), output_type: type[Any] | Mapping[str, Any] | None = None

@@ -161,13 +161,11 @@ def check_roles(settings: Settings, workflow: Workflow, policies: Mapping[str, P
     known = known | ANYWHERE
     wanted = {role for role in settings.roles if settings.origin(f"roles.{role}") != "default"} | set(policies)
     for role in (*settings.roles, *policies):
-        if role != "*" and role not in known and (role in wanted or role not in _roles_anywhere()):
+        if role in known or role == "*":
+            continue
+        if role in wanted or not (role == JUDGE or any(role in make().roles for make in WORKFLOWS.values())):
             where = f"in workflow {workflow.name!r}"
             raise UsageError(f"unknown role {role!r}", where=where, fix=did_you_mean(role, sorted(known)))
-
-
-def _roles_anywhere() -> frozenset[str]:
-    return frozenset({JUDGE}.union(*(make().roles for make in WORKFLOWS.values())))
 
 
 def dialect_of(workflow: Workflow) -> Dialect:

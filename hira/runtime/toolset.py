@@ -185,7 +185,10 @@ class Toolset:
             if time.monotonic() - self._readable.read_at >= FRESH:
                 self._readable = await asyncio.to_thread(find_readable, self.settings.docs, (), self.settings.exclude)
             docs = self._readable
-        return docs.with_attached(await asyncio.to_thread(find_readable, (), files)) if files else docs
+        if not files:
+            return docs
+        attached = await asyncio.to_thread(find_readable, (), files)
+        return ReadableFiles({**attached.shown, **docs.shown}, (*docs.places, *attached.places), docs.read_at)
 
     async def _read(self, index: "Index", events: Events, *, seen: bool) -> None:
         """Update the index, once for runs that begin together. Unreadable files are reported once, by one of the

@@ -23,10 +23,6 @@ class ReadableFiles:
     places: tuple[Path, ...] = ()
     read_at: float = -math.inf
 
-    def with_attached(self, attached: "ReadableFiles") -> "ReadableFiles":
-        """This and what is attached to a run, which is named first."""
-        return ReadableFiles({**attached.shown, **self.shown}, (*self.places, *attached.places), self.read_at)
-
 
 def find_readable(docs: Sequence[Path], files: Sequence[Path] = (), exclude: Sequence[Path] = ()) -> ReadableFiles:
     """Look up the readable documents and files, without the excluded ones. Blocking."""

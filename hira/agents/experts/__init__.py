@@ -162,7 +162,7 @@ def look(context: RunContext, subtask: str) -> Tool:
         "properties": {"data": {"type": "string"}, "question": {"type": "string"}},
         "required": ["data", "question"],
     }
-    return Tool("look", SIGHT.fill(things="\n".join(_list_names(context.tools.visible))), parameters, run, speaks=SEES)
+    return Tool("look", SIGHT.fill(things=_list_places(context.tools.visible)), parameters, run, speaks=SEES)
 
 
 async def _look(context: RunContext, subtask: str, path: str, question: str) -> str:
@@ -187,18 +187,19 @@ async def _look(context: RunContext, subtask: str, path: str, question: str) -> 
     return await context.conversation(SEES, subtask).reply(user(prompt, *moments))
 
 
-def _list_names(names: Sequence[str]) -> list[str]:
-    """The names as lines, the first of them where there are many."""
-    lines = [f"- {_describe_places(name)}" for name in names[:LISTED]]
-    return [*lines, *([f"- and {len(names) - LISTED} more"] if len(names) > LISTED else [])]
-
-
-def _describe_places(name: str) -> str:
-    """The name of a file, and how a page of a document or a moment of a video is named."""
+def _list_places(names: Sequence[str]) -> str:
+    """The names of files as lines, the first of them where there are many, and how a page of a document or a moment of
+    a video is named."""
     from hira.tools.media import decodes, kind_of
 
-    kind = kind_of(name)
-    return PLACES.fill(name=name, pages=kind == "application/pdf", moments=kind.startswith("video/") and decodes())
+    lines = []
+    for name in names[:LISTED]:
+        kind = kind_of(name)
+        moments = kind.startswith("video/") and decodes()
+        lines.append(f"- {PLACES.fill(name=name, pages=kind == 'application/pdf', moments=moments)}")
+    if len(names) > LISTED:
+        lines.append(f"- and {len(names) - LISTED} more")
+    return "\n".join(lines)
 
 
 EXPERTS: tuple[Expert, ...] = (SimpleSearch(), Code(), Multimodal(), Reader(), DeepSearch())

@@ -118,7 +118,9 @@ def find_boxed(text: str) -> str:
     if position < 0:
         return ""
     inner = text[position + len("\\boxed{") :]
-    return _unwrap_text(inner[: _closing(inner)])
+    inner = inner[: _closing(inner)].strip()
+    plain = inner.removeprefix("\\text{")  # around all of it, it says nothing
+    return plain[:-1].strip() if plain != inner and _closing(plain) == len(plain) - 1 else inner
 
 
 def find_tagged(text: str) -> str:
@@ -136,13 +138,6 @@ def _closing(text: str) -> int:
                 return index
             depth -= 1
     return len(text)
-
-
-def _unwrap_text(latex: str) -> str:
-    """Without a `\\text{…}` around all of it."""
-    latex = latex.strip()
-    inner = latex.removeprefix("\\text{")
-    return inner[:-1].strip() if inner != latex and _closing(inner) == len(inner) - 1 else latex
 
 
 def document(text: str) -> str:

@@ -392,17 +392,14 @@ def invalid(error: ValidationError, origins: Mapping[str, str]) -> UsageError:
     path = [str(part) for part in first["loc"]]
     where = origins.get(".".join(path[:2])) or origins.get(path[0], "") if path else ""
     says = uncapitalise(first["msg"]).removeprefix("value error, ")
-    if first["type"] != "value_error" and _is_shown(path, first["input"]):
+    secret = not path or path[0] in _SECRETS or path[-1] == "api_key"
+    if first["type"] != "value_error" and not secret and isinstance(first["input"], str | int | float):
         text = repr(first["input"])
         says += f", got {text if len(text) <= LONGEST_SHOWN else text[:LONGEST_SHOWN] + '…'}"
     fix = "correct it, or leave it out"
     if first["type"] == "literal_error":
         fix = did_you_mean(str(first["input"]), _ALLOWED.findall(first["ctx"]["expected"]))
     return UsageError(f"{'.'.join(path[:3])}: {says}", where=f"set by {where}" if where else "", fix=fix)
-
-
-def _is_shown(path: list[str], value: Any) -> bool:
-    return isinstance(value, str | int | float) and bool(path) and path[0] not in _SECRETS and path[-1] != "api_key"
 
 
 @dataclass(frozen=True, slots=True)

@@ -165,7 +165,8 @@ def _read(journal: Journal, entry: Entry, earlier: Earlier | None) -> Reading:
     if output := find_recorded_output(entry.settings):
         _read_output(record, output)
     notices = [event.text for event in events if isinstance(event, Notice)]
-    usage = sum((validate(Completion, call.result).usage for call in calls if _has_reply(call)), Usage())
+    replies = [call.result for call in calls if call.kind == "policy" and call.result is not None and not call.failed]
+    usage = sum((validate(Completion, reply).usage for reply in replies), Usage())
     return Reading(entry, record, turns, tools_of(calls, events), subtasks, remembered, notices, usage, earlier)
 
 
@@ -229,10 +230,6 @@ def _read_checked(events: Sequence[Event], record: Rollout) -> None:
             return
     record.citations = verify(record.answer, record.sources, record.question)
     record.lacking = find_lacking(record.citations, record.question)
-
-
-def _has_reply(call: RecordedCall) -> bool:
-    return call.kind == "policy" and call.result is not None and not call.failed
 
 
 def turns_of(calls: Sequence[RecordedCall], roles: Mapping[str, str]) -> list[ReadTurn]:
