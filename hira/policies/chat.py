@@ -2,7 +2,7 @@
 endpoint refuses."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Literal
@@ -160,18 +160,18 @@ def kinds_of(request: Request) -> list[str]:
     return list(dict.fromkeys(media.kind for message in request.messages for media in message.media))
 
 
-def no_media(status: int, message: str, request: Request) -> str:
-    """The kind of media that a failure says the endpoint never takes, empty if it says no such thing."""
+def no_media(status: int, message: str, kinds: Iterable[str]) -> str:
+    """Which of these kinds of media a failure says the endpoint never takes, empty if it says no such thing."""
     if status not in _STATUSES or _THIS_ONE.search(message) or not _NOT_TAKEN.search(message):
         return ""
-    return next((kind for kind in kinds_of(request) if _KINDS[kind].search(message)), "")
+    return next((kind for kind in kinds if _KINDS[kind].search(message)), "")
 
 
 def learn_from_error(error: EndpointError, request: Request, known: set[str], *, where: str) -> EndpointError:
     """The error, as what it says of the endpoint if it says something of it; that is kept in `known`."""
     if isinstance(error, ToolsRefused) and request.tools:
         known.add(TOOLS)
-    elif kind := no_media(error.status, error.what, request):
+    elif kind := no_media(error.status, error.what, kinds_of(request)):
         known.add(kind)
         return media_refused(kind, where=where, status=error.status, message=error.what)
     return error

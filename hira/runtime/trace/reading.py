@@ -186,7 +186,9 @@ def read_earlier(journal: Journal, entry: Entry) -> Earlier | None:
             break
     earlier = None
     for turn in reversed(turns[1:]):
-        earlier = _read_left(journal, turn, _with_sent(turn, earlier))
+        earlier = _with_sent(turn, earlier)
+        _check_answered(turn)
+        earlier = Earlier.of(_read(journal, turn, earlier).rollout, earlier)
     return _with_sent(entry, earlier)
 
 
@@ -203,14 +205,16 @@ def read_conversation(journal: Journal, run: str, earlier: Earlier | None = None
     Raises `UsageError` for a run that does not exist, and for one without an answer.
     """
     entry = journal.entry(run)
-    return _read_left(journal, entry, earlier or read_earlier(journal, entry))
+    before = earlier or read_earlier(journal, entry)
+    _check_answered(entry)
+    return Earlier.of(_read(journal, entry, before).rollout, before)
 
 
-def _read_left(journal: Journal, entry: Entry, earlier: Earlier | None) -> Earlier:
+def _check_answered(entry: Entry) -> None:
+    """Raise `UsageError` for a run without an answer."""
     if not entry.answer:
         what = f"run {entry.id} has no answer to continue from"
         raise UsageError(what, fix=f"resume it first: hira resume {entry.id}")
-    return Earlier.of(_read(journal, entry, earlier).rollout, earlier)
 
 
 def _read_checked(events: Sequence[Event], record: Rollout) -> None:

@@ -89,7 +89,7 @@ def clear(folder: Path, keep: FolderContent) -> None:
                         places.append(inner)
                     elif is_folder or inner not in keep.files:
                         with contextlib.suppress(OSError):
-                            _remove(here, entry.name, is_folder=is_folder)
+                            _remove_tree(here, entry.name) if is_folder else os.unlink(entry.name, dir_fd=here)
     finally:
         os.close(root)
 
@@ -181,13 +181,6 @@ def _open_place(root: int, place: str) -> Iterator[int]:
         yield here
     finally:
         os.close(here)
-
-
-def _remove(parent: int, name: str, *, is_folder: bool) -> None:
-    if is_folder:
-        _remove_tree(parent, name)
-    else:
-        os.unlink(name, dir_fd=parent)
 
 
 def _remove_tree(parent: int, name: str) -> None:

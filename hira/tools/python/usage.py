@@ -54,15 +54,11 @@ def _count_held(pid: int, folder: Path, largest: int) -> int:
                 info = file.stat()
                 if stat.S_ISREG(info.st_mode) and not info.st_nlink:
                     opened[info.st_ino] = info.st_blocks * 512
-    return sum(opened.values()) + largest * len(_find_mapped(pid, folder) - opened.keys())
-
-
-def _find_mapped(pid: int, folder: Path) -> set[int]:
-    """Return the numbers of the deleted files of the folder that are mapped into the memory of the process."""
     inside, deleted = f" {folder}/".encode(), b" (deleted)\n"
+    mapped: set[int] = set()
     with contextlib.suppress(OSError), Path(f"/proc/{pid}/maps").open("rb") as maps:
-        return {int(line.split()[4]) for line in maps if line.endswith(deleted) and inside in line}
-    return set()
+        mapped = {int(line.split()[4]) for line in maps if line.endswith(deleted) and inside in line}
+    return sum(opened.values()) + largest * len(mapped - opened.keys())
 
 
 def size(count: int) -> str:

@@ -60,8 +60,8 @@ async def write_conclusion(context: RunContext, question: str, findings: Sequenc
     loop.conversation.say(
         user(ANSWER.fill(task=sanitize(question), brought=Filled(shown, RESULT.name, {"pairs": brought})))
     )
-    with keeping_read(context, question):
-        return (await loop.run()).answer or keep_read(context, question)
+    with keeping_read(context):
+        return (await loop.run()).answer or keep_read(context)
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,7 @@ class ReActReport:
             left -= 1
             step = await (loop.think() if left else loop.close(f"all {self.max_turns} turns are used"))
         if not step.answer:
-            keep_read(context, question)
+            keep_read(context)
         return without_references(step.answer)
 
     def bound(self, sizes: Sizes) -> dict[str, Usage]:

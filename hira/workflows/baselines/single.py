@@ -58,16 +58,16 @@ def begin_loop(context: RunContext, prompt: Prompt, tools: Sequence[Tool], quest
 
 
 @contextmanager
-def keeping_read(context: RunContext, question: str) -> Iterator[None]:
+def keeping_read(context: RunContext) -> Iterator[None]:
     """If the endpoint fails inside the context, keep what the role has read as a finding."""
     try:
         yield
     except EndpointError:
-        keep_read(context, question)
+        keep_read(context)
         raise
 
 
-def keep_read(context: RunContext, question: str) -> str:
+def keep_read(context: RunContext) -> str:
     """Without any finding, quote the beginnings of the latest sources, so that a person can check them. Returns the
     answer of such a run: an empty text."""
     if any(finding.ok for finding in context.rollout.findings):
@@ -76,7 +76,7 @@ def keep_read(context: RunContext, question: str) -> str:
     quotes = [f"“{_beginning(source.evidence)}” [{source.id}]" for source in read]
     if quotes:
         text = str(READ.fill(quotes=Filled("\n".join(quotes))))
-        context.rollout.findings.append(Finding(Subtask("1", question), REASONER, "", text))
+        context.rollout.findings.append(Finding(Subtask("1", context.rollout.question), REASONER, "", text))
     return ""
 
 
@@ -98,8 +98,8 @@ class Direct:
 
     async def run(self, question: str, context: RunContext) -> str:
         loop = begin_loop(context, DIRECT, [], question)
-        with keeping_read(context, question):
-            return (await loop.run()).answer or keep_read(context, question)
+        with keeping_read(context):
+            return (await loop.run()).answer or keep_read(context)
 
     def bound(self, sizes: Sizes) -> Mapping[str, Usage]:
         return {REASONER: bound_loop(0, 0, sizes)}
@@ -134,8 +134,8 @@ class Rag:
 
         context = loop.conversation.context
         loop.conversation.say(user(ANSWER.fill(documents=passages, task=sanitize(question), known=Filled(""))))
-        with keeping_read(context, question):
-            return (await loop.run()).answer or keep_read(context, question)
+        with keeping_read(context):
+            return (await loop.run()).answer or keep_read(context)
 
     def bound(self, sizes: Sizes) -> Mapping[str, Usage]:
         read = (self.pages + 1) * sizes.result
@@ -159,8 +159,8 @@ class CodeAct:
         async with context.tools.python("1") as python:
             tools = [tool for tool in (python, context.tools.files, *context.tools.extra_for(REASONER)) if tool]
             loop = begin_loop(context, CODEACT, tools, question, limit=self.calls)
-            with keeping_read(context, question):
-                return (await loop.run()).answer or keep_read(context, question)
+            with keeping_read(context):
+                return (await loop.run()).answer or keep_read(context)
 
     def bound(self, sizes: Sizes) -> Mapping[str, Usage]:
         return {REASONER: bound_loop(self.calls, sizes.result, sizes)}
@@ -199,8 +199,8 @@ class MultimodalAlone:
         from hira.agents.experts import MULTIMODAL  # the prompt of the expert
 
         loop = begin_loop(context, MULTIMODAL if tools else DIRECT, tools, question, limit=self.calls)
-        with keeping_read(context, question):
-            return (await loop.run()).answer or keep_read(context, question)
+        with keeping_read(context):
+            return (await loop.run()).answer or keep_read(context)
 
     def bound(self, sizes: Sizes) -> Mapping[str, Usage]:
         looks = Usage(self.calls, self.calls * sizes.prompt, self.calls * sizes.reply)
@@ -227,8 +227,8 @@ class ReAct:
             if not tools:
                 raise UsageError("this workflow needs tools, and this run has none", fix=WHERE_TO_SEARCH)
             loop = begin_loop(context, REACT, tools, question, limit=self.calls)
-            with keeping_read(context, question):
-                return (await loop.run()).answer or keep_read(context, question)
+            with keeping_read(context):
+                return (await loop.run()).answer or keep_read(context)
 
     def bound(self, sizes: Sizes) -> Mapping[str, Usage]:
         looks = Usage(self.calls, self.calls * sizes.prompt, self.calls * sizes.reply)
@@ -294,8 +294,8 @@ class SearchO1:
         async def perform(call: Call) -> str:
             return await search_and_condense(loop, call, question)
 
-        with keeping_read(context, question):
-            return (await loop.run(perform)).answer or keep_read(context, question)
+        with keeping_read(context):
+            return (await loop.run(perform)).answer or keep_read(context)
 
     def bound(self, sizes: Sizes) -> Mapping[str, Usage]:
         return {REASONER: bound_loop(self.searches, sizes.reply, sizes), READER: bound_reader(self.searches, sizes)}

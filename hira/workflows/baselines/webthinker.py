@@ -170,8 +170,8 @@ class WebThinker:
                 send_explorer(explorer, loop, call) if call.name == SEARCH.name else article.perform(call, loop)
             )
 
-        with keeping_read(context, question):
-            answer = (await loop.run(perform)).answer or keep_read(context, question)
+        with keeping_read(context):
+            answer = (await loop.run(perform)).answer or keep_read(context)
         return article.text or answer
 
     def bound(self, sizes: Sizes) -> Mapping[str, Usage]:
