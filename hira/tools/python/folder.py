@@ -89,7 +89,10 @@ def clear(folder: Path, keep: FolderContent) -> None:
                         places.append(inner)
                     elif is_folder or inner not in keep.files:
                         with contextlib.suppress(OSError):
-                            _remove_tree(here, entry.name) if is_folder else os.unlink(entry.name, dir_fd=here)
+                            if is_folder:
+                                _remove_tree(here, entry.name)
+                            else:
+                                os.unlink(entry.name, dir_fd=here)
     finally:
         os.close(root)
 
