@@ -24,6 +24,7 @@ from hira.policies.names import LOCAL_PORTS, OFFLINE, OPENAI_URL, is_nearby, nam
 from hira.policies.waiting import Timeout
 from hira.runtime.endpoints import EndpointList, find_model, with_client
 from hira.runtime.registry import (
+    SEARCH,
     WorkflowUnion,
     check_roles,
     dialect_of,
@@ -84,7 +85,8 @@ async def open_session(  # noqa: PLR0913 - one for each thing that a program may
     verifier = verifier or (open_verifier(settings.verifier) if settings.verifier else None)
     settings = settings.with_values({"verify": choose_verify(settings, given, roles)}, settings.origin("verify"))
     sees = "look" in getattr(flow, "roles", ()) and roles.get("look", roles["*"]).policy.model != OFFLINE
-    toolset = await open_toolset(settings, all_tools, retrievers, sees=sees)
+    price = roles.get(SEARCH, roles["*"]).price
+    toolset = await open_toolset(settings, all_tools, retrievers, sees=sees, price=price)
     toolset.notices += map(Notice, notices)
     journal = await asyncio.to_thread(open_journal, settings, toolset.notices)
     named = workflow is None or isinstance(workflow, WorkflowUnion) or workflow == make_workflow(settings, experts)

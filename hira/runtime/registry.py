@@ -23,11 +23,11 @@ from hira.workflows import WORKFLOWS, BuiltIn, Workflow
 
 JUDGE = "judge"
 """The role that scores answers and reports; no workflow has it."""
-EMBED, RERANK = "embed", "rerank"
-"""The roles whose settings hold the endpoints of the encoder and the reranker."""
-ANYWHERE = frozenset({VERIFIER, OUTPUT, EVIDENCE, EMBED, RERANK})
-"""Roles of every workflow: those that check the answer, write its value, and encode, order and condense
-passages."""
+EMBED, RERANK, SEARCH = "embed", "rerank", "search"
+"""The roles whose settings hold the endpoints of the encoder, the reranker and the vendor's web search."""
+ANYWHERE = frozenset({VERIFIER, OUTPUT, EVIDENCE, EMBED, RERANK, SEARCH})
+"""Roles of every workflow: those that check the answer, write its value, encode, order and condense passages, and
+search the web."""
 MAY_BE_ZERO = frozenset({"pages", "papers"})
 """Numbers of a workflow that may be 0; of all others there is at least one."""
 _NO_OPTIONS = frozenset({"name", "experts"})

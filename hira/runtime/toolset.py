@@ -16,7 +16,10 @@ from hira.core.events import DocumentsRead, Events, Notice
 from hira.core.prices import Price
 from hira.core.sanitize import flatten_name
 from hira.core.tool import Context
-from hira.runtime.settings import DOCUMENTS, SEARCH_KEYS, Settings, list_retrievers
+from hira.policies.names import GGUF, IN_PROCESS, LITELLM, OFFLINE, OPENAI_URL, names_of
+from hira.runtime.registry import SEARCH
+from hira.runtime.settings import DOCUMENTS, SEARCH_KEYS, RoleSettings, Settings, list_retrievers
+from hira.runtime.settings.keys import find_place
 from hira.runtime.workspace import ReadableFiles, find_readable, work_folder
 from hira.tools import Observation, Tool, Toolbox
 from hira.tools.python.layers import refusal
@@ -25,10 +28,12 @@ from hira.tools.python.tool import open_python
 from hira.tools.toolbox import OpenPython
 
 if TYPE_CHECKING:
+    import httpx
+
     from hira.runtime.claim_memory import ClaimMemory
     from hira.tools.documents import Index
     from hira.tools.mcp import Server
-    from hira.tools.search import Backend
+    from hira.tools.search import Backend, VendorSearch
     from hira.tools.search.service import HostPace
 
 # Web searches that are chosen by themselves where their key is set, best first. Others have to be named.
@@ -118,7 +123,7 @@ class Toolset:
             documents = await self._open_documents(self.index, budget, events)
         while self.notices:
             events(self.notices.pop(0))
-        search, browse, scholar, more = self._find_tools(context, events, documents)
+        search, browse, scholar, more = self._find_tools(context, events, documents, budget)
         async with work_folder(context.run_id) as folder:
             attachments = media = None
             if files:
@@ -237,7 +242,7 @@ class Toolset:
         return search, browse_documents(index)
 
     def _find_tools(
-        self, context: Context, events: Events, documents: tuple[Tool, Tool] | None
+        self, context: Context, events: Events, documents: tuple[Tool, Tool] | None, budget: Budget
     ) -> tuple[Tool | None, Tool | None, Tool | None, Sequence[Tool]]:
         """The tools "search" and "browse" of one run, over the documents, the user's retrievers and the web,
         "scholar" over the services of scholarly works among those of the web, and "follow_citations" and
@@ -250,15 +255,25 @@ class Toolset:
             if self.memory and self.index:
                 searches.insert(0, self.memory.make_search(self.index))
         if self.backends:
-            search, web_browse, scholar, more = _web(self.backends, self.settings, context.question, events, self.once)
+            search, web_browse, scholar, more = _web(
+                self.backends, self.settings, context.question, events, self.once, budget
+            )
             searches, browse = [*searches, search], either(browse, web_browse) if browse else web_browse
         return merge_searches(searches) if searches else None, browse, scholar, more
 
 
 async def open_toolset(
-    settings: Settings, extra: Sequence[Tool] = (), retrievers: Sequence[Tool] = (), *, sees: bool = False
+    settings: Settings,
+    extra: Sequence[Tool] = (),
+    retrievers: Sequence[Tool] = (),
+    *,
+    sees: bool = False,
+    price: Price | None = None,
 ) -> Toolset:
-    """Lay out the tools. Raises `UsageError` for documents that are missing or empty and for searches without a key."""
+    """Lay out the tools. `price` is that of the model that searches the web.
+
+    Raises `UsageError` for documents that are missing or empty and for searches without a key.
+    """
     stack = AsyncExitStack()
     names = web_searches(settings)
     check_searches(names, settings)
@@ -266,7 +281,7 @@ async def open_toolset(
     try:
         refused = await asyncio.to_thread(refusal, settings.sandbox, settings.sandbox_image or IMAGE)
         notices = [Notice(text) for text in (*settings.withheld, refused) if text]
-        backends = _open_backends(names, settings, stack, notices) if names else ()
+        backends = _open_backends(names, settings, stack, notices, price) if names else ()
         general, scoped = await _of_servers(settings, stack, notices)
     except BaseException:
         await stack.aclose()
@@ -408,17 +423,20 @@ def check_searches(names: Sequence[str], settings: Settings) -> None:
 
 
 def _open_backends(
-    names: Sequence[str], settings: Settings, stack: AsyncExitStack, notices: list[Notice]
+    names: Sequence[str], settings: Settings, stack: AsyncExitStack, notices: list[Notice], price: Price | None
 ) -> "tuple[Backend, ...]":
     from hira.tools.fetch import identification
-    from hira.tools.search import CITATIONS, Cache, cache_search, open_backend, open_client
+    from hira.tools.search import CITATIONS, VENDOR, Cache, VendorSearch, cache_search, open_backend, open_client
 
     client = open_client(identification(settings.contact))
     stack.push_async_callback(client.aclose)
-    opened = []
+    opened: list[Backend] = []
     paces: dict[str, HostPace] = {}
     names = [*names, *(CITATIONS if "semantic_scholar" in names else ())]
     for name in names:
+        if name == VENDOR:
+            opened.append(_open_vendor(settings, client, price))
+            continue
         key = settings.search_keys.get("semantic_scholar" if name in CITATIONS else SAME_KEY.get(name, name))
         opened.append(
             open_backend(
@@ -439,23 +457,56 @@ def _open_backends(
         return tuple(opened)
     stack.callback(cache.close)
     places = {"searxng": settings.searxng_url}
-    return tuple(cache_search(backend, cache, places.get(backend.name, "")) for backend in opened)
+    return tuple(
+        replace(backend, cache=cache)
+        if isinstance(backend, VendorSearch)
+        else cache_search(backend, cache, places.get(backend.name, ""))
+        for backend in opened
+    )
+
+
+def _open_vendor(settings: Settings, client: "httpx.AsyncClient", price: Price | None) -> "VendorSearch":
+    """Open the web search of a vendor: that of the role `search`, else of the run's model."""
+    from hira.tools.search import VendorSearch
+
+    role_settings = settings.roles.get(SEARCH, RoleSettings())
+    model = next(iter(names_of(role_settings.model or settings.model)), OFFLINE)
+    place = find_place(model, SEARCH, role_settings, settings)
+    elsewhere = place.model == OFFLINE or place.model.startswith((IN_PROCESS, LITELLM, GGUF))
+    if elsewhere or not (place.base_url or place.secret):
+        fix = 'set OPENAI_API_KEY, and name the model: [roles.search] model = "MODEL", or --role search=MODEL'
+        raise UsageError(f"the search service 'openai' cannot ask {model!r}: it has no Responses API", fix=fix)
+    return VendorSearch(client, place.model, place.base_url or OPENAI_URL, place.secret, price)
 
 
 def _web(
-    backends: "Sequence[Backend]", settings: Settings, question: str, events: Events, once: SingleFlight | None
+    backends: "Sequence[Backend]",
+    settings: Settings,
+    question: str,
+    events: Events,
+    once: SingleFlight | None,
+    budget: Budget,
 ) -> tuple[Tool, Tool, Tool | None, Sequence[Tool]]:
     """Search, browse, scholar and what else its services can for one run: only what was shown to it may be opened."""
     from hira.tools.addresses import canonicalise_url, urls
     from hira.tools.browse import browse_tool
     from hira.tools.fetch import Fetcher
-    from hira.tools.search import CITATIONS, SCHOLARLY, citations_tool, scholar_tool, search_tool, share_search
+    from hira.tools.search import (
+        CITATIONS,
+        SCHOLARLY,
+        VendorSearch,
+        citations_tool,
+        scholar_tool,
+        search_tool,
+        share_search,
+    )
     from hira.tools.search.google import NAME as GOOGLE
     from hira.tools.search.google import google_tool
 
     seen = {canonicalise_url(url) for url in urls(question)}
     retracted: set[str] = set()
     fetcher = Fetcher(settings.allowed_hosts, contact=settings.contact, once=once)
+    backends = [backend.for_run(budget) if isinstance(backend, VendorSearch) else backend for backend in backends]
     backends = [share_search(backend, once) for backend in backends] if once else backends
     citing = {backend.name.rpartition("_")[2]: backend for backend in backends if backend.name in CITATIONS}
     backends = [backend for backend in backends if backend.name not in CITATIONS]

@@ -34,12 +34,14 @@ _SOON = frozenset({429, 502, 503, 504})
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One result. `snippet` is the service's quote from the page; `date` is in its format."""
+    """One result. `snippet` is what the service shows of the page; `date` is in its format."""
 
     title: str
     url: str
     snippet: str
     date: str = ""
+    quoted: bool = True
+    """The snippet is a piece of the page, not a model's words about it."""
 
 
 class Backend(Protocol):
@@ -83,6 +85,8 @@ class Service:
 
     name: str
     ask: Callable[[str, int], Awaitable[list[Hit]]]
+    quotes: bool = True
+    """Its snippets are pieces of the pages."""
 
     async def search(self, query: str, n: int) -> list[Hit]:
         unreadable = ToolDown(f"{self.name} answered in a format that hira cannot read")
@@ -93,7 +97,7 @@ class Service:
         hits = [hit for hit in results if len(hit.url) <= LONGEST and hit.url.startswith(("http://", "https://"))]
         if results and not any(hit.title or hit.url for hit in results):
             raise unreadable
-        return hits[:n]
+        return hits[:n] if self.quotes else [replace(hit, quoted=False) for hit in hits[:n]]
 
 
 def open_client(headers: Mapping[str, str]) -> "httpx.AsyncClient":
@@ -166,6 +170,8 @@ class Form:
     contact: str = ""
     """The parameter for the user's e-mail address."""
     parse: Callable[[str], Any] = json.loads
+    seconds: float = SECONDS
+    """The longest wait for the answer."""
 
 
 @dataclass(slots=True)
@@ -225,7 +231,7 @@ class Line:
             if status == HTTPStatus.OK:
                 return answer
             if last or status not in _SOON or wait > PATIENCE:
-                raise self._failure(status, wait)
+                raise self._failure(status, wait, answer)
             await asyncio.sleep(wait)
         raise AssertionError("the last try returns or raises")
 
@@ -236,7 +242,8 @@ class Line:
         method, place = ("POST", "json") if self.form.post else ("GET", "params")
         wire: dict[str, Any] = {"headers": headers, place: content}
         try:
-            async with asyncio.timeout(SECONDS), self.client.stream(method, url, **wire) as response:
+            wait_for = self.client.stream(method, url, timeout=self.form.seconds, **wire)
+            async with asyncio.timeout(self.form.seconds), wait_for as response:
                 if (encoding := find_encoding(response.headers)) is None:
                     raise ToolDown(f"{self.name} answered in a compression that hira does not read")
                 body = BoundedBody(encoding, LIMIT)  # httpx would unpack a chunk whole, however large it becomes
@@ -248,12 +255,12 @@ class Line:
         except zlib.error:
             raise ToolDown(f"{self.name} answered with broken compression") from None
         except (TimeoutError, httpx.TimeoutException):
-            raise ToolDown(f"{self.name} did not answer within {SECONDS:g} seconds") from None
+            raise ToolDown(f"{self.name} did not answer within {self.form.seconds:g} seconds") from None
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             where = urlsplit(self.url).hostname
             raise ToolDown(f"{self.name} cannot be reached at {where} ({type(error).__name__})") from None
 
-    def _failure(self, status: int, wait: float) -> ToolError:
+    def _failure(self, status: int, wait: float, answer: str) -> ToolError:
         if status in {401, 403}:
             unaccepted = f"its key was not accepted; check {self.name.partition('_')[0].upper()}_API_KEY"
             return Unusable(f"{self.name} refused the request: {self.form.refused or unaccepted}")
@@ -269,7 +276,15 @@ class Line:
             return ToolDown(f"{self.name} sends its requests elsewhere, status {status}; check its address")
         # 400 and similar are about this query; a query that is too long or malformed is the model's fault
         kind = ToolDown if status >= HTTPStatus.INTERNAL_SERVER_ERROR else ToolError
-        return kind(f"{self.name} answered with an error, status {status}")
+        return kind(f"{self.name} answered with an error, status {status}{self._explain(answer)}")
+
+    def _explain(self, answer: str) -> str:
+        """Return the message of an error, if it has the form that vendors of models share."""
+        try:
+            message = " ".join(clean(json.loads(answer)["error"]["message"]).split())
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+            return ""
+        return f": {(message.replace(self.key, '…') if self.key else message)[:200]!r}"
 
 
 def _describe_answer(text: str) -> str:

@@ -16,6 +16,7 @@ from hira.core.sanitize import clean
 from hira.tools.search.google import FORM as GOOGLE_FORM
 from hira.tools.search.google import NAME as GOOGLE
 from hira.tools.search.service import SECONDS, Backend, Form, Hit, HostPace, Line, Service, Unusable, make_hit
+from hira.tools.search.vendor import NAME as VENDOR
 
 if TYPE_CHECKING:
     import httpx
@@ -301,7 +302,7 @@ _CITATIONS = {
 }
 """The parts of `follow_citations`: the work of a title, the works that cite a work, and those that it cites."""
 SCHOLARLY = frozenset(_WORKS)
-BACKENDS = (*_WEB, GOOGLE, "ddgs", *_WORKS)
+BACKENDS = (*_WEB, GOOGLE, VENDOR, "ddgs", *_WORKS)
 CITATIONS = tuple(_CITATIONS)
 
 

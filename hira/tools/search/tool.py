@@ -76,7 +76,7 @@ class Cache:
             since = self.clock() - self.seconds
             rows = self._db.execute("SELECT hits FROM answers WHERE asked = ? AND at >= ?", (query, since)).fetchall()
         kept = [hit for (hits,) in rows for hit in json.loads(hits)]  # of an earlier version with more about each
-        return [Hit(hit["title"], hit["url"], hit["snippet"], hit["date"]) for hit in kept]
+        return [Hit(hit["title"], hit["url"], hit["snippet"], hit["date"], hit.get("quoted", True)) for hit in kept]
 
     def put(self, query: str, hits: list[Hit]) -> None:
         row = (query, self.clock(), json.dumps([asdict(hit) for hit in hits], ensure_ascii=False))
@@ -265,6 +265,7 @@ def merge_hits(hits: Iterable[Hit]) -> list[Hit]:
 
 
 def describe_hit(hit: Hit) -> Passage:
-    """Return a hit as a passage of its place."""
+    """Return a hit as a passage of its place. Only words of the page itself are evidence."""
     text = hit.snippet or hit.title
-    return Passage(Source(hit.url, hit.title, text, "hit"), f"{hit.date[:10]}: {text}" if hit.date else text)
+    source = Source(hit.url, hit.title, text if hit.quoted else hit.title, "hit")
+    return Passage(source, f"{hit.date[:10]}: {text}" if hit.date else text)
