@@ -229,7 +229,7 @@ async def _call_tool(tool: Tool, arguments: Mapping[str, Any], context: RunConte
         return Observation(f"{tool.name} failed: {error}", ok=False)
     except (HiraError, AssertionError):  # the run's own, and checks that failed
         raise
-    except Exception as error:  # noqa: BLE001 - a fault in somebody's tool must not lose the run: it is told
+    except Exception as error:  # noqa: BLE001 - a fault in somebody's tool must not lose the run: the model reads it
         log_fault("tool", tool.name, error, context.secrets)
         why = clip(f"a fault in the tool, {type(error).__name__}: {error}".rstrip(": "), _FAULT)
         context.note(redact(f"{tool.name} failed: {why}", context.secrets), important=True)

@@ -121,7 +121,7 @@ class Coordinator:
         try:
             task = Task(subtask.id, subtask.text, recall, self.context.files, self.faithful)
             account = check_account(await expert.work(task, self.context))
-        except Exception as error:  # noqa: BLE001 - a fault in somebody's expert must not lose the run: it is told
+        except Exception as error:  # noqa: BLE001 - a fault in somebody's expert must not lose the run: the planner reads it
             return self.context.announce(self._describe_failure(subtask, expert, error))
         finding = self._finding(subtask, expert, await self._distil(subtask, account))
         if account.ended:

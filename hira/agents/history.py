@@ -16,9 +16,9 @@ LONGEST_HISTORY = 8_000
 LONGEST_MESSAGE = 3_500
 """Characters, so that the latest question and its answer both fit."""
 CONTINUES: Final = "continues"
-"""Stands in a run's recorded settings for the run whose conversation it continues."""
+"""The recorded setting that names the run whose conversation is continued."""
 SENT: Final = "history"
-"""Stands in a run's recorded settings for earlier messages that came with its question."""
+"""The recorded setting with the earlier messages that came with the question."""
 Messages = Sequence[tuple[str, str]]
 """Earlier messages in order: the speaker (`user`, `assistant`) and the text."""
 

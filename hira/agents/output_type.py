@@ -22,7 +22,7 @@ from hira.policies.dialects.answer import read_record
 WANTED = Prompt(__file__, "output", "output_wanted")
 VALUE = "value"
 OUTPUT_SCHEMA = "output_schema"
-"""Stands in a run's recorded settings for the JSON schema of the output that was asked for."""
+"""The recorded setting with the JSON schema of the output."""
 MOST = 64_000
 """Characters of a JSON schema."""
 MOST_STEPS = 100_000

@@ -68,7 +68,7 @@ class Writing:
 
     def take(self, piece: str) -> None:
         self.first = self.first or time.monotonic()
-        self.tokens += max(1, len(piece) // _CHARACTERS_A_TOKEN)  # most servers send each token by itself
+        self.tokens += max(1, len(piece) // _CHARACTERS_A_TOKEN)  # most servers send one token at a time
         self.text = (self.text + piece)[-_TAIL:]
 
     @property

@@ -146,7 +146,7 @@ def _render(text: str, listed: Sequence[Reference]) -> str:
     for token in tokens:
         token.info = ""
         for inner in token.children or ():
-            if inner.type == "link_open":  # no title, and nobody is told where it was followed from
+            if inner.type == "link_open":  # no title, and no referrer for its target
                 inner.attrs = {"href": inner.attrs["href"], "rel": "noopener noreferrer nofollow"}
     return str(parser.renderer.render(tokens, parser.options, {}))
 

@@ -367,7 +367,7 @@ class Journal:
                 claimed = self._reader.execute(STATEMENTS["claim unchanged"], values).rowcount
                 if claimed:
                     self._reader.execute(STATEMENTS["no events"], (entry.id,))
-        except sqlite3.Error as error:  # held, perhaps by one who goes on with this run
+        except sqlite3.Error as error:  # locked, perhaps by a process that resumes this run
             raise _unreadable(error, "the run cannot be resumed", self.path) from None
         if not claimed and self.holds(entry.id):
             raise StillGoing(f"another process is resuming run {entry.id}", fix="see hira runs")

@@ -311,7 +311,7 @@ def check_locks(folder: Path) -> None:
     except ImportError:
         return
     try:
-        file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - a folder that takes none is told of elsewhere
+        file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - another place reports a folder that takes none
     except OSError:
         return
     with file:

@@ -139,7 +139,7 @@ def failure(status: int, body: Any, headers: Mapping[str, str], *, where: str, k
     pause = _pause_in(str(body)) if status == 429 else None
     # Google says the same of a limit by the minute, and then when it is over
     if status == 402 or (status in {400, 403, 429} and not pause and _NO_CREDIT.search(everything)):
-        fix = "the account behind the key has no credit left: add some, or change the key"
+        fix = "the account of this key has no credit left: add some, or change the key"
         return RateLimited(what, fix=fix, **more)
     if status in {401, 403} or (status == 400 and _BAD_KEY.search(everything)):
         fix = "check that the key is right and may use this model" if keyed else "this endpoint needs a key: set one"

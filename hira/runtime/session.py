@@ -34,13 +34,13 @@ if TYPE_CHECKING:
     from hira.runtime.telemetry import Telemetry
 
 HANDED: Final = "handed"
-"""Stands in a run's recorded settings for what its program handed over as objects."""
+"""Replaces objects that the program passed in a run's recorded settings."""
 DIALECTS_OF = "dialects"
-"""Stands in a run's recorded settings for the dialects in which its roles began, where they were learned."""
+"""The recorded setting with the dialects in which the roles began, where they were learned."""
 APPROVAL = "approval"
 """Stands among what is handed over for a person who is asked about subtasks."""
 OF_QUESTION = "docs_of_question"
-"""Stands in a run's recorded settings if its question named the documents."""
+"""The recorded setting of a run whose question named the documents."""
 HOOK = "hook "
 """Begins the name of a hook among what is handed over."""
 TOOL_APPROVAL = "approval of tools"

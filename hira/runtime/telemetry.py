@@ -59,7 +59,7 @@ def sender(endpoint: str) -> "SpanExporter":
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
     except ImportError:
         raise UsageError("spans cannot be exported", fix="pip install 'hira[otel]'") from None
-    logging.getLogger("opentelemetry").addHandler(logging.NullHandler())  # what goes wrong is told by hira
+    logging.getLogger("opentelemetry").addHandler(logging.NullHandler())  # hira reports what goes wrong
     base = endpoint.rstrip("/")
     return OTLPSpanExporter(endpoint=base if base.endswith(PATH) else base + PATH, timeout=SECONDS)
 

@@ -100,7 +100,7 @@ def _part(part: Mapping[str, Any]) -> dict[str, Any]:
         return {"type": "text", "text": part.get(PLAIN[kind])}
     if kind == "input_image":
         return {"type": kind, kind: {"url": part.get("image_url")}}
-    return {**part, kind: part.get(kind) or part}  # a file's data stands in the part itself
+    return {**part, kind: part.get(kind) or part}  # the part itself holds a file's data
 
 
 class ResponseWriter:

@@ -46,7 +46,7 @@ class ByFunction:
         if value is None or isinstance(value, RolloutScore):
             return value or RolloutScore(None, why="the reward has no value")
         if not isinstance(value, int | float):
-            raise TypeError(f"it returned {value!r}, which is no number")
+            raise TypeError(f"it returned {value!r}, which is not a number")
         return RolloutScore(float(value))
 
     async def open(self, session: Session, untrained: Policy) -> None:

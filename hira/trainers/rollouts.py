@@ -363,6 +363,6 @@ class Collector:
         try:
             return self.runner.run(self.collect(update))
         finally:
-            for _ in range(2):  # replies arrive a moment before the engine's thread ends, and may leave calls behind
+            for _ in range(2):  # replies arrive just before the engine's thread ends, and may leave calls unfinished
                 with self.pause():
                     pass

@@ -107,7 +107,7 @@ async def test_a_reward_is_a_function_or_a_coroutine_function_of_a_rollout_and_i
         (lambda *_: math.nan, "the reward returned nan"),
         (lambda *_: RolloutScore(1.0, {"format": math.inf}), "the reward returned inf for the part 'format'"),
         (lambda *_: RolloutScore(1.0, conversations={"worker": math.nan}), "for the conversation 'worker'"),
-        (lambda *_: "1", "the reward raised TypeError: it returned '1', which is no number"),
+        (lambda *_: "1", "the reward raised TypeError: it returned '1', which is not a number"),
         (lambda _, references: references[3], "the reward raised IndexError"),
     ],
 )

@@ -71,7 +71,7 @@ def strip_thought(completion: Completion) -> str:
     """The text without finished thought. Thought that the model wrote into its text and never closed stays."""
     text = completion.text
     end = max((text.rfind(tag) + len(tag) for tag in _CLOSING if tag in text), default=0)
-    # behind the last closing tag no thought ends, and to look for its end from each beginning takes quadratic time
+    # after the last closing tag no thought ends, and to look for its end from each beginning takes quadratic time
     return (_CLOSED.sub("", _THOUGHT.sub("", text[:end])) + text[end:]).strip()
 
 

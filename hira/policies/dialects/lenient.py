@@ -45,7 +45,7 @@ _SPACE = compile_lazily(r"\s*")
 _KEY = compile_lazily(r"[A-Za-z_]\w*(?=\s*[:=])")
 _LITERAL = compile_lazily(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w.])|\b(?:true|false|null|True|False|None)\b")
 _WORDS = {"true": True, "True": True, "false": False, "False": False, "null": None, "None": None}
-# behind the text of a string
+# after the text of a string
 _ENDS = compile_lazily(r"\s*(?:[,:}\])]|\Z)")
 # where brackets that were never closed count as closed
 _OVER = compile_lazily(r"\s*(?:\Z|```|</|<\||<｜)")
@@ -133,7 +133,7 @@ class _ValueReader:
         for _ in self._items("}"):
             key = self._key()
             if not self._takes(":"):
-                raise _Unclear(f"no value behind {key!r}")
+                raise _Unclear(f"no value after {key!r}")
             members[key] = self.value(depth + 1)
         return members
 

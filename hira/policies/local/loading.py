@@ -88,7 +88,7 @@ class OpenedLocally:
         return self._policy.count(text)
 
     async def aclose(self) -> None:
-        """Let go of the weights; they are read again if the policy is used again."""
+        """Free the weights; they are read again if the policy is used again."""
         self._policy = None
 
 

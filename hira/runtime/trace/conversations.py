@@ -37,7 +37,7 @@ def conversations(reading: Reading) -> Iterator[dict[str, Any]]:
 
 
 def _describe_turn(turn: ReadTurn) -> dict[str, Any]:
-    assert turn.completion is not None  # noqa: S101 - only turns with one are told
+    assert turn.completion is not None  # noqa: S101 - only turns with one are listed
     messages = turn.request.messages
     return {
         "model": turn.model,

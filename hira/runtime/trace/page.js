@@ -1,5 +1,5 @@
 "use strict";
-// Shows the run whose data stands in the page. Everything in the data may have been written by anyone: it only ever
+// Shows the run whose data the page holds. Everything in the data may have been written by anyone: it only ever
 // becomes text, never markup.
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);

@@ -1,4 +1,4 @@
-// The page: asking, the list of runs, one run or several side by side. What is shown stands in the address.
+// The page: asking, the list of runs, one run or several side by side. The address names what is shown.
 
 import { call } from "./server.js";
 import { RunView } from "./run.js";

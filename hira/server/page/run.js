@@ -6,7 +6,7 @@ import { open as openSource } from "./source.js";
 import { plain, written } from "./written.js";
 
 const TOOLS_SHOWN = 6;
-const CHARACTERS_A_TOKEN = 8;  // most servers send each token by itself
+const CHARACTERS_A_TOKEN = 8;  // most servers send one token at a time
 
 export class RunView {
   // `title` is that of several runs side by side, each of which is called by its workflow.
@@ -350,7 +350,7 @@ export class RunView {
     return branch;
   }
 
-  // Between two events the clock goes on by itself. The events that a page reads late do not say how late it is: the
+  // Between two events the clock runs on. The events that a page reads late do not say how late it is: the
   // server does.
   passed() {
     if (this.at == null || this.state !== "running") return this.at;
@@ -465,7 +465,7 @@ export class RunView {
     }
   }
 
-  // Its verdict is told by a sign too, not by its colour alone.
+  // A sign shows its verdict too, not its colour alone.
   citation(id) {
     const own = this.told.answer.citations.filter(one => one.id === id && !one.attributed);
     const verdict = own.find(one => one.verdict !== "supported")?.verdict ?? own[0]?.verdict ?? "not checked";

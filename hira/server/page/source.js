@@ -23,7 +23,7 @@ export function open(source, text, citations) {
     body,
   );
   drawer.hidden = false;
-  behind(covering.matches);
+  lock(covering.matches);
   close.focus();
   drawer.querySelector("mark")?.scrollIntoView({ block: "center" });
 }
@@ -36,18 +36,18 @@ function place(location) {
 
 // On a phone the drawer covers the page, which then cannot be reached by the keyboard either.
 const covering = matchMedia("(max-width: 640px)");
-const behind = inert => { for (const part of document.querySelectorAll("body > header, main")) part.inert = inert; };
-covering.addEventListener("change", () => behind(covering.matches && !drawer.hidden));
+const lock = inert => { for (const part of document.querySelectorAll("body > header, main")) part.inert = inert; };
+covering.addEventListener("change", () => lock(covering.matches && !drawer.hidden));
 
 export function shut() {
   if (drawer.hidden) return false;
   drawer.hidden = true;
-  behind(false);
+  lock(false);
   before?.focus();
   return true;
 }
 
-// The text in pieces; what stands in a quotation, whatever its spaces, is marked.
+// The text in pieces; a quotation is marked, whatever its spaces.
 function marked(text, quotes) {
   const spans = [];
   for (const passage of quotes.flatMap(one => one.split(" … ")).map(one => one.trim()).filter(Boolean)) {

@@ -72,7 +72,7 @@ function quote(lines, at, given) {
   return end > at ? { made: element("blockquote", {}, blocks(lines.slice(at, end).map(line => line.replace(QUOTE, "")), inside(given))), next: end } : null;
 }
 
-// What is indented below an item belongs to it; other lines go on with it until an empty one.
+// What is indented below an item belongs to it; other lines continue it until an empty one.
 function list(lines, at, given) {
   const first = lines[at].match(ITEM);
   if (!first) return null;
