@@ -181,18 +181,12 @@ def find_answer(question: str, passages: Sequence[ShownPassage]) -> Sentence | N
     return next((sentence for sentence in rank(question, passages) if parsed.is_answered_by(sentence)), None)
 
 
-def cite(sentence: Sentence) -> str:
+def cite(sentence: Sentence | ShownPassage) -> str:
     return f"{sentence.text} [{sentence.id}]" if sentence.id else sentence.text
 
 
-def refuse(question: str, read: Sequence[ShownPassage] = ()) -> str:
-    """Return a refusal with the nearest sentence of the sources, for a reader who can use it."""
-    near = [
-        cite(sentence)
-        for sentence in rank(question, read)[:1]
-        if sentence.id and not sentence.stems.isdisjoint(words(question))
-    ]
-    return "\n".join([f"{NOTHING}: {question}", *near])
+def refuse(question: str) -> str:
+    return f"{NOTHING}: {question}"
 
 
 def rank(question: str, passages: Sequence[ShownPassage]) -> list[Sentence]:

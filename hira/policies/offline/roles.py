@@ -40,7 +40,7 @@ def plan(request: OfflineRequest) -> Act:
 
 def combine(request: OfflineRequest) -> Act:
     """Combine the results of a plan's steps; refuse if one of them has none."""
-    return Act(conclude(request.value("brought")) or f"{NOTHING}: {request.question}")
+    return Act(conclude(request.value("brought")) or refuse(request.question))
 
 
 def verify(request: OfflineRequest) -> Act:
@@ -78,11 +78,9 @@ def distil(request: OfflineRequest) -> Act:
     conclusion = clean(find_final_answer(work.rpartition("\n\n")[2])) or NOTHING
     read = {passage.id: passage for passage in find_passages(work)}
     used = [read[source] for source in find_cited(conclusion) if source in read]
-    near = refuse(request.question, list(read.values())).partition("\n")[2] if NOTHING in conclusion else ""
-    facts = [{"text": statement.text, "sources": [statement.id]} for statement in find_statements(near or conclusion)]
+    facts = [{"text": statement.text, "sources": [statement.id]} for statement in find_statements(conclusion)]
     resources = [{"description": passage.title, "path": passage.location} for passage in used]
-    reasoning = f"{len(read)} sources were read.\n{near}".strip()
-    return record(reasoning=reasoning, conclusion=conclusion, facts=facts, resources=resources)
+    return record(reasoning=f"{len(read)} sources were read.", conclusion=conclusion, facts=facts, resources=resources)
 
 
 def research(request: OfflineRequest) -> Act:

@@ -3,7 +3,7 @@
 import ast
 import json
 import re
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -56,10 +56,6 @@ class OfflineRequest:
     text: str = ""
     results: tuple[tuple[Call, str], ...] = ()
     request: Request = field(default=Request(()))
-
-    @property
-    def closing(self) -> bool:
-        return self.request.choose == "none"
 
     def value(self, name: str) -> str:
         """A value as plain text, empty if the prompt has none of that name."""
@@ -140,7 +136,7 @@ def advance(program: Program, request: OfflineRequest) -> Act:
             todo = [call for call, text in zip(calls, brought, strict=True) if text is None][
                 : max(0, min(several, left))
             ]
-            if todo and not request.closing:
+            if todo and request.request.choose != "none":
                 return Act("I look for what is asked.", tuple(todo))
             calls = program.send([text or "" for text in brought])
     except StopIteration as end:
@@ -195,12 +191,6 @@ def solve(request: OfflineRequest) -> Act:
     return advance(_solve(request), request)
 
 
-def box(text: str) -> str:
-    """The text as a final answer; braces that do not pair up would end it early."""
-    paired = text.count("{") == text.count("}") and not re.search(r"^[^{]*\}", text)
-    return f"\\boxed{{{text if paired else text.replace('{', '(').replace('}', ')')}}}"
-
-
 def _solve(request: OfflineRequest) -> Program:
     """The answer to each question of the task, in a box if a prompt asks for a marked one, or a refusal."""
     texts, reports = list[str](), request.prompt in REPORTING
@@ -210,12 +200,15 @@ def _solve(request: OfflineRequest) -> Program:
         read += [ShownPassage(note[2], "", "", note[1]) for note in notes if note]
         text = yield from _answer(request, question, read)
         if not text:
-            texts = [refuse(question, read if reports else ())]
+            texts = [refuse(question)]
             break
         texts.append(text)
     text = " ".join(dict.fromkeys(texts))
     prompts = "".join(message.text for message in request.request.messages)
-    return box(text) if ("\\boxed" in prompts or "<answer>" in prompts) and not reports else text
+    if reports or not ("\\boxed" in prompts or "<answer>" in prompts):
+        return text
+    paired = text.count("{") == text.count("}") and not re.search(r"^[^{]*\}", text)  # others would end it early
+    return f"\\boxed{{{text if paired else text.replace('{', '(').replace('}', ')')}}}"
 
 
 def _answer(request: OfflineRequest, question: str, read: list[ShownPassage]) -> Program:
@@ -271,25 +264,15 @@ def _fill(parameters: Mapping[str, Any], question: str, place: str = "") -> dict
 
 def conclude(brought: str) -> str:
     """The cited statements that a report concludes with, empty if it says that nothing was found."""
-    return (
-        ""
-        if NOTHING in brought
-        else " ".join(f"{statement.text} [{statement.id}]" for statement in find_statements(brought))
-    )
+    return "" if NOTHING in brought else " ".join(map(cite, find_statements(brought)))
 
 
 def find_statements(brought: str) -> list[ShownPassage]:
-    """Find the statements of a report that cite a source."""
-    lines = (re.sub(r"^(?:Conclusion|Result): ", "", piece) for piece in _cut_after_marks(brought))
-    statements = [ShownPassage(find_cited(line)[0], "", "", CITED.sub("", line).strip()) for line in lines]
-    return [statement for statement in statements if words(statement.text)]
-
-
-def _cut_after_marks(text: str) -> Iterator[str]:
-    """Yield the pieces of each line that end with a citation and have more before it."""
-    for line in text.split("\n"):
-        begin = 0
-        for mark in CITED.finditer(line):
-            if line[begin : mark.start()].strip():
-                yield line[begin : mark.end()].lstrip()
-                begin = mark.end()
+    """Find the statements of a report that cite a source: the texts that a mark ends, each in its line."""
+    statements, begin = list[ShownPassage](), 0
+    for mark in CITED.finditer(brought):
+        piece = brought[begin : mark.start()].rpartition("\n")[2].strip()
+        begin = mark.end()
+        text = re.sub(r"^(?:Conclusion|Result): ", "", piece)
+        statements += [ShownPassage(find_cited(mark[0])[0], "", "", text)] if words(text) else []
+    return statements
