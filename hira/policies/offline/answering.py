@@ -37,7 +37,6 @@ class Sentence:
 
     text: str
     id: str
-    location: str
     stems: frozenset[str]
     above: frozenset[str]
     """The stems of its title and heading."""
@@ -84,7 +83,7 @@ def read_sentences(passage: ShownPassage) -> tuple[Sentence, ...]:
             above = title | frozenset(words(read.sentences[heading]) if heading >= 0 else ())
             held = frozenset(words(read.sentences[before]) if before >= 0 else ())
             subject = "" if before >= 0 and begins_with_pointer(sentence) else stems[0]
-            sentences.append(Sentence(text, passage.id, passage.location, frozenset(stems), above, held, subject))
+            sentences.append(Sentence(text, passage.id, frozenset(stems), above, held, subject))
     return tuple(sentences)
 
 
@@ -120,7 +119,6 @@ _DEFINES = re.compile(
     r"(?:what|who) (?:is|are|was|were) (?:an? |the )?([\w.’'-]+(?: [\w.’'-]+){0,2})",
     re.IGNORECASE,
 )
-_INSTRUCTS = re.compile(r"\bhow (?:to|(?:do|can|could|should|must) (?:I|you|we|one))\b", re.IGNORECASE)
 _DENIES = re.compile(r"\b(?:not|no|never|none|neither|nor|unlike)\b|n[’']t\b", re.IGNORECASE)
 
 
@@ -147,25 +145,21 @@ class ParsedQuestion:
         kind."""
         begins = not sentence.subject or is_related(sentence.subject, self.required)
         held = sentence.stems | (sentence.above | sentence.before if begins else frozenset())
-        if not all(is_related(word, held) for word in self.required) or _INSTRUCTS.search(self.text):
-            return False
-        if bool(_DENIES.search(self.text)) != bool(_DENIES.search(sentence.text)):
+        denies = bool(_DENIES.search(self.text))
+        if not all(is_related(word, held) for word in self.required) or denies != bool(_DENIES.search(sentence.text)):
             return False
         if defined := _DEFINES.fullmatch(self.text.rstrip("?？ ")):
             return _defines(defined[1], sentence.text)
         if len(self.required) < 2 or not any(is_related(word, sentence.stems) for word in self.required):
             return False
         if self.value:
-            return any(self.is_new(match) for match in self.value.finditer(sentence.text))
+            return any(self.is_new(match[0]) for match in self.value.finditer(sentence.text))
         return not sentence.stems <= self.required
 
-    def is_new(self, value: "re.Match[str]") -> bool:
-        """Return whether a value is not in the question. A single word at the start of a sentence must precede the
-        verb."""
-        stems, known = words(value[0]), frozenset(words(self.text))
-        follows = stem_of(" ".join(value.string[value.end() :].split()[:1]))
-        inside = value.start() or " " in value[0] or is_related(follows, self.required)
-        return bool(stems and inside) and not all(is_related(word, known) for word in stems)
+    def is_new(self, value: str) -> bool:
+        """Return whether a value is not in the question."""
+        known = frozenset(words(self.text))
+        return any(not is_related(word, known) for word in words(value))
 
 
 def _defines(subject: str, text: str) -> bool:
@@ -206,7 +200,7 @@ def find_bridge(question: str, passages: Sequence[ShownPassage]) -> tuple[Senten
     names = frozenset(words(" ".join(re.findall(r"(?<=\s)[A-ZÀ-Þ]\S*", question))))
     for sentence in rank(question, passages):
         held = frozenset(word for word in parsed.required if is_related(word, sentence.stems | sentence.before))
-        others = [match[0] for match in re.finditer(NAME, sentence.text) if parsed.is_new(match)]
+        others = [match[0] for match in re.finditer(NAME, sentence.text) if words(match[0])]
         others = [name for name in others if frozenset(words(name)).isdisjoint(parsed.required)]
         if names and names < held < parsed.required and others:
             rewritten = _replace_description(question, held, parsed.required - held, others[-1])
@@ -217,7 +211,8 @@ def find_bridge(question: str, passages: Sequence[ShownPassage]) -> tuple[Senten
 def _replace_description(question: str, held: frozenset[str], left: frozenset[str], name: str) -> str:
     """Return the question with a name in place of the words that describe it ("the architect of …"). Return it
     unchanged if no function word joins these, if others are between them, or if they name the kind of the answer."""
-    spans = [(match.start(), match.end(), stem_of(match[0])) for match in re.finditer(r"[^\W_][\w’'.-]*\w", question)]
+    matches = re.finditer(r"[^\W_][\w’'.-]*\w", question)
+    spans = [(match.start(), match.end(), next(iter(words(match[0])), "")) for match in matches]
     positions = [place for place, (_, _, stem) in enumerate(spans) if stem in held]
     inside = [stem for _, _, stem in spans[positions[0] : positions[-1]]]
     if not set(inside).isdisjoint(left) or not ("" in inside or "'s " in question.replace("’", "'")):
@@ -227,8 +222,3 @@ def _replace_description(question: str, held: frozenset[str], left: frozenset[st
         return question
     before = re.sub(r"(?:\b(?:the|an?|whose|who|that)\s+)+$", "", front)
     return f"{before}{name}{question[spans[positions[-1]][1] :]}"
-
-
-def stem_of(word: str) -> str:
-    """The stem of a word, empty for a function word."""
-    return next(iter(words(word)), "")

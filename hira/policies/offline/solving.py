@@ -21,7 +21,6 @@ from hira.policies.offline.answering import (
     find_bridge,
     find_passages,
     make_query,
-    rank,
     refuse,
     split_questions,
 )
@@ -67,12 +66,6 @@ class OfflineRequest:
         match = re.search(r"\d+", self.value(name))
         return int(match[0]) if match else otherwise
 
-    def list_entries(self, name: str, inner: str) -> list[str]:
-        """The entries of a list in a value that is a prompt itself: attached files, recalled notes."""
-        filled = self.values.get(name)
-        lines = str(filled.values.get(inner, "")).splitlines() if isinstance(filled, Filled) else []
-        return [line.removeprefix("- ").strip() for line in lines if line.strip()]
-
     @property
     def question(self) -> str:
         """The question, without earlier turns of a conversation and without instructions after it."""
@@ -82,7 +75,10 @@ class OfflineRequest:
 
     @property
     def files(self) -> list[str]:
-        return self.list_entries("files", "files")
+        """The attached files, which are listed in a prompt of their own."""
+        filled = self.values.get("files")
+        lines = str(filled.values.get("files", "")).splitlines() if isinstance(filled, Filled) else []
+        return [line.removeprefix("- ").strip() for line in lines if line.strip()]
 
     @property
     def tools(self) -> dict[str, Mapping[str, Any]]:
@@ -183,7 +179,6 @@ def find_expression(question: str) -> str:
 
 REPORTING = frozenset("deep_search reader code matpo_subtask search_o1_condense mars_system1".split())
 """Prompts of roles that work for another: their refusal names the nearest sentence, which may help the other."""
-_NOTE = re.compile(r"^(.*) \(source: (s\d+)[^()]*\)$")
 
 
 def solve(request: OfflineRequest) -> Act:
@@ -196,8 +191,6 @@ def _solve(request: OfflineRequest) -> Program:
     texts, reports = list[str](), request.prompt in REPORTING
     for question in split_questions(request.question):
         read = find_passages("\n\n".join(map(str, request.values.values())))
-        notes = map(_NOTE.match, request.list_entries("known", "notes"))
-        read += [ShownPassage(note[2], "", "", note[1]) for note in notes if note]
         text = yield from _answer(request, question, read)
         if not text:
             texts = [refuse(question)]
@@ -241,15 +234,12 @@ def _consult(request: OfflineRequest, question: str, read: list[ShownPassage]) -
     if passages := find_passages(brought):
         read += passages
         if not (sentence := find_answer(question, read)) and "browse" in request.tools:
-            place = next((sentence.location for sentence in rank(question, passages)), passages[0].location)
-            (page,) = yield [("browse", _fill(request.tools["browse"], question, place))]
+            (page,) = yield [("browse", _fill(request.tools["browse"], question, passages[0].location))]
             read += find_passages(page)
             sentence = find_answer(question, read)
         return cite(sentence) if sentence else ""
-    read += (stated := find_statements(brought))
-    if len(stated) == 1 and not find_answer(question, stated) and find_bridge(question, stated):
-        return ""
-    return conclude(brought) or (cite(sentence) if (sentence := find_answer(question, stated)) else "")
+    read += find_statements(brought)
+    return conclude(brought)
 
 
 def _fill(parameters: Mapping[str, Any], question: str, place: str = "") -> dict[str, Any]:
