@@ -38,7 +38,8 @@ def print_bound(options: AskOptions, settings: Settings, shell: Shell) -> int:
     workflow = make_workflow(settings)
     check_roles(settings, workflow, {})
     find_unused_tools(settings, workflow)
-    check_searches(web_searches(settings), settings)
+    if names := web_searches(settings):
+        check_searches(names, settings)
     roles, total = compute_bound(workflow, settings)
     if options.json:
         shell.say_json(asdict(total))

@@ -66,15 +66,17 @@ async def open_session(  # noqa: PLR0913 - one for each thing that a program may
     requests of every role without an endpoint.
     """
     given = dict(policies or {})
-    named_tools, notices = load_tools(settings.tools)
+    named_tools, notices = load_tools(settings.tools) if settings.tools else ([], [])
     all_tools = [*tools, *named_tools]
-    if all_tools:
-        check_tools(all_tools)
     retrievers = open_retrievers(settings, search)
-    check_deps([*all_tools, *retrievers], deps)
+    if all_tools or retrievers:
+        check_tools(all_tools)
+        check_deps([*all_tools, *retrievers], deps)
     flow = workflow or make_workflow(settings, experts)
     check_roles(settings, flow, given)
-    notices += [*find_hidden_workflow(settings), *find_unused_tools(settings, flow, all_tools)]
+    notices += find_hidden_workflow(settings)
+    if all_tools or settings.mcp:
+        notices += find_unused_tools(settings, flow, all_tools)
     if client is not None:
         settings = with_client(settings, client)
     elif "*" not in given:

@@ -224,13 +224,15 @@ class Toolset:
 
     async def _open_documents(self, index: "Index", budget: Budget, events: Events) -> tuple[Tool, Tool]:
         """Return "search" and "browse" of one run. Passages without a vector are encoded, for one run at a time."""
-        from hira.tools.documents import EncoderFailed, browse_documents, search_documents
-
-        if index.is_only_words:
-            return search_documents(index, **_choose_depth(self.settings)), browse_documents(index)
-        from hira.runtime.encoding import EncoderUse
+        from hira.tools.documents import TOP, EncoderFailed, browse_documents, search_documents
 
         settings = self.settings
+        # more passages, and any, where a model scores them
+        depth: dict[str, Any] = {"top": max(TOP, settings.evidence), "relevant": 0.0} if settings.evidence else {}
+        if index.is_only_words:
+            return search_documents(index, **depth), browse_documents(index)
+        from hira.runtime.encoding import EncoderUse
+
         prices = {name: Price(price.input, price.output, price.cached) for name, price in settings.prices.items()}
         use = EncoderUse(budget, events, prices, settings.embed)
         async with self._reading:
@@ -238,7 +240,7 @@ class Toolset:
                 await index.encode(_Progress(events, "passages"), use.spend)
             except EncoderFailed as error:
                 use.fail(str(error))
-        search = search_documents(index, **_choose_depth(self.settings), spend=use.spend, on_failure=use.fail)
+        search = search_documents(index, **depth, spend=use.spend, on_failure=use.fail)
         return search, browse_documents(index)
 
     def _find_tools(
@@ -276,13 +278,14 @@ async def open_toolset(
     """
     stack = AsyncExitStack()
     names = web_searches(settings)
-    check_searches(names, settings)
+    if names:
+        check_searches(names, settings)
     index = await open_index(settings, stack, sees=sees)
     try:
         refused = await asyncio.to_thread(refusal, settings.sandbox, settings.sandbox_image or IMAGE)
         notices = [Notice(text) for text in (*settings.withheld, refused) if text]
         backends = _open_backends(names, settings, stack, notices, price) if names else ()
-        general, scoped = await _of_servers(settings, stack, notices)
+        general, scoped = await _of_servers(settings, stack, notices) if settings.mcp else ((), {})
     except BaseException:
         await stack.aclose()
         raise
@@ -319,13 +322,6 @@ async def open_index(
     return index
 
 
-def _choose_depth(settings: Settings) -> dict[str, Any]:
-    """Return how many passages a search of documents finds: more, and any, where a model scores them."""
-    from hira.tools.documents import TOP
-
-    return {"top": max(TOP, settings.evidence), "relevant": 0.0} if settings.evidence else {}
-
-
 async def _of_servers(
     settings: Settings, stack: AsyncExitStack, notices: list[Notice]
 ) -> tuple[tuple[Tool, ...], dict[str, tuple[Tool, ...]]]:
@@ -333,8 +329,6 @@ async def _of_servers(
 
     Raises `UsageError` for a server that cannot be used, and for two tools with one name.
     """
-    if not settings.mcp:
-        return (), {}
     from hira.tools.mcp import mcp_tools
 
     opening = [mcp_tools(server, lambda text: notices.append(Notice(text))) for server in mcp_servers(settings)]
@@ -407,8 +401,8 @@ def web_searches(settings: Settings) -> tuple[str, ...]:
 
 def check_searches(names: Sequence[str], settings: Settings) -> None:
     """Raise `UsageError` for a search service that does not exist or lacks what it needs."""
-    if names:
-        from hira.tools.search import BACKENDS
+    from hira.tools.search import BACKENDS
+
     for name in names:
         if name not in BACKENDS and not name.startswith("litellm:"):
             fix = did_you_mean(name, [*ALSO_CALLED, DOCUMENTS, *BACKENDS])

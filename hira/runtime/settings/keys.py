@@ -34,6 +34,9 @@ def pair_keys(layers: Sequence[Layer], values: dict[str, Any], origins: dict[str
     The key of a file goes with the base URL of that file, unless an argument or HIRA_API_KEY gives another. The
     first layer is that of the arguments.
     """
+    roles = dict(values.get("roles", {}))
+    if "api_key" not in values and not any("api_key" in table for table in roles.values()):
+        return
     users = [layer for layer in layers if layer.kind not in ("project", "record")]
     mine = {url for layer in users for url in endpoints_of(layer.values)}
     general = values.get("base_url", "")
@@ -46,7 +49,6 @@ def pair_keys(layers: Sequence[Layer], values: dict[str, Any], origins: dict[str
         del values["api_key"]
         key = origins.pop("api_key")
         yield f"the key from {key} is not sent to the base URL of {file.origins['base_url']}; {_NAME}"
-    roles = dict(values.get("roles", {}))
     for name, table in roles.items():
         url = table.get("base_url") or general
         theirs = [layer.values.get("roles", {}) for layer in layers if endpoint(url) in endpoints_of(layer.values)]

@@ -318,7 +318,7 @@ def load(
         *refused,
         *find_misspelt(environ),
         *pair_keys(layers, values, origins),
-        *documents_alone(layers, values, origins),
+        *(documents_alone(layers, values, origins) if values.get("search") else ()),
     ]
     settings = Settings.model_validate(values, context={ORIGINS: origins})
     secrets = [value for name, value in environ.items() if SECRET_NAME.search(name)]
@@ -330,7 +330,7 @@ def documents_alone(layers: Iterable[Layer], values: dict[str, Any], origins: di
     for layer in layers:
         if "search" in layer.values:
             return []
-        if "docs" in layer.values and values.get("search"):
+        if "docs" in layer.values:
             kept, name = origins.pop("search"), values.pop("search")
             where = layer.origins["docs"]
             return [f"search {name!r} from {kept} is off because {where} names documents; --search {name} turns it on"]
