@@ -56,6 +56,10 @@ class OfflineRequest:
     results: tuple[tuple[Call, str], ...] = ()
     request: Request = field(default=Request(()))
 
+    @property
+    def closing(self) -> bool:
+        return self.request.choose == "none"
+
     def value(self, name: str) -> str:
         """A value as plain text, empty if the prompt has none of that name."""
         value = self.values.get(name) or ""
@@ -132,7 +136,7 @@ def advance(program: Program, request: OfflineRequest) -> Act:
             todo = [call for call, text in zip(calls, brought, strict=True) if text is None][
                 : max(0, min(several, left))
             ]
-            if todo and request.request.choose != "none":
+            if todo and not request.closing:
                 return Act("I look for what is asked.", tuple(todo))
             calls = program.send([text or "" for text in brought])
     except StopIteration as end:
