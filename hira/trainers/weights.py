@@ -69,11 +69,10 @@ def _sums(parameter: Any) -> tuple[torch.Tensor, ...]:
 
 
 @torch.no_grad()
-def _logits(model: Any, ids: Sequence[int], adapter: str, device: Any, *, base: bool = False) -> torch.Tensor:
-    """Return the logits of the adapter over these ids, or of the base alone."""
+def _logits(model: Any, ids: Sequence[int], device: Any, *, base: bool = False) -> torch.Tensor:
+    """Return the logits of the active adapter over these ids, or of the base alone."""
     training = model.training
     model.eval()
-    activate(model, adapter)
     with base_alone(model) if base else nullcontext():
         logits: torch.Tensor = model(input_ids=torch.tensor([list(ids)], device=device)).logits
     model.train(training)
@@ -82,7 +81,8 @@ def _logits(model: Any, ids: Sequence[int], adapter: str, device: Any, *, base: 
 
 def check_sound(model: Any, ids: Sequence[int], adapter: str, device: Any, step: int) -> None:
     """Raise `HiraError` if the model's logits are no longer numbers: before the step that broke it is saved."""
-    if not bool(torch.isfinite(_logits(model, ids, adapter, device)).all()):
+    activate(model, adapter)
+    if not bool(torch.isfinite(_logits(model, ids, device)).all()):
         raise HiraError(
             f"after step {step} what the adapter {adapter!r} says is not a number",
             fix="lower the learning rate, then resume: the last checkpoint is from before",
@@ -95,7 +95,8 @@ def check_effect(model: Any, ids: Sequence[int], adapter: str, device: Any) -> N
 
     A canary for after the first step, when an adapter that learns can no longer be neutral.
     """
-    if torch.equal(_logits(model, ids, adapter, device), _logits(model, ids, adapter, device, base=True)):
+    activate(model, adapter)
+    if torch.equal(_logits(model, ids, device), _logits(model, ids, device, base=True)):
         raise HiraError(
             f"after the first step the adapter {adapter!r} changes nothing in what the model says",
             fix="check that the LoRA target modules are in the model, and that the learning rate is not tiny",

@@ -134,7 +134,13 @@ class SandboxLayer:
 def sandbox_layers(mode: Mode = "auto", image: str = IMAGE) -> tuple[SandboxLayer, ...]:
     """Return the layers that would confine code here, in this mode. Only checks; changes nothing."""
     if mode == "container":
-        return _container_layers(image)
+        program = engine()
+        missing = "needs Linux or macOS" if os.name != "posix" else explain_missing_image(program, image)
+        held = f"{program}, image {image}: no network, no other files, no capabilities; memory, processors, processes"
+        return (
+            _layer("container", missing, held),
+            _layer("limits", missing, "memory, threads, open files, disk, output, time"),
+        )
     no_posix = "" if os.name == "posix" else "needs Linux or macOS"
     no_linux = "" if sys.platform == "linux" else "needs Linux"
     off = "switched off: sandbox is 'off'" if mode == "off" else ""
@@ -145,16 +151,6 @@ def sandbox_layers(mode: Mode = "auto", image: str = IMAGE) -> tuple[SandboxLaye
         _layer("privileges", off or no_linux, "no new privileges, capabilities dropped, ends when hira ends"),
         _layer("landlock", less or missing_landlock(), f"files (ABI {landlock_version()})"),
         _layer("seccomp", less or seccomp.missing(), "no network, no other programs, no signals to others"),
-    )
-
-
-def _container_layers(image: str) -> tuple[SandboxLayer, ...]:
-    program = engine()
-    missing = "needs Linux or macOS" if os.name != "posix" else explain_missing_image(program, image)
-    held = f"{program}, image {image}: no network, no other files, no capabilities; memory, processors, processes"
-    return (
-        _layer("container", missing, held),
-        _layer("limits", missing, "memory, threads, open files, disk, output, time"),
     )
 
 
