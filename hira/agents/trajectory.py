@@ -98,6 +98,8 @@ class Rollout:
     """The error that ended the run early, None if none did."""
     began: float = field(default_factory=time.time)
     """Seconds since the epoch; a run that is resumed keeps them, so that its prompts name the same day."""
+    summary: str = ""
+    """The summary of earlier turns that this run made, empty if it made none."""
     output: Any = None
     """The answer as a value, if one was asked for and written."""
     has_output: bool = False

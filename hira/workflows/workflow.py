@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Protocol
 
 from hira.agents.run_context import RunContext
+from hira.agents.summary import sum_up
 from hira.agents.trajectory import Rollout, Status
 from hira.agents.verifier import check_answer
 from hira.core.errors import BadReply, HiraError, Interrupted, OutOfBudget, UsageError
@@ -55,19 +56,16 @@ async def rollout(workflow: Workflow, question: str, context: RunContext, earlie
     """
     record = context.rollout
     record.question, record.workflow = question, workflow.name
-    full_question = question
     if earlier:
-        full_question = earlier.extend(question)
         earlier.seed(record)
         context.earlier = earlier.messages
     if context.log:
         context.log.describe(question, workflow.name)  # from here on it can be resumed
     models = {role: config.policy.model for role, config in context.roles.items()}
     context.events(RunStarted(record.run, question, workflow.name, models, context.budget.limits))
-    if context.options.output:
-        full_question = context.options.output.extend(full_question)
     try:
         try:
+            full_question = await _write_question(question, context, earlier)
             record.answer = _take_answer(await workflow.run(full_question, context), workflow, context)
         except HiraError as error:
             record.failure = error
@@ -88,6 +86,13 @@ async def rollout(workflow: Workflow, question: str, context: RunContext, earlie
     if context.log:
         context.log.end(record.status, record.answer, record.error, record.usage)
     return record
+
+
+async def _write_question(question: str, context: RunContext, earlier: "Earlier | None") -> str:
+    """The question as the workflow is asked it: after the earlier messages, with the form of an additional value."""
+    if earlier:
+        question = (await sum_up(context, earlier)).extend(question)
+    return context.options.output.extend(question) if context.options.output else question
 
 
 def _take_answer(answer: object, workflow: Workflow, context: RunContext) -> str:

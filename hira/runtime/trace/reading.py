@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast, get_args
 
-from hira.agents.history import CONTINUES, SENT, Earlier
+from hira.agents.history import CONTINUES, SENT, SUMMARY, Earlier
 from hira.agents.output_type import OutputType, find_recorded_output
 from hira.agents.role import OUTPUT
 from hira.agents.trajectory import Finding, Rollout, Status, Subtask, Trajectory, Turn
@@ -151,7 +151,8 @@ def _read(journal: Journal, entry: Entry, earlier: Earlier | None) -> Reading:
             trajectory.turns.append(Turn(turn.request, turn.completion))
     if earlier:
         earlier.seed(record)
-    fill_memory(record.memory, remembered)
+    fill_memory(record.memory, [entry for entry in remembered if entry.channel != SUMMARY])
+    record.summary = next((entry.text for entry in reversed(remembered) if entry.channel == SUMMARY), "")
     record.sources = sources_of(calls, journal.sources(entry.id), record.sources)
     record.findings = [
         Finding(Subtask(subtask.id, subtask.text), subtask.expert, "", subtask.conclusion, ok=subtask.ok)

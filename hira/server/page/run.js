@@ -307,6 +307,7 @@ export class RunView {
   }
 
   onRemembered(event) {
+    if (event.channel === "summary") return; // of earlier turns, no memory of this run
     const list = event.channel === "fact" ? this.factList : this.resourceList;
     list.append(element("li", { class: "new" }, [element("span", { text: event.text, dir: "auto" }), element("i", { text: event.origin })]));
   }
