@@ -113,9 +113,10 @@ async def test_resume_replay_and_a_later_process_repeat_no_summary(endpoint: End
     assert json.dumps(SUMMARY) in prompts_of(endpoint)[-1]
 
 
-@pytest.mark.parametrize("model", ["small", "offline"])
-async def test_after_a_failed_call_the_oldest_messages_are_left_out_as_with_offline(model: str) -> None:
-    with Endpoint({"scripted": FILLS * 2, "small": ["", ""]}) as it:
+@pytest.mark.parametrize(("model", "fault"), [("small", ""), ("small", "400-bad"), ("offline", "")])
+async def test_after_a_failed_call_the_oldest_messages_are_left_out_as_with_offline(model: str, fault: str) -> None:
+    faults = (lambda number: fault if number == 6 else "") if fault else ()
+    with Endpoint({"scripted": FILLS * 2, "small": ["", ""]}, faults=faults) as it:
         settings = configure(it, roles={"evidence": RoleSettings(model=model)})
         async with Hira(settings=settings) as hira:
             chat = await ask(hira, QUESTIONS[:5])
