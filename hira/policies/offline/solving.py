@@ -79,7 +79,7 @@ class OfflineRequest:
 
     @property
     def files(self) -> list[str]:
-        """The attached files, which are listed in a prompt of their own."""
+        """The attached files, which are listed in a separate prompt."""
         filled = self.values.get("files")
         lines = str(filled.values.get("files", "")).splitlines() if isinstance(filled, Filled) else []
         return [line.removeprefix("- ").strip() for line in lines if line.strip()]
