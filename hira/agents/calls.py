@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from hira.agents.hooks import change_result, check_call
 from hira.agents.run_context import Conversation, RunContext
 from hira.agents.trajectory import Trajectory, Turn
 from hira.core.errors import HiraError, Stop, ToolDown, ToolError
@@ -134,6 +133,8 @@ class _CallInProgress:
         context, tool = self.context, self.tool
         if not (context.options.hooks.before_tool or tool.needs_approval):
             return None
+        from hira.agents.hooks import check_call  # few calls are looked at
+
         decided = await check_call(context.options.hooks, tool, self._describe())
         if tool.needs_approval and isinstance(decided, ToolUse):
             from hira.agents.approved import ask_about_call  # few tools need it
@@ -176,6 +177,8 @@ class _CallInProgress:
         """Return a result as the hook `after_tool` leaves it."""
         if not self.context.options.hooks.after_tool:
             return observation
+        from hira.agents.hooks import change_result  # few runs have hooks
+
         changed = await change_result(self.context.options.hooks, self.tool, self._describe(), observation)
         return self._finish(changed)
 

@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from hira.agents.hooks import REPLIES, HookedTurn, change_prompt, change_reply, refuse_turn
 from hira.agents.receiver import ReadableCalls, Receiver
 from hira.agents.role import Continuation, RoleConfig
 from hira.agents.run_options import Approve, RunOptions, Verify
@@ -44,6 +43,7 @@ from hira.tools import Tool, Toolbox
 
 if TYPE_CHECKING:
     from hira.agents.history import Messages
+    from hira.agents.hooks import HookedTurn
 
 __all__ = ["Approve", "Continuation", "Conversation", "RoleConfig", "RunContext", "RunOptions", "Verify"]
 
@@ -291,6 +291,8 @@ class Conversation:
             if request is None:
                 request = self._write_request(several, schema, closing=closing)
                 if context.options.hooks.before_turn:
+                    from hira.agents.hooks import change_prompt  # few runs have hooks
+
                     request = await change_prompt(self._hooked(last=last), request)
             need = self._describe_need(request, last=last, closing=closing)
             seconds = context.budget.role_seconds(need.role, closing=need.closing)
@@ -315,6 +317,8 @@ class Conversation:
             self._keep_turn(request, completion, receiver.told)
             if not context.options.hooks.after_turn:
                 return completion
+            from hira.agents.hooks import REPLIES, change_reply, refuse_turn  # few runs have hooks
+
             changed = await change_reply(self._hooked(last=last), request, completion)
             if isinstance(changed, Completion):
                 return changed
@@ -322,8 +326,10 @@ class Conversation:
             if refusals == REPLIES:
                 raise refuse_turn(self.trajectory.role)
 
-    def _hooked(self, *, last: bool) -> HookedTurn:
+    def _hooked(self, *, last: bool) -> "HookedTurn":
         """The turn as its hooks see it."""
+        from hira.agents.hooks import HookedTurn  # few runs have hooks
+
         context, role = self.context, self.trajectory.role
         record = partial(context.call_recorded, within=context.stopping.bound_turn(role, last=last))
         return HookedTurn(context.options.hooks, role, self.name, context.handed, record)

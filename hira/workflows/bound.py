@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 
 from hira.agents.expert import CALLS, Expert
 from hira.agents.recovery import REPEATS
-from hira.agents.retrieval import PAGES
 from hira.core.policy import Usage
 
 ASKED_TWICE = 2
@@ -73,7 +72,8 @@ def multiply(usage: Usage, times: int) -> Usage:
 def _bound_expert(expert: Expert, sizes: Sizes) -> Usage:
     if expert.name != "simple_search":
         return bound_loop(CALLS, sizes.result, sizes)
-    from hira.agents.queries import QUERIES  # only what plans loads it
+    from hira.agents.queries import QUERIES  # only what plans and reads loads them
+    from hira.agents.retrieval import PAGES
 
     plan = Usage(ASKED_TWICE, ASKED_TWICE * sizes.prompt + sizes.reply, ASKED_TWICE * sizes.reply)
     read = QUERIES * (PAGES + 1) * sizes.result

@@ -113,11 +113,8 @@ class ReadTexts:
 
     def _longest(self, wanted: str) -> int:
         """Return how many characters of the beginning one of the texts contains."""
-        sizes = range(len(wanted) + 1)
-        return bisect_left(sizes, 1, key=lambda size: 1 - self._has(wanted[:size])) - 1
-
-    def _has(self, piece: str) -> bool:
-        return not piece or any(piece in text for text in self.folded)
+        sizes = range(1, len(wanted) + 1)
+        return bisect_left(sizes, 1, key=lambda size: 1 - any(wanted[:size] in text for text in self.folded))
 
 
 @lru_cache(maxsize=100)

@@ -8,7 +8,6 @@ from typing import ClassVar
 
 from hira.agents.expert import CALLS, format_files
 from hira.agents.loop import Loop, ask_for_text
-from hira.agents.retrieval import look_up, look_up_question
 from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Finding, Subtask
 from hira.core.errors import EndpointError, Stop, UsageError
@@ -125,6 +124,8 @@ class Rag:
 
     async def read(self, loop: Loop, question: str) -> Filled:
         """Search with the question and return the passages as a model reads them."""
+        from hira.agents.retrieval import look_up_question  # a role with tools searches itself
+
         seen = await look_up_question(loop.conversation, question, self.pages)
         return Filled("\n\n".join(dict.fromkeys(result.text for result in seen)))
 
@@ -247,6 +248,8 @@ EARLIER = 4_000
 async def search_and_condense(loop: Loop, call: Call, question: str) -> str:
     """Search, and condense the results for the reasoning so far. Pass them on unchanged if the reader fails, or merely
     repeats the query or the model's own words."""
+    from hira.agents.retrieval import look_up  # a role with tools searches itself
+
     conversation = loop.conversation
     query = str(call.arguments["query"])
     seen = await look_up(conversation, query, PAGES)
