@@ -123,7 +123,13 @@ def test_from_the_command_to_a_model_are_eleven_functions_and_fifteen_to_the_wir
 
 
 UNUSED = {
+    "hira.agents.hooks",
+    "hira.agents.retrieval",
     "hira.cli.dry_run",
+    "hira.cli.report_pdf",
+    "hira.cli.report_sources",
+    "hira.cli.report_word",
+    "hira.cli.runs",
     "hira.runtime.replay",
     "hira.runtime.trace.reading",
     "hira.tools.addresses",
@@ -156,8 +162,8 @@ def test_the_central_classes_stay_small(name: str, fields: int, methods: int) ->
 
 
 def test_short_helpers_handed_parameters_and_codecs_do_not_become_more() -> None:
-    assert len(find_helpers()) <= 324
-    assert len(find_chains()) <= 107
+    assert len(find_helpers()) <= 305
+    assert len(find_chains()) <= 85
     assert sum(is_codec(function) for _, function in functions()) <= 13
 
 

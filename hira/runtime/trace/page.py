@@ -157,8 +157,9 @@ def _conversation(reading: Reading, name: str, subtask: str, clock: Clock) -> di
 
 def _turn(turn: ReadTurn, before: ReadTurn | None, clock: Clock) -> dict[str, Any]:
     added = turn.request.messages[turn.kept :]
-    if before and before.completion and added and _is_reply(added[0], before.completion.text):
-        added = added[1:]
+    if before and before.completion and added and added[0].role == "assistant":
+        repeats = added[0].text.strip().startswith(before.completion.text.strip())
+        added = added[1:] if repeats else added
     completion = turn.completion
     reply = dump(completion) if completion else {}
     return {
@@ -173,11 +174,6 @@ def _turn(turn: ReadTurn, before: ReadTurn | None, clock: Clock) -> dict[str, An
         "failure": turn.failure,
         **_format_usage(turn.usage),
     }
-
-
-def _is_reply(message: Message, reply: str) -> bool:
-    """Return whether a message is the model's last reply, added to its conversation."""
-    return message.role == "assistant" and message.text.strip().startswith(reply.strip())
 
 
 def _message(message: Message) -> dict[str, Any]:
