@@ -210,7 +210,7 @@ async def _capabilities(report: DoctorReport, settings: Settings, base_url: str,
         report.row(name, value if isinstance(value, str) else "yes" if value else "no")
     native = abilities["native tools"] is True
     instead = FALLBACKS[NATIVE.name]
-    EndpointFacts(settings.cache).keep(base_url, model, DIALECT, "" if native else instead)
+    EndpointFacts(settings.cache).about(base_url, model).keep(DIALECT, "" if native else instead)
     if not native:
         report.off.append(
             f'the endpoint returned no native tool calls: set dialect = "{instead}"'

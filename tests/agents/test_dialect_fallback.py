@@ -143,7 +143,7 @@ async def test_the_next_run_begins_in_the_dialect_that_worked_and_both_replay(tm
         sent = [one.body for one in endpoint.calls]
     assert [answer.text for answer in runs] == ["It was founded in 1967 [s1]."] * 2
     assert ["tools" in body for body in sent] == [True, True, False, False, False, False]
-    assert EndpointFacts(tmp_path / "cache").get(endpoint.base_url, endpoint.model, DIALECT) == "json"
+    assert EndpointFacts(tmp_path / "cache").about(endpoint.base_url, endpoint.model).get(DIALECT) == "json"
     journal = Journal(tmp_path / "journal.sqlite")
     for answer in runs:
         assert (await replay(journal, answer.rollout.run)).same
@@ -153,7 +153,7 @@ async def test_the_next_run_begins_in_the_dialect_that_worked_and_both_replay(tm
 async def test_a_dialect_that_somebody_set_is_kept(tmp_path: Path) -> None:
     facts = EndpointFacts(tmp_path)
     with Endpoint([r"\boxed{It was founded in 1967.}"]) as endpoint:
-        facts.keep(endpoint.base_url, endpoint.model, DIALECT, "json")
+        facts.about(endpoint.base_url, endpoint.model).keep(DIALECT, "json")
         (tmp_path / "asean.txt").write_text("ASEAN was founded in 1967.\n", encoding="utf-8")
         settings = Settings(
             model=endpoint.model, base_url=endpoint.base_url, docs=(tmp_path,), workflow="react", cache=tmp_path,
@@ -165,40 +165,40 @@ async def test_a_dialect_that_somebody_set_is_kept(tmp_path: Path) -> None:
 
 
 def test_facts_are_kept_by_endpoint_model_and_name_and_can_be_forgotten(tmp_path: Path) -> None:
-    EndpointFacts(tmp_path).keep("http://a/v1/", "m", DIALECT, "json")
-    EndpointFacts(tmp_path).keep("http://a/v1", "n", DIALECT, "tags")
-    EndpointFacts(tmp_path).keep("http://a/v1", "n", "speed", {"tokens": 12})
+    EndpointFacts(tmp_path).about("http://a/v1/", "m").keep(DIALECT, "json")
+    EndpointFacts(tmp_path).about("http://a/v1", "n").keep(DIALECT, "tags")
+    EndpointFacts(tmp_path).about("http://a/v1", "n").keep("speed", {"tokens": 12})
     known = EndpointFacts(tmp_path)
-    assert [known.get("http://a/v1", name, DIALECT) for name in ("m", "n", "o")] == ["json", "tags", None]
+    assert [known.about("http://a/v1", name).get(DIALECT) for name in ("m", "n", "o")] == ["json", "tags", None]
     assert known.about("http://a/v1/", "n").get("speed") == {"tokens": 12}
     known.about("http://a/v1", "m").keep(DIALECT, "")
-    assert EndpointFacts(tmp_path).get("http://a/v1", "m", DIALECT) is None
-    assert EndpointFacts(tmp_path).get("http://a/v1", "n", DIALECT) == "tags"
+    assert EndpointFacts(tmp_path).about("http://a/v1", "m").get(DIALECT) is None
+    assert EndpointFacts(tmp_path).about("http://a/v1", "n").get(DIALECT) == "tags"
 
 
 def test_two_writers_of_facts_keep_what_the_other_learned(tmp_path: Path) -> None:
     first, second = EndpointFacts(tmp_path), EndpointFacts(tmp_path)
-    first.keep("http://a/v1", "m", DIALECT, "json")
-    second.keep("http://a/v1", "m", "speed", 3)
-    assert EndpointFacts(tmp_path).get("http://a/v1", "m", DIALECT) == "json"
-    assert EndpointFacts(tmp_path).get("http://a/v1", "m", "speed") == 3
+    first.about("http://a/v1", "m").keep(DIALECT, "json")
+    second.about("http://a/v1", "m").keep("speed", 3)
+    assert EndpointFacts(tmp_path).about("http://a/v1", "m").get(DIALECT) == "json"
+    assert EndpointFacts(tmp_path).about("http://a/v1", "m").get("speed") == 3
 
 
 def test_facts_without_a_folder_last_as_long_as_the_object() -> None:
     known = EndpointFacts()
-    known.keep("http://a/v1", "m", DIALECT, "json")
-    assert known.get("http://a/v1", "m", DIALECT) == "json"
-    assert EndpointFacts().get("http://a/v1", "m", DIALECT) is None
+    known.about("http://a/v1", "m").keep(DIALECT, "json")
+    assert known.about("http://a/v1", "m").get(DIALECT) == "json"
+    assert EndpointFacts().about("http://a/v1", "m").get(DIALECT) is None
 
 
 def test_a_file_of_dialects_alone_as_earlier_releases_wrote_it_is_read_and_extended(tmp_path: Path) -> None:
     (tmp_path / "endpoints.json").write_text('{"http://a/v1 m": "json", "http://a/v1 n": "tags"}')
     known = EndpointFacts(tmp_path)
-    assert [known.get("http://a/v1", name, DIALECT) for name in ("m", "n")] == ["json", "tags"]
-    known.keep("http://a/v1", "m", "speed", 3)
+    assert [known.about("http://a/v1", name).get(DIALECT) for name in ("m", "n")] == ["json", "tags"]
+    known.about("http://a/v1", "m").keep("speed", 3)
     again = EndpointFacts(tmp_path)
-    assert [again.get("http://a/v1", "m", name) for name in (DIALECT, "speed")] == ["json", 3]
-    assert again.get("http://a/v1", "n", DIALECT) == "tags"
+    assert [again.about("http://a/v1", "m").get(name) for name in (DIALECT, "speed")] == ["json", 3]
+    assert again.about("http://a/v1", "n").get(DIALECT) == "tags"
 
 
 @pytest.mark.parametrize(
@@ -207,8 +207,8 @@ def test_a_file_of_dialects_alone_as_earlier_releases_wrote_it_is_read_and_exten
 def test_a_broken_file_of_facts_costs_no_other_fact(tmp_path: Path, content: str) -> None:
     (tmp_path / "endpoints.json").write_text(content)
     known = EndpointFacts(tmp_path)
-    known.keep("http://a/v1", "n", DIALECT, "json")
-    assert EndpointFacts(tmp_path).get("http://a/v1", "n", DIALECT) == "json"
+    known.about("http://a/v1", "n").keep(DIALECT, "json")
+    assert EndpointFacts(tmp_path).about("http://a/v1", "n").get(DIALECT) == "json"
 
 
 async def test_a_call_in_the_text_is_not_streamed() -> None:

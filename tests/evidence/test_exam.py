@@ -201,7 +201,7 @@ async def test_an_endpoint_that_fails_or_is_too_slow_leaves_the_exam_for_another
         context, _ = examine(script, EndpointFacts(tmp_path), notices=notices)
         assert await find_score(context) is None
         assert any("the verifier's exam failed" in notice for notice in notices)
-        assert EndpointFacts(tmp_path).get(URL, "scripted", FACT) is None
+        assert EndpointFacts(tmp_path).about(URL, "scripted").get(FACT) is None
 
 
 async def test_without_budget_nothing_is_stored_and_words_decide(tmp_path: Path) -> None:
@@ -211,7 +211,7 @@ async def test_without_budget_nothing_is_stored_and_words_decide(tmp_path: Path)
         (judged,) = await ModelVerifier(context).verify([PARAPHRASE], QUESTION)
         assert (judged.verdict, judged.by) == ("unsupported", "lexical")
         assert any("the budget had no call left for the verifier's exam" in notice for notice in notices)
-        assert EndpointFacts(tmp_path).get(URL, "scripted", FACT) is None
+        assert EndpointFacts(tmp_path).about(URL, "scripted").get(FACT) is None
 
 
 async def test_the_score_is_remembered_for_an_endpoint_and_a_model_and_not_asked_for_twice(tmp_path: Path) -> None:
@@ -222,8 +222,8 @@ async def test_the_score_is_remembered_for_an_endpoint_and_a_model_and_not_asked
     (judged,) = await ModelVerifier(again).verify([PARAPHRASE], QUESTION)
     assert (judged.verdict, judged.by, len(policy.requests)) == ("supported", "model", 1)
     elsewhere = EndpointFacts(tmp_path)
-    assert elsewhere.get(URL, "another", FACT) is None
-    assert elsewhere.get("http://127.0.0.1:10/v1", "scripted", FACT) is None
+    assert elsewhere.about(URL, "another").get(FACT) is None
+    assert elsewhere.about("http://127.0.0.1:10/v1", "scripted").get(FACT) is None
 
 
 async def test_a_known_score_can_be_read_without_taking_the_exam() -> None:
@@ -257,7 +257,7 @@ async def test_another_model_under_the_same_name_takes_the_exam_again_and_may_fa
     assert (judged.verdict, judged.by) == ("unsupported", "lexical")
     assert len(policy.requests) == 3
     assert any("now serves 'judge-2', not 'judge-1'" in notice for notice in notices)
-    assert EndpointFacts(tmp_path).get(URL, "scripted", FACT)["model"] == "judge-2"
+    assert EndpointFacts(tmp_path).about(URL, "scripted").get(FACT)["model"] == "judge-2"
 
 
 async def test_another_model_under_the_same_name_that_passes_again_goes_on_judging(tmp_path: Path) -> None:
