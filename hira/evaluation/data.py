@@ -49,19 +49,18 @@ def load(name: str, wanted: Selection, folder: Path) -> Data:
     if name == MINI:
         return Data(MINI, choose_items(items_of(QUESTIONS), wanted, MINI), (DOCS,))
     known, equals, file = name.partition("=")
+    given = folder / Path(file).expanduser() if equals else None
     if known in TABLES:
-        path = folder / Path(file).expanduser() if equals else None
-        items = load_table(known, path, seed=wanted.seed, limit=wanted.limit)
+        items = load_table(known, given, seed=wanted.seed, limit=wanted.limit)
         return Data(
-            known, choose_items(items, replace(wanted, limit=None), known), metric=TABLES[known].metric, file=path
+            known, choose_items(items, replace(wanted, limit=None), known), metric=TABLES[known].metric, file=given
         )
     if known in (*SETS, REPORTS):
-        path = folder / Path(file).expanduser() if equals else None
-        if path and not path.exists():
+        if given and not given.exists():
             raise UsageError(f"there is no file {file!r}", fix=f"write {known}=FILE with a file that exists")
-        rows = load_public(known, file=path, split=wanted.split, config=wanted.config)
+        rows = load_public(known, file=given, split=wanted.split, config=wanted.config)
         metric = SETS[known].metric if known in SETS else "race"
-        return Data(known, choose_items(rows, wanted, known), metric=metric, file=path)
+        return Data(known, choose_items(rows, wanted, known), metric=metric, file=given)
     path = folder / Path(name).expanduser()
     if path.is_file():
         return Data(path.name, choose_items(items_of(path, wanted.columns), wanted, name), file=path)

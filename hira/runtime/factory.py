@@ -37,7 +37,7 @@ from hira.runtime.session import HOOK, Session
 from hira.runtime.settings import OFF, RoleSettings, Settings, list_retrievers
 from hira.runtime.settings.keys import find_place
 from hira.runtime.toolset import open_toolset
-from hira.runtime.validation import check_deps, check_tools
+from hira.runtime.validation import check_deps, check_tools, check_verifier
 from hira.tools import Tool
 from hira.workflows import Workflow
 
@@ -144,10 +144,8 @@ def open_retrievers(settings: Settings, search: "Retriever | None") -> list[Tool
 
 def open_verifier(name: str) -> Verifier:
     """Load the verifier that the settings name as `module:Object`. Raises `UsageError` if it is not a verifier."""
-    verifier = load_object(name)
-    if not isinstance(verifier, Verifier):
-        fix = "a verifier has a name and async verify(claims, question): docs/evidence.md"
-        raise UsageError(f"{name!r} is not a verifier: {verifier!r:.80}", fix=fix)
+    verifier: Verifier = load_object(name)
+    check_verifier(verifier, repr(name))
     return verifier
 
 

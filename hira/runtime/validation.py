@@ -106,10 +106,11 @@ def _check_hooks(hooks: Any) -> None:
             raise UsageError(f"the hook {name} must be a function, got {getattr(hooks, name)!r:.80}")
 
 
-def _check_verifier(verifier: Any) -> None:
-    if not isinstance(verifier, str | Verifier):
+def check_verifier(verifier: Any, name: str = "`verifier`") -> None:
+    """Raise `UsageError` for what is no verifier."""
+    if not isinstance(verifier, Verifier):
         fix = "a verifier has a name and async verify(claims, question): docs/evidence.md"
-        raise UsageError(f"`verifier` is not a verifier: {verifier!r:.80}", fix=fix)
+        raise UsageError(f"{name} is not a verifier: {verifier!r:.80}", fix=fix)
 
 
 def _check_function(name: str, argument: str, function: Any) -> None:
@@ -222,7 +223,7 @@ CHECKS: Mapping[str, Callable[[Any], None]] = {
     "tools": check_tools,
     "experts": check_experts,
     "policies": _check_policies,
-    "verifier": _check_verifier,
+    "verifier": lambda verifier: None if isinstance(verifier, str) else check_verifier(verifier),
     "approve": partial(_check_function, "approve", "a list of subtasks"),
     "approve_tool": partial(_check_function, "approve_tool", "a hira.ToolUse"),
     "hooks": _check_hooks,

@@ -102,7 +102,7 @@ def find_final_answer(text: str) -> str:
     """
     inner = find_boxed(text)
     if not inner:
-        return find_tagged(text) or text.strip()
+        return find_section(text, "answer") or text.strip()
     if find_cited(inner):
         return inner
     before, _, after = text.rpartition("\\boxed{")
@@ -121,10 +121,6 @@ def find_boxed(text: str) -> str:
     inner = inner[: _closing(inner)].strip()
     plain = inner.removeprefix("\\text{")  # around all of it, it says nothing
     return plain[:-1].strip() if plain != inner and _closing(plain) == len(plain) - 1 else inner
-
-
-def find_tagged(text: str) -> str:
-    return find_section(text, "answer") or ""
 
 
 def _closing(text: str) -> int:

@@ -17,7 +17,7 @@ from hira.core.prompts import Prompt
 from hira.core.sanitize import sanitize
 from hira.core.tokens import clip, count
 from hira.policies.dialects import Call
-from hira.policies.dialects.answer import find_boxed, find_final_answer, find_tagged
+from hira.policies.dialects.answer import find_boxed, find_final_answer, find_section
 from hira.tools import Observation, Tool, tool
 
 SYSTEM2 = Prompt(__file__, "mars_system2")
@@ -122,7 +122,7 @@ async def _think(loop: Loop) -> Step:
     (Algorithm 1, lines 13 to 17). The text after it is the answer, with or without tags.
     """
     step = await loop.think()
-    if step.calls or step.forced or find_boxed(step.text) or find_tagged(step.text):
+    if step.calls or step.forced or find_boxed(step.text) or find_section(step.text, "answer"):
         return step
     loop.calls.used += 1
     loop.conversation.say(user(GO_ON.fill()))
@@ -131,7 +131,7 @@ async def _think(loop: Loop) -> Step:
 
 def answer(step: Step) -> str:
     """What System 2 closes with, by its tags (appendix C.3), where there are any."""
-    return find_final_answer(find_tagged(step.text) or step.text)
+    return find_final_answer(find_section(step.text, "answer") or step.text)
 
 
 def parse_request(call: Call, loop: Loop) -> ReadingRequest:

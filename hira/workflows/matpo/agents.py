@@ -17,7 +17,7 @@ from hira.core.messages import Filled, system, user
 from hira.core.prompts import Prompt
 from hira.core.sanitize import sanitize
 from hira.evidence import find_cited
-from hira.policies.dialects.answer import find_boxed, find_final_answer, find_tagged, find_under_heading
+from hira.policies.dialects.answer import find_boxed, find_final_answer, find_section, find_under_heading
 from hira.policies.dialects.native import with_tool_messages
 from hira.tools import Tool
 
@@ -122,7 +122,7 @@ def report(finding: Finding) -> Filled:
 
 def answer(step: Step) -> str:
     """The answer in the planner's last turn: boxed, else its conclusion, else all of it."""
-    marked = find_boxed(step.text) or find_tagged(step.text)
+    marked = find_boxed(step.text) or find_section(step.text, "answer")
     return find_final_answer(step.text if marked else find_under_heading(step.text, "Conclusion") or step.text)
 
 
