@@ -22,7 +22,7 @@ _NO_PROSE = compile_lazily(
     rf"{FENCE.pattern}|^[ \t]*(?:#{{1,6}}\s.*|\*\*[^*\n]+\*\*:?[ \t]*$(?=\s*\S)|\|(?!.*{CITED.pattern}).*)",
     re.MULTILINE,
 )
-_EMPHASIS = compile_lazily(r"\*\*|__|`|\\boxed\{")
+_EMPHASIS = compile_lazily(r"(?<!\w)\*\*|\*\*(?!\w)|__|`|\\boxed\{")
 _EDGE = ' }-*•.,;:!…，；：。！\t\n"“”„«»'
 _LINKING = frozenset("according to as in and or but per see from by of the also both with while source sources".split())
 _YES_NO = frozenset("yes no ja nein oui non sí 是 是的 否 不是".split())

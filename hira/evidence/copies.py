@@ -53,6 +53,30 @@ _ASKING = frozenset(
 )
 
 
+_ASKING_ELSEWHERE = tuple(
+    (frozenset(asking.split()), frozenset(helping.split()))
+    for asking, helping in (
+        ("wer wen wem wessen was wann wo wohin woher warum wieso wie viel viele welche welcher welches welchen welchem",
+         "hat haben hatte hatten"),
+        ("qui que quoi quand où pourquoi comment combien quel quelle quels quelles", "a ont avait fut t"),
+        ("quién quiénes qué cuándo dónde cómo cuánto cuánta cuántos cuántas cuál cuáles", "ha han"),
+        ("chi che cosa quando dove perché come quanto quanta quanti quante quale quali", "è ha hanno fu sono"),
+        ("quem que quando onde como quanto quanta quantos quantas qual quais", "é foi"),
+        ("wie wat wanneer waar waarom hoe hoeveel welke welk", "heeft hebben"),
+    )
+)  # fmt: skip
+"""The asking and the helping words of German, French, Spanish, Italian, Portuguese and Dutch."""
+_ASKING_KIND = frozenset(
+    "welche welcher welches welchen welchem wie viel viele quel quelle quels quelles qué cuál cuánto cuánta cuántos"
+    " cuántas quale quali quanto quanta quanti quante qual quais quantos quantas welke welk hoe hoeveel".split()
+)
+"""Those of them before the kind of thing that is asked for ("Quel jour", "In welchem Jahr")."""
+_ASKING_UNSPACED = compile_lazily(
+    "为什么|為什麼|什么|什麼|多少|怎么|怎麼|怎样|怎樣|何时|何時|何地|哪[里裡儿兒些个個]?|谁|誰|几|幾|吗|嗎|呢|何|いつ|どこ|どの|どれ|いくつ|いくら|なぜ"
+)
+"""The asking words of Chinese and Japanese, which no space sets apart."""
+
+
 _QUESTION = compile_lazily(
     r"[?？؟]|^\W*(?:who|whom|whose|what|when|where|which|why|how|name|list|give|tell)\b", re.IGNORECASE
 )
@@ -83,21 +107,26 @@ _YEAR = compile_lazily(r"(?:1[5-9]|20)\d\d\Z")
 
 def read_question(text: str) -> Question:
     """Return the words of a question; of a topic, which asks nothing, none is wanted."""
-    words = tuple(read_words(text)[:MOST])
-    lower = [word.text.lower() for word in words]
     if not _QUESTION.search(text):
-        return Question(words, ())
-    before = (
-        ("what", "which", "how") if _AUXILIARY.search(text) else ("which", "how")
-    )  # "What repels …?" asks for a thing
+        return Question(tuple(read_words(text)[:MOST]), ())
+    words = tuple(read_words(_ASKING_UNSPACED.sub(" ", text))[:MOST])
+    lower = [word.text.lower() for word in words]
+    before = {"which", "how"}
+    if _AUXILIARY.search(text):  # "What repels …?" asks for a thing
+        before.add("what")
     kinds = {
         place
         for place, word in enumerate(words)
         if word.kind == "word"
         and (word.link.endswith("which") or (place and word.close and lower[place - 1] in before))
     }
+    asking = set(_ASKING)
+    for words_asking, words_helping in _ASKING_ELSEWHERE:
+        if not words_asking.isdisjoint(lower[:2]):
+            asking |= words_asking | words_helping
+            kinds |= {place for place, word in enumerate(words) if word.close and lower[place - 1] in _ASKING_KIND}
     wanted = tuple(
-        word for place, word in enumerate(words) if not (word.light or lower[place] in _ASKING or place in kinds)
+        word for place, word in enumerate(words) if not (word.light or lower[place] in asking or place in kinds)
     )
     return Question(words, wanted, _find_role(wanted) if _COPULA.match(text) else None)
 
@@ -566,9 +595,12 @@ def check_words(
         words = list(replaced) if compared.copied else words
     wanted_keys = {word.key for word in wanted}
     value = [word for word in words if word.key not in wanted_keys and not word.light]
-    bare = not (compared.copied and any(word.kind == "word" for word in words))
-    if bare and question and record is None and len(value or words) <= BARE:
-        return _check_answer(value or words, question, passages, above)
+    in_row = compared.sentence is not None and compared.sentence.is_row and len(value) < len(words)
+    full = compared.copied and (in_row or any(word.kind == "word" for word in words))
+    if question and record is None and len(value or words) <= BARE:
+        judged = _check_answer(value or words, words, question, passages, above)
+        if judged.verdict is Verdict.SUPPORTED or not full:
+            return judged
     if compared.sentence is None:
         verdict = Verdict.UNSUPPORTED if is_comparable(claim, passages) else Verdict.UNCHECKED
         return Judgement(verdict, by=BY, missing=tuple(dict.fromkeys(word.text for word in words)))
@@ -603,19 +635,43 @@ def _replace_pronoun(words: Sequence[Word], wanted: Sequence[Word]) -> Sequence[
     return [subject[0]._replace(link=""), *subject[1:], *words[1:]] if subject else words
 
 
-def _check_answer(answer: Sequence[Word], question: str, passages: Passages, above: frozenset[str]) -> Judgement:
+def _check_answer(
+    answer: Sequence[Word], claim: Sequence[Word], question: str, passages: Passages, above: frozenset[str]
+) -> Judgement:
     """Put an answer of a few words into the gap of its question ("Ida built the mill" for "who built the mill?"), and
-    compare that with the sentence that has most of it."""
+    compare that with the sentence that has most of it. The claim may repeat words of the question, in that order."""
     wanted = read_question(question).wanted
     compared = Comparison([*answer, *wanted], passages, above, None)
     if compared.sentence is None:
         return Judgement(Verdict.UNSUPPORTED, by=BY, missing=tuple(word.text for word in answer))
     sentence = compared.sentence
-    absent = [word.text for word in answer if word.key not in sentence.keys]
-    missing = tuple(dict.fromkeys(absent)) or find_lacking(wanted, [*answer, *sentence.words], sentence)
-    if missing or not any(is_copy(order, sentence) for order in _fill_gap(answer, wanted, question, sentence)):
-        return Judgement(Verdict.UNSUPPORTED, min(compared.score, 0.99), compared.quote, by=BY, missing=missing)
+    absent = [word.text for word in answer if word.key not in sentence.keys | sentence.header]
+    lacking = find_lacking(wanted, [*answer, *sentence.words], sentence)
+    missing = tuple(dict.fromkeys([*absent, *(word.text for word in claim if word.text in lacking)]))
+    statements = [order for order in _fill_gap(answer, wanted, question, sentence) if _states(claim, answer, order)]
+    if missing or lacking or not any(is_copy(order, sentence) for order in statements):
+        score = min(compared.score, 0.99)
+        return Judgement(Verdict.UNSUPPORTED, score, compared.quote, by=BY, missing=missing, lacking=lacking)
     return Judgement(Verdict.SUPPORTED, 1.0, compared.quote, by=BY)
+
+
+def _states(claim: Sequence[Word], answer: Sequence[Word], statement: Sequence[Word]) -> bool:
+    """Return whether the words of a claim have the order that they have in a statement, in either voice. A claim with
+    no more words than the answer has no order."""
+    words = [word for word in claim if not word.light]
+    return len(words) <= len(answer) or any(_is_part(order, statement) for order in list_orders(words))
+
+
+def _is_part(claim: Sequence[Word], statement: Sequence[Word]) -> bool:
+    """Return whether a statement has the words of a claim in their order, and "by" before the same ones."""
+    rest = iter(statement)
+    return all(
+        any(is_related(word.key, {other.key}) and _is_by(word) == _is_by(other) for other in rest) for word in claim
+    )
+
+
+def _is_by(word: Word) -> bool:
+    return word.link.endswith("by")
 
 
 def _fill_gap(
@@ -638,6 +694,9 @@ def _fill_gap(
         yield [*rest, *value]
     if not helped or _COPULA.match(question):
         yield [*value, *rest]
+    if not helped and rest:
+        bound = [word._replace(link=asked.link) for word, asked in zip(rest[1:], wanted[1:], strict=True)]
+        yield [*_bind(answer, ""), rest[0]._replace(link=""), *bound]
 
 
 def find_lacking(wanted: Sequence[Word], claim: Sequence[Word], sentence: Sentence) -> tuple[str, ...]:

@@ -14,6 +14,10 @@ def texts(answer: str) -> list[str]:
     return [one.text for one in claims(answer)]
 
 
+def test_a_power_keeps_its_sign_and_bold_words_lose_theirs() -> None:
+    assert texts("2**10 = 1024. [s1]\n\nIt has **1,024** **bytes**. [s1]") == ["2**10 = 1024", "It has 1,024 bytes"]
+
+
 def test_a_claim_ends_where_its_mark_stands() -> None:
     found = claims("Lena runs the ferry [s1], Otto the mill [s2, s3]. Both are old.")
     assert [(one.text, one.sources) for one in found] == [

@@ -75,6 +75,78 @@ def test_missing_words_are_those_of_the_nearest_sentence_each_once_in_the_order_
 
 
 @pytest.mark.parametrize(
+    ("claim", "text", "question"),
+    [
+        ("Olaf taught Signe.", "Signe taught Olaf.", "Who taught Olaf?"),
+        ("Olaf was taught by Signe.", "Olaf taught Signe.", "Who was taught by Signe?"),
+        ("Norden bought Kest in 2001.", "Kest bought Norden in 2001.", "Who bought Norden?"),
+        ("The cook fired the baker.", "The baker fired the cook.", "Who fired the cook?"),
+        ("Vell lies north of Torvik.", "Torvik lies north of Vell.", "What lies north of Vell?"),
+        ("Signe is older than Olaf.", "Olaf is older than Signe.", "Who is older than Signe?"),
+    ],
+)
+def test_a_question_does_not_turn_an_exchange_of_subject_and_object_into_a_copy(
+    claim: str, text: str, question: str
+) -> None:
+    assert judge(claim, text, question).verdict == "unsupported"
+    assert judge(text, text, question).verdict == "supported"
+
+
+@pytest.mark.parametrize(
+    ("answer", "question"),
+    [
+        ("Signe Aune", "Who built the lighthouse?"),
+        ("It was Signe Aune.", "Who built the lighthouse?"),
+        ("Signe Aune built it.", "Who built the lighthouse?"),
+        ("1873", "When was the lighthouse built?"),
+    ],
+)
+def test_a_short_answer_may_be_in_the_other_voice_than_its_source(answer: str, question: str) -> None:
+    judged = judge(answer, "The lighthouse was built in 1873 by Signe Aune.", question)
+    assert (judged.verdict, judged.lacking) == ("supported", ())
+
+
+@pytest.mark.parametrize(
+    ("claim", "question"),
+    [
+        ("Service: Mooring, Crowns: 450", "How many crowns is the mooring service?"),
+        ("450 crowns", "How many crowns is the mooring?"),
+    ],
+)
+def test_a_row_of_two_columns_answers_the_question_for_one_of_them(claim: str, question: str) -> None:
+    table = "| Service | Crowns |\n|---|---|\n| Mooring | 450 |\n| Water | 30 |"
+    judged = judge(claim, table, question)
+    assert (judged.verdict, judged.lacking) == ("supported", ())
+    other = judge(claim.replace("450", "30"), table, question)
+    assert not other.verdict.holds or other.lacking == ("mooring",)
+
+
+@pytest.mark.parametrize(
+    ("text", "question"),
+    [
+        ("Die Brücke wurde 1873 von Ida Brand gebaut.", "Wer hat die Brücke gebaut?"),
+        ("Die Brücke wurde 1873 von Ida Brand gebaut.", "In welchem Jahr wurde die Brücke gebaut?"),
+        ("Le moulin a été fondé par Ida Brand en 1742.", "Qui a fondé le moulin ?"),
+        ("Le musée ferme le lundi.", "Quel jour le musée ferme-t-il ?"),
+        ("El molino fue construido en 1742.", "¿Cuándo fue construido el molino?"),
+        ("Il mulino fu costruito nel 1742.", "Quando fu costruito il mulino?"),
+        ("图书馆每周一闭馆。", "图书馆每周几闭馆？"),
+        ("馆内有三万册书。", "馆内有多少册书？"),
+        ("この橋は1873年に建てられた。", "この橋は何年に建てられた？"),
+    ],
+)
+def test_asking_words_of_other_languages_are_not_wanted_in_the_source(text: str, question: str) -> None:
+    judged = judge(text, text, question)
+    assert (judged.verdict, judged.lacking) == ("supported", ())
+
+
+def test_the_missing_words_are_those_of_the_claim() -> None:
+    judged = judge("馆长是王丽华。", "馆长是李强。", "馆长是谁？")
+    assert judged.verdict == "unsupported"
+    assert not [word for word in judged.missing if "谁" in word]
+
+
+@pytest.mark.parametrize(
     ("claim", "text"),
     [
         ("The lock of Haverden was dug in 1764", LOCK),
