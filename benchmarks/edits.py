@@ -14,7 +14,9 @@ from typing import Literal
 
 from hira.evidence.passages import split_sentences
 
-Form = Literal["copy", "word", "number", "name", "subject", "negation", "table", "table value", "table subject"]
+Form = Literal[
+    "copy", "word", "number", "name", "subject", "exchange", "negation", "table", "table value", "table subject"
+]
 PAIRS = """
 opened closed|opening closing|river lake|director composer|directed composed|northern southern|north south|east west
 eastern western|born buried|first last|largest smallest|oldest newest|won lost|husband brother|wife sister|father uncle
@@ -49,6 +51,7 @@ class Edit:
     evidence: str
     true: bool
     kind: str = "page"
+    question: str = ""
 
 
 def read_paragraphs(path: Path, start: int = 0, stop: int | None = None) -> list[tuple[str, str]]:
@@ -61,7 +64,7 @@ def edit_paragraphs(paragraphs: Sequence[tuple[str, str]], *, each: int, seed: i
     """Yield at most `each` claims of every form, from paragraphs drawn at random."""
     draw = random.Random(seed)
     makers = {"copy": copy, "word": exchange_word, "number": exchange_number, "name": exchange_name,
-              "subject": exchange_subject, "negation": negate}  # fmt: skip
+              "subject": exchange_subject, "exchange": exchange_ends, "negation": negate}  # fmt: skip
     for form, maker in makers.items():
         made = 0
         for title, text in draw.sample(paragraphs, len(paragraphs)):
@@ -69,7 +72,8 @@ def edit_paragraphs(paragraphs: Sequence[tuple[str, str]], *, each: int, seed: i
             more = {"title": title} if form == "subject" else {}
             claim = maker(sentences, draw, **more) if len(sentences) > 1 else ""
             if claim and claim not in sentences:
-                yield Edit(form, claim, title, text, form == "copy")  # type: ignore[arg-type]
+                question = ask_for_other(claim) if form == "exchange" else ""
+                yield Edit(form, claim, title, text, form == "copy", question=question)  # type: ignore[arg-type]
                 made += 1
             elif claim and form == "copy":
                 yield Edit("copy", claim, title, text, true=True)
@@ -139,6 +143,25 @@ def exchange_subject(sentences: Sequence[str], draw: random.Random, title: str =
         return ""
     ours, theirs, sentence = draw.choice(pairs)
     return theirs[1] + sentence[ours.end(1) :]
+
+
+_RUN = r"(?:[A-Z][\w'’-]+(?: [A-Z][\w'’-]+)*)"
+_ENDS = re.compile(rf"({_RUN})((?: [a-z][\w-]*){{1,8}}) ({_RUN})((?: [a-z0-9][\w-]*)*)\.")
+
+
+def exchange_ends(sentences: Sequence[str], draw: random.Random) -> str:
+    """Exchange the two names of a sentence that begins with one: "Ida taught Otto" becomes "Otto taught Ida"."""
+    found = [match for one in sentences if (match := _ENDS.fullmatch(one)) and not _share(match[1], match[3])]
+    if not found:
+        return ""
+    first, between, second, rest = draw.choice(found).groups()
+    return f"{second}{between} {first}{rest}."
+
+
+def ask_for_other(claim: str) -> str:
+    """Return the question to which the sentence before its exchange is the answer."""
+    match = _ENDS.fullmatch(claim)
+    return f"Who{match[2]} {match[1]}{match[4]}?" if match else ""
 
 
 _POINTING = frozenset("it he she they this that these those his her its their there".split())

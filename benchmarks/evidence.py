@@ -74,12 +74,13 @@ class Claim:
     text: str
     source: Source
     true: bool
+    question: str = ""
 
 
 def judge(claims: Sequence[Claim]) -> list[Judgement]:
     """Return the judgements by words, each source read anew."""
     verifier = LexicalVerifier()
-    return [verifier.judge([SourcedClaim(claim.text, (claim.source,))])[0] for claim in claims]
+    return [verifier.judge([SourcedClaim(claim.text, (claim.source,))], claim.question)[0] for claim in claims]
 
 
 async def ask_model(claims: Sequence[Claim], settings: Settings) -> tuple[str, list[Judgement]]:
@@ -117,7 +118,7 @@ def format_edits(paragraphs: Sequence[tuple[str, str]]) -> Iterator[str]:
     forms: dict[str, list[Claim]] = defaultdict(list)
     for edit in edit_paragraphs(paragraphs, each=EACH):
         source = Source("paragraph.md", edit.title, edit.evidence, "file" if edit.kind == "file" else "page", "s1")
-        forms[edit.form].append(Claim(edit.claim, source, edit.true))
+        forms[edit.form].append(Claim(edit.claim, source, edit.true, edit.question))
     yield from (format_accepted(form, claims) for form, claims in forms.items())
 
 
