@@ -666,12 +666,12 @@ def _is_part(claim: Sequence[Word], statement: Sequence[Word]) -> bool:
     """Return whether a statement has the words of a claim in their order, and "by" before the same ones."""
     rest = iter(statement)
     return all(
-        any(is_related(word.key, {other.key}) and _is_by(word) == _is_by(other) for other in rest) for word in claim
+        any(
+            is_related(word.key, {other.key}) and word.link.endswith("by") == other.link.endswith("by")
+            for other in rest
+        )
+        for word in claim
     )
-
-
-def _is_by(word: Word) -> bool:
-    return word.link.endswith("by")
 
 
 def _fill_gap(
