@@ -103,6 +103,7 @@ def test_a_folder_of_settings_that_may_not_be_read_is_named(home: Path, folder: 
     ("values", "says"),
     [
         ({"max_time": -1}, "max_time: input should be greater than 0, got -1"),
+        ({"temperature": float("inf")}, "temperature: input should be a finite number"),
         ({"dialect": "tag"}, "dialect: input should be 'native', 'tags', 'xml' or 'json', got 'tag'\ndid you mean"),
         ({"roles": {"planner": {"temperature": "hot"}}}, "roles.planner.temperature: input should be a valid number"),
         ({"api_key": 12345678}, "api_key: input should be a valid string\n"),

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hira.cli.parser import Parser, parse_column, parse_duration, parse_numbers
+from hira.cli.parser import Parser, parse_column, parse_duration, parse_number, parse_numbers
 from hira.core.errors import UsageError
 from hira.core.options import COUNTS, PARTS, SHARED
 
@@ -19,8 +19,8 @@ _TYPES = {
     "N": int,
     "K": int,
     "PORT": int,
-    "USD": float,
-    "DAYS": float,
+    "USD": parse_number,
+    "DAYS": parse_number,
     "TIME": parse_duration,
     "N,N": parse_numbers,
     "PART=NAME": parse_column,

@@ -1,6 +1,7 @@
 """How the command line is parsed: what is mistyped gets the nearest name back. `hira.cli.flags` has the commands."""
 
 import argparse
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NoReturn
@@ -64,6 +65,8 @@ class Parser(argparse.ArgumentParser):
             return self.hints.get(missing[1], f"{self.prog} --help shows how to use it")
         if number := re.search(r"argument (\S+): invalid (int|float) value", message):
             return f"write a {'whole ' * (number[2] == 'int')}number after {number[1]}"
+        if number := re.search(r"argument (\S+): .* is not a number of (\d) or more$", message, re.DOTALL):
+            return f"write a number of at least {number[2]} after {number[1]}"
         if message.endswith("is not a duration"):
             return "write 90, 90s, 5m or 1h"
         if choice := re.search(r"invalid choice: '(.*)' \(choose from (.*)\)", message, re.DOTALL):
@@ -97,6 +100,17 @@ def parse_duration(text: str) -> float:
     if not isinstance(seconds, float):
         raise argparse.ArgumentTypeError(f"{text!r} is not a duration")
     return seconds
+
+
+def parse_number(text: str) -> float:
+    """Return a finite number of at least 0."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 0 <= number < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of 0 or more")
+    return number
 
 
 def parse_column(text: str) -> tuple[str, str]:

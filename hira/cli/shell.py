@@ -160,11 +160,20 @@ def visible(text: str) -> str:
 
 
 def encodable(text: str, stream: TextIO) -> str:
-    """Return the text, with typographic marks spelled in ASCII where the stream cannot write it."""
+    """Return the text; of what the stream cannot write, typographic marks are spelled in ASCII, and the rest is `?`."""
     encoding = getattr(stream, "encoding", None) or "utf-8"
     try:
         text.encode(encoding)
-    except (UnicodeEncodeError, LookupError):
-        plain = text.translate({ord("→"): "->", ord("—"): "-", ord("…"): "...", ord("·"): "-", ord("’"): "'"})
-        return plain.encode("ascii", "replace").decode("ascii")
+    except UnicodeEncodeError:
+        return "".join(_spell(letter, encoding) for letter in text)
+    except LookupError:
+        return _spell(text, "ascii")
     return text
+
+
+_SPELLED = {"→": "->", "—": "-", "…": "...", "·": "-", "’": "'"}
+
+
+def _spell(letter: str, encoding: str) -> str:
+    written = letter.encode(encoding, "replace").decode(encoding)
+    return written if written == letter else _SPELLED.get(letter, written)

@@ -62,12 +62,20 @@ def make_output_type(shape: Any) -> "OutputType | None":
     return OutputType(shape)
 
 
+LONGEST_QUESTION = 400_000
+"""Characters, about 100,000 tokens; a server counts what was said before as well."""
+
+
 def question_of(question: object) -> str:
-    """Return the question with printable characters only. Raises `UsageError` if it is not a string, or blank."""
+    """Return the question with printable characters only. Raises `UsageError` if it is not a string, blank, or too
+    long."""
     if not isinstance(question, str):
         raise UsageError(f"the question must be a string, got {question!r}", fix='write ask("…")')
     if not question.strip():
         raise UsageError("the question is empty", fix='write ask("…")')
+    if len(question) > LONGEST_QUESTION:
+        what = f"the question has {len(question):,} characters, and it may have {LONGEST_QUESTION:,}"
+        raise UsageError(what, fix="give long texts as files (--file) or documents (--docs), and ask about them")
     return printable(question)
 
 

@@ -15,15 +15,13 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from hira.agents.output_type import OutputType
 from hira.core.errors import UsageError
+from hira.runtime.validation import LONGEST_QUESTION
 from hira.server.keys import RejectedRequest
 
 _SUFFIX = re.compile(r"\.\w{1,16}", re.ASCII)
 _PLAIN = re.compile(r"\w[\w .()+-]{0,80}\.\w{1,16}")
 _DATA = re.compile(r"data:([\w.+/-]+);base64,(.*)", re.DOTALL)
 R = TypeVar("R", bound=BaseModel)
-
-MOST_TEXT = 400_000
-"""Characters of a question with all that was said before it, about 100,000 tokens."""
 
 
 class Spoken(BaseModel):
@@ -118,8 +116,8 @@ def _read_output_tool(tools: Sequence[Any], choice: Any) -> AnswerForm:
 
 def check_length(characters: int) -> None:
     """Raises `RejectedRequest` for a text that nobody reads: it would hold up those who ask at the same time."""
-    if characters > MOST_TEXT:
-        what = f"{characters:,} characters, with all that was said before, are more than {MOST_TEXT:,}; "
+    if characters > LONGEST_QUESTION:
+        what = f"{characters:,} characters, with all that was said before, are more than {LONGEST_QUESTION:,}; "
         what += "attach long texts as files"
         raise RejectedRequest(400, what, "context_length_exceeded")
 

@@ -148,6 +148,14 @@ def test_the_answer_is_written_into_a_file_by_its_suffix_too(place: Command, ask
         (["rubric", "x", "--rubric", "bad/rubric.json"], "does not hold a valid rubric: there are 0 items", ""),
         (["show", "last"], "no runs are recorded yet", "hira ask records them"),
         (["runs", "--limit", "0"], "--limit must be at least 1, got 0", ""),
+        (
+            ["runs", "delete", "--older", "-1"],
+            "'-1' is not a number of 0 or more",
+            "number of at least 0 after --older",
+        ),
+        (["runs", "delete", "--older", "nan"], "'nan' is not a number of 0 or more", ""),
+        (["ask", "x", "--max-cost", "inf"], "'inf' is not a number of 0 or more", ""),
+        (["ask", "why " * 100_001], "the question has 400,003 characters, and it may have 400,000", "--file"),
     ],
 )
 def test_a_mistake_ends_with_2_and_at_most_three_lines(place: Command, argv: list[str], what: str, fix: str) -> None:
@@ -250,6 +258,16 @@ def test_a_stream_that_cannot_write_a_character_gets_plain_ones() -> None:
     ascii_stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
     assert encodable("a → b — c… 東", ascii_stream) == "a -> b - c... ?"
     assert encodable("a → b", io.StringIO()) == "a → b"
+    assert encodable("Grünau → 東", io.TextIOWrapper(io.BytesIO(), encoding="latin-1")) == "Grünau -> ?"
+    assert encodable("Grün…", io.TextIOWrapper(io.BytesIO(), encoding="cp1252")) == "Grün…"
+
+
+@pytest.mark.heavy(seconds=3)
+def test_a_question_that_repeats_itself_for_300_000_characters_is_answered_once(place: Command) -> None:
+    asking = ("ask", "-", "--docs", "docs", "--model", "offline", "--journal", "off", "--quiet")
+    said = place(*asking, stdin=f"{QUESTION} " * 12_500)
+    assert said.code == 0, said.err
+    assert said.out.count("8 August 1967") == 2, "the answer and the quotation of its source"
 
 
 @pytest.mark.heavy(seconds=2)

@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from hira.cli.parser import Parser, parse_column
+from hira.cli.parser import Parser, parse_column, parse_number
 
 CONFIGURED = (
     "a TOML file of a run, then overrides of it such as train.lr=1e-5 model.name=FOLDER; overrides alone are enough"
@@ -73,6 +73,14 @@ def parse_count(text: str) -> int:
     return int(text)
 
 
+def parse_share(text: str) -> float:
+    """Return a number from 0 to 1."""
+    share = parse_number(text)
+    if share > 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 to 1")
+    return share
+
+
 def add_demo_flags(command: Parser, folder: str) -> None:
     command.add_argument("-o", "--output", default=folder, metavar="DIR", help=f"output folder ({folder})")
     command.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the weights and the questions (0)")
@@ -136,7 +144,7 @@ def _add_models(add: Any) -> None:
 def _add_curate(curate: Parser) -> None:
     curate.add_argument("data", metavar="DATA", help="questions as hira eval takes them; a graph with --from-graph")
     curate.add_argument("-o", "--output", metavar="DIR", help="output folder (curation/NAME)")
-    curate.add_argument("--limit", type=int, metavar="N", help="only the first N questions")
+    curate.add_argument("--limit", type=parse_count, metavar="N", help="only the first N questions")
     curate.add_argument(
         "--column",
         action="append",
@@ -154,18 +162,18 @@ def _add_curate(curate: Parser) -> None:
     )
     group.add_argument(
         "--similarity",
-        type=float,
+        type=parse_share,
         default=0.7,
         metavar="X",
         help="similarity from which questions are duplicates (0.7)",
     )
-    group.add_argument("--attempts", type=int, default=16, metavar="N", help="attempts at each question (16)")
+    group.add_argument("--attempts", type=parse_count, default=16, metavar="N", help="attempts at each question (16)")
     group.add_argument("--keep", default="1-12", metavar="N-M", help="how many of them must be right (1-12)")
     group.add_argument(
         "--metric", metavar="NAME", help="how attempts are scored, as hira eval (hle with --judge, else match)"
     )
     group.add_argument(
-        "--from-graph", type=int, metavar="N", help="generate N questions from chains of a graph's facts"
+        "--from-graph", type=parse_count, metavar="N", help="generate N questions from chains of a graph's facts"
     )
     group.add_argument("--hops", default="2-4", metavar="N-M", help="with --from-graph: facts of a chain (2-4)")
     group.add_argument("--seed", type=int, default=0, metavar="N", help="with --from-graph: other chains (0)")
@@ -178,4 +186,4 @@ def _add_curate(curate: Parser) -> None:
     group.add_argument("--workflow", metavar="NAME", help="workflow of the attempts (mars)")
     group.add_argument("--docs", action="append", metavar="PATH", help="file or folder that attempts may search")
     group.add_argument("--search", metavar="NAME", help="web search of the attempts")
-    group.add_argument("--concurrency", type=int, default=8, metavar="N", help="attempts at a time (8)")
+    group.add_argument("--concurrency", type=parse_count, default=8, metavar="N", help="attempts at a time (8)")

@@ -64,8 +64,8 @@ def make_query(question: str) -> str:
 
 
 def split_questions(text: str) -> list[str]:
-    """The questions of a text that asks several at once."""
-    return [sentence for sentence in split_sentences(text) if sentence.endswith("?")] or [text]
+    """The questions of a text that asks several at once, each once."""
+    return list(dict.fromkeys(sentence for sentence in split_sentences(text) if sentence.endswith("?"))) or [text]
 
 
 @lru_cache(maxsize=2_000)
@@ -88,6 +88,8 @@ def read_sentences(passage: ShownPassage) -> tuple[Sentence, ...]:
 
 
 NOTHING = "The documents do not hold the answer to this question"
+_LONGEST_REPEATED = 500
+"""Characters of a question that a refusal repeats."""
 NAME = r"[A-ZÀ-Þ][\w’'.-]*\w(?:\s+(?:(?:of|the|de|von|van)\s+)?[A-ZÀ-Þ][\w’'.-]*\w)*"
 _FILLER = frozenset(words("many much name call kind sort type exactly please tell give happen use"))
 _TENS = (
@@ -180,7 +182,7 @@ def cite(sentence: Sentence | ShownPassage) -> str:
 
 
 def refuse(question: str) -> str:
-    return f"{NOTHING}: {question}"
+    return f"{NOTHING}: {question[:_LONGEST_REPEATED]}{'…' * (len(question) > _LONGEST_REPEATED)}"
 
 
 def rank(question: str, passages: Sequence[ShownPassage]) -> list[Sentence]:

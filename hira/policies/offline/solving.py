@@ -193,9 +193,9 @@ def solve(request: OfflineRequest) -> Act:
 def _solve(request: OfflineRequest) -> Program:
     """The answer to each question of the task, in a box if a prompt asks for a marked one, or a refusal."""
     texts, reports = list[str](), request.prompt in REPORTING
+    shown = find_passages("\n\n".join(map(str, request.values.values())))
     for question in split_questions(request.question):
-        read = find_passages("\n\n".join(map(str, request.values.values())))
-        text = yield from _answer(request, question, read)
+        text = yield from _answer(request, question, [*shown])
         if not text:
             texts = [refuse(question)]
             break

@@ -79,7 +79,7 @@ Seconds = Annotated[float, BeforeValidator(read_duration)]
 
 
 class StrictModel(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, allow_inf_nan=False)
 
     @model_validator(mode="before")
     @classmethod
