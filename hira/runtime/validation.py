@@ -63,7 +63,7 @@ def make_output_type(shape: Any) -> "OutputType | None":
 
 
 LONGEST_QUESTION = 400_000
-"""Characters, about 100,000 tokens; a server counts what was said before as well."""
+"""Characters, about 100,000 tokens; in a server together with the earlier messages."""
 
 
 def question_of(question: object) -> str:
