@@ -38,6 +38,7 @@ EXTRAS = {
     "local": ("xllamacpp", "models in GGUF files (gguf:FILE)"),
     "export": ("typst", "answers as PDF and Word documents (-o answer.pdf)"),
     "pdf": ("pypdf", "PDF documents"),
+    "charsets": ("charset_normalizer", "text files in older encodings than UTF-8"),
     "images": ("PIL", "large pictures, made smaller"),
     "media": ("av", "sounds of any kind, and pictures out of videos"),
     "ddgs": ("ddgs", "web search without a key (--search ddgs)"),

@@ -1,8 +1,11 @@
-"""Bytes to text, by the encoding that a server and the bytes themselves declare."""
+"""Bytes to text, by the encoding that a server and the bytes themselves declare; for a file that declares none, by a
+guess."""
 
 import codecs
 import contextlib
 import re
+from collections import Counter
+from importlib.util import find_spec
 
 _CODECS = frozenset(
     """utf-8 ascii iso8859-1 iso8859-2 iso8859-3 iso8859-4 iso8859-5 iso8859-6 iso8859-7 iso8859-8 iso8859-9 iso8859-10
@@ -31,8 +34,29 @@ _DECLARED = re.compile(
 )
 _CODING = re.compile(rb"^[ \t\f]*(?:#|%|//|;)[^\r\n]{0,60}?coding[:=][ \t]*([\w.-]+)", re.IGNORECASE | re.MULTILINE)
 _SAMPLE = 65_536
+_LOOKED_AT, _JUDGED, _STEPS = 4_000_000, 4_000, 8
+"""Bytes of a file of unknown encoding that are looked through, those that are judged, and in how many parts."""
 _STRAY = 0.01
 """The most of a text's bytes that can be zeros by accident."""
+_HIGH = re.compile(rb"[\x80-\xff]+")
+_LATIN_LETTER = re.compile(rb"[\xc0-\xff]|(?<=[A-Za-z])[\x80-\xbf](?=[a-z])")
+_FOREIGN = 0.25
+"""The share of runs of more than two bytes beyond ASCII that text in Latin letters does not reach."""
+_WESTERN = (
+    "äöüß", "àâæçéèêëîïôœùûüÿ", "àèéìíîòóùú", "áéíñóúüªº", "ãáàâçéêíóôõúüªº", "àçèéíïòóúü", "æøåéäöü", "áðéíóúýþæö",
+    "áéëïíóöüèê", "àèìòùáéíóú", "äöüõšž",
+)  # fmt: skip
+_CENTRAL = ("ąćęłńóśźż", "áčďéěíňóřšťúůýž", "áäčďéíĺľňóôŕšťúýž", "áéíóöőúüű", "ăâîşţ", "čćđšžäöü")
+_ALPHABETS = {"cp1252": _WESTERN, "cp1250": _CENTRAL, "iso8859_2": _CENTRAL, "cp1254": ("âçğıîöşûü",)}
+"""The letters beyond ASCII of some languages in Latin letters, by encoding."""
+_BETTER = 0.05
+"""How many more letters, as a share, an alphabet must cover than those of cp1252."""
+_OTHER = (
+    "cp1251", "koi8_u", "koi8_r", "cp866", "cp1253", "cp1255", "cp1256", "gb18030", "big5", "cp932", "euc_jp", "cp949"
+)  # fmt: skip
+_NAMES = {"cp866": "CP866", "cp932": "Shift-JIS", "cp949": "EUC-KR", "euc_jp": "EUC-JP", "iso8859_2": "ISO-8859-2"}
+RECOGNISING = "pip install 'hira[files]'"
+"""The advice for a file whose encoding cannot be recognised without a package."""
 _CONTROLS = bytes(range(9)) + bytes(range(14, 27)) + bytes(range(28, 32))
 
 
@@ -43,13 +67,23 @@ def decode_page(body: bytes, content_type: str = "") -> str:
     Only names of text encodings are trusted; undecodable bytes become U+FFFD.
     """
     header = _CHARSET.search(content_type)
-    return _decode(body, find_codec(header[1]) if header else "", _DECLARED)
+    text = _decode(body, find_codec(header[1]) if header else "", _DECLARED)
+    return body.decode("cp1252", "replace") if text is None else text
 
 
 def decode_file(data: bytes) -> str | None:
+    """Decode a file as `decode_text` does, without the remark."""
+    decoded = decode_text(data)
+    return None if decoded is None else decoded[0]
+
+
+def decode_text(data: bytes) -> tuple[str, str] | None:
     """Decode a file, with line ends as "\\n": byte-order mark, UTF-16 by its zeros, declared charset, UTF-8, and at
-    last cp1252, which can read anything. Up to 1 % of stray zeros are dropped. None if the bytes are not text: they
-    hold more zeros, or one control character in twenty."""
+    last a guess. Up to 1 % of stray zeros are dropped. None if the bytes are not text: they hold more zeros, or one
+    control character in twenty.
+
+    The second text is empty, or says after the file's name how it was read if a person should know.
+    """
     sample, wide = data[:_SAMPLE], ""
     if not data.startswith(tuple(mark for mark, _ in _MARKS)):
         wide = _find_utf16(sample)
@@ -59,7 +93,69 @@ def decode_file(data: bytes) -> str | None:
             data, sample = data.replace(b"\0", b""), sample.replace(b"\0", b"")
             if len(sample.translate(None, _CONTROLS)) < 0.95 * len(sample):
                 return None
-    return _decode(data, wide, _DECLARED, _CODING).replace("\r\n", "\n").replace("\r", "\n")
+    text, remark = _decode(data, wide, _DECLARED, _CODING), ""
+    if text is None:
+        codec, remark = _guess_codec(data)
+        text = data.decode(codec, "replace")
+    return text.replace("\r\n", "\n").replace("\r", "\n"), remark
+
+
+def can_recognise() -> bool:
+    """Return whether the package is installed that recognises encodings."""
+    return find_spec("charset_normalizer") is not None
+
+
+def _guess_codec(data: bytes) -> tuple[str, str]:
+    """Return the most likely encoding of bytes that are not UTF-8, and what to say about it. Languages of Western
+    Europe are cp1252, which needs no remark."""
+    sample = _take_sample(data)
+    runs = _HIGH.findall(sample)
+    foreign = sum(len(run) > 2 for run in runs) > _FOREIGN * len(runs)
+    codec = _recognise(sample) if foreign else _compare_alphabets(sample)
+    if codec == "cp1252" and not foreign:
+        return codec, ""
+    name = _NAMES.get(codec) or re.sub("^CP", "Windows-", codec.upper().replace("_", "-"))
+    more = f"; to have its encoding recognised: {RECOGNISING}" if foreign and not can_recognise() else ""
+    return codec, f"is not UTF-8; read as {name}: save it as UTF-8 if its text looks wrong{more}"
+
+
+def _compare_alphabets(sample: bytes) -> str:
+    """Return the encoding in which most letters of the bytes are in the alphabet of one language; cp1252 unless another
+    one is clearly better."""
+    found = Counter(_LATIN_LETTER.findall(sample))
+    covered = dict.fromkeys(_ALPHABETS, 0)
+    for codec, alphabets in _ALPHABETS.items():
+        letters = [(byte.decode(codec, "replace").lower(), number) for byte, number in found.items()]
+        covered[codec] = max(sum(number for letter, number in letters if letter in known) for known in alphabets)
+    best = max(covered, key=lambda codec: covered[codec])
+    return best if covered[best] > (1 + _BETTER) * covered["cp1252"] else "cp1252"
+
+
+def _take_sample(data: bytes) -> bytes:
+    """Return lines beyond ASCII, a few thousand bytes in all. A line that is cut is cut at a blank, so that no
+    character is."""
+    lines: list[bytes] = []
+    room = _JUDGED
+    for line in data[:_LOOKED_AT].split(b"\n"):
+        if line.isascii():
+            continue
+        first = _HIGH.search(line)
+        part = line[max(first.start() - room // 4, 0) if first else 0 :]
+        lines.append(part if len(part) <= room else part[:room].rpartition(b" ")[0] or part[:room])
+        room -= len(lines[-1])
+        if room <= 0 or len(part) > room:
+            break
+    return b"\n".join(lines)
+
+
+def _recognise(sample: bytes) -> str:
+    """Return the encoding of bytes in other than Latin letters; cp1252 if it cannot be recognised."""
+    if not can_recognise():
+        return "cp1252"
+    from charset_normalizer import from_bytes  # only few files need it
+
+    match = from_bytes(sample, steps=_STEPS, cp_isolation=list(_OTHER)).best()
+    return match.encoding if match else "cp1252"
 
 
 def find_codec(name: str) -> str:
@@ -79,7 +175,8 @@ def _find_utf16(sample: bytes) -> str:
     return "utf-16-be" if even > 0.4 * half and odd <= _STRAY * half else ""
 
 
-def _decode(data: bytes, charset: str, *declarations: re.Pattern[bytes]) -> str:
+def _decode(data: bytes, charset: str, *declarations: re.Pattern[bytes]) -> str | None:
+    """Decode bytes; None if they are not UTF-8 and nothing says what they are."""
     for mark, name in _MARKS:
         if data.startswith(mark):
             return data.decode(name, "replace")
@@ -92,4 +189,4 @@ def _decode(data: bytes, charset: str, *declarations: re.Pattern[bytes]) -> str:
     for name in filter(None, (codec, "utf-8")):
         with contextlib.suppress(UnicodeDecodeError):
             return data.decode(name)
-    return data.decode(codec or "cp1252", "replace")
+    return data.decode(codec, "replace") if codec else None

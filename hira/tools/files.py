@@ -180,6 +180,7 @@ def show(name: str, read: Passages, part: str) -> Observation:
     pieces = read.pieces
     parts = _split(pieces)
     unread = f"no text in {', '.join(read.unread)}; {how_to_see(name)}" if read.unread else ""
+    unread = f"{name} {read.remark}" if read.remark else unread
     if not parts:
         raise ToolError(f"{name!r} holds no text" + (f"; {unread}" if unread else ""))
     if part.strip():

@@ -5,6 +5,7 @@ import io
 import json
 import os
 import re
+import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -252,6 +253,31 @@ def test_no_password_of_a_url_is_shown(place: Command) -> None:
     assert "http://127.0.0.1:9/v1" in said.out
     for one in (said, failed):
         assert "hidden-one" not in one.out + one.err
+
+
+@pytest.mark.parametrize("repeated", [1, 1_000])
+def test_a_document_in_an_older_encoding_is_found_and_named_once(place: Command, repeated: int) -> None:
+    text = "Билет в музей стоит пять рублей. Мельница на реке построена мастером.\n\n"
+    (place.folder / "docs" / "mill.txt").write_bytes((text * repeated).encode("cp1251"))
+    asking = ("ask", "Сколько стоит билет в музей?", "--docs", "docs", "--model", "offline", "--quiet")
+    first = place(*asking)
+    assert "mill.txt is not UTF-8; read as Windows-1251: save it as UTF-8 if its text looks wrong" in first.err
+    assert "not UTF-8" not in place(*asking).err
+    hits = place("ask", "Билет стоит пять рублей?", *asking[2:], "--json").out
+    assert "Билет в музей стоит пять рублей" in hits
+
+
+def test_a_file_that_was_not_recognised_is_read_again_once_the_package_is_there(
+    place: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (place.folder / "docs" / "mill.txt").write_bytes(
+        "Билет в музей стоит пять рублей, мельница закрыта.".encode("cp1251")
+    )
+    asking = ("ask", "Билет стоит пять рублей?", "--docs", "docs", "--model", "offline", "--quiet")
+    with monkeypatch.context() as patched:
+        patched.setitem(sys.modules, "charset_normalizer", None)
+        assert "to have its encoding recognised: pip install 'hira[files]'" in place(*asking).err
+    assert "mill.txt is not UTF-8; read as Windows-1251" in place(*asking).err
 
 
 def test_a_stream_that_cannot_write_a_character_gets_plain_ones() -> None:

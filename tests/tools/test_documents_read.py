@@ -1,4 +1,5 @@
 import json
+import sys
 import zipfile
 from email.message import EmailMessage
 from pathlib import Path
@@ -23,7 +24,7 @@ from made_documents import (
 )
 
 from hira.core.errors import ToolError
-from hira.tools.charsets import decode_file
+from hira.tools.charsets import decode_file, decode_text
 from hira.tools.documents import read_file
 from hira.tools.documents.archive import MEMBER
 from hira.tools.documents.document import cut
@@ -49,6 +50,50 @@ def test_text_is_found_in_every_common_charset():
     text = "Der Fluß ist 120 km lang, in Köln und Düsseldorf breit, und fließt nach Norden.\n" * 3
     for charset in ("utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "cp1252"):
         assert decode_file(text.encode(charset)) == text, charset
+
+
+LEGACY = {
+    ("cp1251", "koi8-r"): "Мельница на реке Волге была построена мастером Орловым, а билет стоит пять рублей.",
+    ("cp1253",): "Ο μύλος στο ποτάμι χτίστηκε από έναν μάστορα, και το εισιτήριο κοστίζει πέντε ευρώ.",
+    ("gbk",): "河边的磨坊由一位工匠建造，博物馆的门票价格是五元，星期一不开放。",
+    ("big5",): "河邊的磨坊由一位工匠建造，博物館的門票價格是五元，星期一不開放。",
+    ("shift_jis",): "川のほとりの水車小屋は職人によって建てられました。入場料は五百円です。",
+    ("euc_kr",): "강가의 물레방아는 장인이 지었습니다. 박물관 입장료는 오천 원입니다.",
+}
+CENTRAL = "Młyn nad rzeką zbudował mistrz Żółkiewski, a wstęp kosztuje pięć złotych."
+
+
+def test_a_file_in_an_older_encoding_is_recognised_and_named():
+    for charsets, text in {
+        **LEGACY,
+        ("cp1250",): CENTRAL,
+        ("cp1254",): "Müze bileti beş lira, değirmen şehrin dışında, çarşamba günü kapalı.",
+    }.items():
+        for charset in charsets:
+            read, remark = decode_text(text.encode(charset)) or ("", "")
+            assert read == text, charset
+            assert "is not UTF-8; read as" in remark, charset
+
+
+def test_western_languages_are_cp1252_without_a_remark():
+    for text in (
+        "Die Mühle in Köln: 20 °C, 5 m³/s – „außer“ sonntags",
+        "Le musée coûte « cinq » euros à l’entrée, où l’œuvre…",
+        "Møllen ved åen på Ærø",
+        "El niño pagó 5 €, ¿sí? 1º",
+        "O moinho não está à venda; são dez milhões",
+    ):
+        assert decode_text(text.encode("cp1252")) == (text, "")
+
+
+def test_without_the_package_the_remark_says_how_to_get_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "charset_normalizer", None)
+    text = LEGACY["cp1251", "koi8-r"]
+    read, remark = decode_text(text.encode("cp1251")) or ("", "")
+    assert read == text.encode("cp1251").decode("cp1252")
+    assert "read as Windows-1252" in remark
+    assert "pip install 'hira[files]'" in remark
+    assert (decode_text(CENTRAL.encode("cp1250")) or [""])[0] == CENTRAL
 
 
 def test_a_declared_charset_is_believed_if_it_is_one_of_text():

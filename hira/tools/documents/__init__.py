@@ -17,6 +17,7 @@ from hira.core.errors import ToolError, find_near
 from hira.core.sanitize import clean
 from hira.core.tool import Observation, Passage, Tool, tool
 from hira.evidence import Source
+from hira.tools.charsets import RECOGNISING, can_recognise
 from hira.tools.documents.document import Document, EncoderFailed, Part, join_pieces, write_pieces
 from hira.tools.documents.ranking import NEAR_CONSTANT, Ranked, fuse
 from hira.tools.documents.reader import FileReader, read_file
@@ -192,6 +193,8 @@ class Index:
 
     def _refresh(self, on_progress: Progress | None) -> None:
         with self._turn, FileReader() as self._reader:
+            if can_recognise() and (unrecognised := self._store.find_noted(RECOGNISING)):
+                self._store.drop(unrecognised)  # they were read before the package was installed
             # read the index before the walk: a file that another process adds meanwhile must not look removed
             known, refused = self._store.read_stamps(), self._store.read_refused()
             listing = walk(self.paths, self.exclude)

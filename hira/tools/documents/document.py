@@ -47,10 +47,12 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A file that was read. Headings in `parts` are in Markdown, table rows name their columns."""
+    """A file that was read. Headings in `parts` are in Markdown, table rows name their columns. `remark` says after the
+    file's name what a person should know about its encoding."""
 
     title: str
     parts: tuple[Part, ...]
+    remark: str = ""
 
     @property
     def text(self) -> str:

@@ -8,7 +8,7 @@ from typing import BinaryIO
 
 from hira.core.errors import ToolError
 from hira.core.sanitize import is_text, printable
-from hira.tools.charsets import decode_file
+from hira.tools.charsets import decode_text
 from hira.tools.documents import plain
 from hira.tools.documents.archive import open_archive
 from hira.tools.documents.document import Document, NoText, Part
@@ -80,13 +80,15 @@ def _make_sendable(document: Document) -> Document:
 
 
 def _read_text(path: Path, data: BinaryIO) -> Document:
-    text = decode_file(data.read())
-    if text is None:
+    decoded = decode_text(data.read())
+    if decoded is None:
         raise NoText(f"{path.name} is binary, of no kind that can be read as text")
+    text, remark = decoded
     if text.startswith("{\\rtf"):
         raise ToolError(f"{path.name} is in Rich Text Format; save it as .docx or .txt")
     suffix = path.suffix.lower()
-    return _TEXT.get(suffix, plain.read_prose if suffix in plain.PROSE else plain.read_code)(path, text)
+    document = _TEXT.get(suffix, plain.read_prose if suffix in plain.PROSE else plain.read_code)(path, text)
+    return replace(document, remark=remark)
 
 
 def _read_zip(path: Path, data: BinaryIO) -> Document:

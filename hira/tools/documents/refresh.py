@@ -182,7 +182,7 @@ class Refresh:
         passages = self.reader.read_passages(file, seconds)
         if not (passages.pieces or passages.unread):
             raise NoText(f"{change.path.name} holds no text")
-        note = ""
+        note = f"{change.name} {passages.remark}" if passages.remark else ""
         if passages.unread:
             note = f"{change.name}: no text in {shorten(passages.unread)}; {how_to_see(change.name)}"
         self._refused.pop(str(change.path), None)

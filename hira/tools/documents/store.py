@@ -313,6 +313,10 @@ class Store:
         rows = self.select("SELECT path, name, hex(digest) FROM files")
         return {str(path): (str(name), str(digest)) for path, name, digest in rows}
 
+    def find_noted(self, text: str) -> list[str]:
+        """Return the paths of the files whose note contains this text."""
+        return [str(row[0]) for row in self.select("SELECT path FROM files WHERE instr(note, ?)", text)]
+
     def notes(self) -> list[str]:
         return [str(row[0]) for row in self.select("SELECT note FROM files WHERE note <> '' ORDER BY name")]
 
