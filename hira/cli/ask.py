@@ -180,14 +180,14 @@ def chat(options: AskOptions, shell: Shell) -> int:
 
 
 def _read_line(shell: Shell) -> str:
-    """The next question, empty at the end of the input and at `exit`."""
+    """The next question, empty at the end of the input and at `exit` or `quit`."""
     while True:
         if shell.stdin.isatty():
             shell.stderr.write("> ")
             shell.stderr.flush()
         line = shell.stdin.readline()
         question = printable(line).strip()
-        if not line or question == "exit":
+        if not line or question in ("exit", "quit"):
             return ""
         if question:
             return question

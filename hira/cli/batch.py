@@ -39,7 +39,7 @@ def batch(options: AskOptions, settings: Settings, shell: Shell) -> int:
     with Answers((shell.folder / options.output).absolute(), questions) as answers:
         left = list(answers.list_unfinished())
         if not left:
-            shell.remark(f"all {len(questions)} questions are answered in {options.output} already")
+            shell.remark(f"{options.output} already holds a result for each of the {len(questions)} questions")
             return CODES[worst(answers.statuses())]
         return asyncio.run(_ask_all(settings, left, answers, options, shell))
 

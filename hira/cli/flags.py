@@ -223,7 +223,7 @@ def _add_asking(commands: Any) -> None:
         flag("-o --output", "FILE", f"{OUTPUT[1]['help']}; with --batch: the answers as JSON lines"),
         flag("--schema", "FILE", "answer with JSON that fits this JSON schema"),
     )
-    text = "Reads them from standard input, one per line, until its end or `exit`."
+    text = "Reads them from standard input, one per line, until its end, `exit` or `quit`."
     _add(commands, "chat", "ask questions that follow up on each other", *ASKING, more=text)
     named = f"{' or '.join(REPORTING)} (mams)"
     _add(

@@ -297,7 +297,7 @@ def tool(
             from anyio import to_thread
 
             result = await to_thread.run_sync(partial(function, **arguments), abandon_on_cancel=True)
-        return result if isinstance(result, Observation) else Observation(str(result), citable=True)
+        return result if isinstance(result, Observation) else Observation(_write_result(result), citable=True)
 
     return Tool(
         name or function.__name__,
@@ -434,3 +434,13 @@ def _model(name: str, fields: tuple[_Field, ...]) -> "tuple[type[BaseModel], Map
     if definitions := schema.get("$defs"):
         parameters["$defs"] = definitions
     return model, parameters
+
+
+def _write_result(result: object) -> str:
+    """Return what a function returned as text: lists, mappings, models and dataclasses as JSON."""
+    if result is None or isinstance(result, str | int | float):
+        return str(result)
+    from pydantic_core import to_jsonable_python  # only few tools return structures
+
+    written = to_jsonable_python(result, fallback=str)
+    return written if isinstance(written, str) else json.dumps(written, ensure_ascii=False)

@@ -98,8 +98,12 @@ def present(paths: str | Path | Sequence[str | Path]) -> tuple[Path, ...]:
     files = tuple(Path(path).expanduser() for path in ([paths] if isinstance(paths, str | Path) else paths))
     for path in files:
         if is_text(str(path)) and not path.is_file():
-            what = "is a folder; give folders as documents (--docs)" if path.is_dir() else "does not exist"
-            raise UsageError(f"file {str(path)!r} {what}", fix="" if path.is_dir() else "name a file that exists")
+            what, fix = "does not exist", "name a file that exists"
+            if path.is_dir():
+                what, fix = "is a folder; give folders as documents (--docs)", ""
+            elif path.exists():
+                what, fix = "is not a regular file", "save what it holds in a file, and name that"
+            raise UsageError(f"file {str(path)!r} {what}", fix=fix)
         from hira.tools.files import check_attached
 
         check_attached(path)

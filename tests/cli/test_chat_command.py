@@ -41,6 +41,7 @@ def test_the_chat_answers_line_by_line_until_exit(hira: Command) -> None:
     assert said.out.index("1967") < said.out.index("Indonesia")
     runs = json.loads(hira("runs", "--json").out)
     assert [one["question"] for one in runs] == [SUMMIT, QUESTION]
-    on = hira("chat", "-q", "--continue", "last", stdin=f"{QUESTION}\n")
+    on = hira("chat", "-q", "--continue", "last", stdin=f"{QUESTION}\nquit\n{SUMMIT}\n")
     assert on.code == 0
     assert "1967" in on.out
+    assert "Indonesia" not in on.out

@@ -280,6 +280,23 @@ def test_a_file_that_was_not_recognised_is_read_again_once_the_package_is_there(
     assert "mill.txt is not UTF-8; read as Windows-1251" in place(*asking).err
 
 
+def test_an_answer_that_a_limit_ended_claims_no_search_that_did_not_happen(
+    place: Command, asked: tuple[str, ...]
+) -> None:
+    for calls in ("1", "2"):
+        said = place(*asked, "--max-calls", calls, "--quiet")
+        assert said.code == 5
+        assert said.out.startswith("I could not answer this question, because the run ended before any search")
+    assert "do not hold" in place("ask", "Who painted ASEAN?", *asked[2:], "--quiet").out
+
+
+def test_a_pipe_is_no_file_to_attach_and_a_duration_has_a_unit(place: Command, asked: tuple[str, ...]) -> None:
+    os.mkfifo(place.folder / "pipe")
+    assert "pipe' is not a regular file" in place(*asked, "--file", "pipe").err
+    said = place(*asked, HIRA_MAX_TIME="abc")
+    assert said.err.splitlines()[0] == "hira: max_time: 'abc' is not a duration; write 90, 90s, 5m or 1h"
+
+
 def test_a_stream_that_cannot_write_a_character_gets_plain_ones() -> None:
     ascii_stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
     assert encodable("a → b — c… 東", ascii_stream) == "a -> b - c... ?"

@@ -56,6 +56,22 @@ def test_a_question_that_is_nothing_but_arithmetic_is_computed(question: str, ex
     assert find_expression(question) == expression
 
 
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("What is 12345678901234567890 + 1?", "12345678901234567890 + 1 = 12345678901234567891."),
+        ("What is 2^100?", "2**100 = 1267650600228229401496703205376."),
+        ("What is 10 / 4?", "10 / 4 = 2.5."),
+        ("What is 0.1 + 0.2?", "0.1 + 0.2 = 0.3."),
+    ],
+)
+async def test_whole_numbers_are_computed_exactly(question: str, answer: str) -> None:
+    async with Hira(settings=Settings(model="offline", journal=None)) as hira:
+        answered = await hira.ask(question)
+    assert answered.text.startswith(answer)
+    assert answered.status == "answered"
+
+
 @tool
 def lookup(word: str) -> str:
     """Look a word up."""

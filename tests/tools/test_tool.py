@@ -1,5 +1,6 @@
 """Tools that are made of functions: what calls are checked against."""
 
+from datetime import date
 from typing import Annotated, Any, Literal
 
 import pytest
@@ -47,6 +48,16 @@ async def test_a_long_text_is_shown_by_its_ends_and_stays_whole_as_a_source() ->
     assert source.call.strip() == 'table({"year": 1742})'
     assert f"[{source.id}]" in seen.text
     assert (await tool(table.function, shown=0).call({"year": 1742})).text == LONG
+
+
+async def test_a_structure_is_shown_as_json() -> None:
+    @tool
+    def fare(zone: int) -> Any:
+        """The fare of a zone."""
+        return {"zone": zone, "fare": 4.5, "valid": [True, None], "from": date(2026, 5, 1), "name": "Zoë"}
+
+    shown = (await fare.call({"zone": 2})).text
+    assert shown == '{"zone": 2, "fare": 4.5, "valid": [true, null], "from": "2026-05-01", "name": "Zoë"}'
 
 
 async def test_a_short_text_is_a_source_of_the_run_together_with_its_call() -> None:

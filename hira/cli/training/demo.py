@@ -106,8 +106,10 @@ def run_recipe(recipe: "DemoRecipe", options: DemoOptions, shell: Shell, base: s
         shell.tell(f"\n{UNLEARNED}")
     else:
         code = ask_held_out(demo, shell)
-    shell.tell(f"\nModel and adapter are in {folder}. Exams and metrics: hira-train show {folder}. Ask the model:")
-    shell.say(_format_command(recipe.commands(demo.seed)[0].command, folder))
+    asking = "" if options.small else " Ask the model:"
+    shell.tell(f"\nModel and adapter are in {folder}. Exams and metrics: hira-train show {folder}.{asking}")
+    if asking:
+        shell.say(_format_command(recipe.commands(demo.seed)[0].command, folder))
     return code
 
 

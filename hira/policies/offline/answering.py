@@ -88,6 +88,7 @@ def read_sentences(passage: ShownPassage) -> tuple[Sentence, ...]:
 
 
 NOTHING = "The documents do not hold the answer to this question"
+UNSEARCHED = "I could not answer this question, because the run ended before any search was finished"
 _LONGEST_REPEATED = 500
 """Characters of a question that a refusal repeats."""
 NAME = r"[A-ZÀ-Þ][\w’'.-]*\w(?:\s+(?:(?:of|the|de|von|van)\s+)?[A-ZÀ-Þ][\w’'.-]*\w)*"
@@ -181,8 +182,8 @@ def cite(sentence: Sentence | ShownPassage) -> str:
     return f"{sentence.text} [{sentence.id}]" if sentence.id else sentence.text
 
 
-def refuse(question: str) -> str:
-    return f"{NOTHING}: {question[:_LONGEST_REPEATED]}{'…' * (len(question) > _LONGEST_REPEATED)}"
+def refuse(question: str, why: str = NOTHING) -> str:
+    return f"{why}: {question[:_LONGEST_REPEATED]}{'…' * (len(question) > _LONGEST_REPEATED)}"
 
 
 def rank(question: str, passages: Sequence[ShownPassage]) -> list[Sentence]:

@@ -15,6 +15,7 @@ from hira.evidence import CITED, find_cited
 from hira.policies.dialects import Call, Explained
 from hira.policies.offline.answering import (
     NOTHING,
+    UNSEARCHED,
     ShownPassage,
     cite,
     find_answer,
@@ -59,6 +60,12 @@ class OfflineRequest:
     @property
     def closing(self) -> bool:
         return self.request.choose == "none"
+
+    @property
+    def searched(self) -> bool:
+        """Return whether a search for the task was finished: its result names sources, or says that it found none."""
+        brought = [text for _, text in self.results] + [self.value(name) for name in ("results", "brought")]
+        return any(CITED.search(text) or NOTHING in text or "nothing found" in text for text in brought)
 
     def value(self, name: str) -> str:
         """A value as plain text, empty if the prompt has none of that name."""
@@ -197,7 +204,7 @@ def _solve(request: OfflineRequest) -> Program:
     for question in split_questions(request.question):
         text = yield from _answer(request, question, [*shown])
         if not text:
-            texts = [refuse(question)]
+            texts = [refuse(question, UNSEARCHED if request.closing and not request.searched else NOTHING)]
             break
         texts.append(text)
     text = " ".join(dict.fromkeys(texts))
@@ -211,7 +218,9 @@ def _solve(request: OfflineRequest) -> Program:
 def _answer(request: OfflineRequest, question: str, read: list[ShownPassage]) -> Program:
     """The answer to one question with its citations, or an empty text. `read` grows."""
     if "python" in request.tools and (expression := find_expression(question)):
-        (printed,) = yield [("python", {"code": f'print("{expression} =", f"{{{expression}:.15g}}")'})]
+        whole = "/" not in expression and "." not in expression
+        value = expression if whole else f'f"{{{expression}:.15g}}"'
+        (printed,) = yield [("python", {"code": f'print("{expression} =", {value})'})]
         lines = [(passage.id, passage.text.splitlines()[-1]) for passage in find_passages(printed) if passage.text]
         return next((f"{line}. [{id_}]" for id_, line in lines if " = " in line), "")
     for path in request.files if "files" in request.tools else ():
@@ -258,7 +267,7 @@ def _fill(parameters: Mapping[str, Any], question: str, place: str = "") -> dict
 
 def conclude(brought: str) -> str:
     """The cited statements that a report concludes with, empty if it says that nothing was found."""
-    return "" if NOTHING in brought else " ".join(map(cite, find_statements(brought)))
+    return "" if NOTHING in brought or UNSEARCHED in brought else " ".join(map(cite, find_statements(brought)))
 
 
 def find_statements(brought: str) -> list[ShownPassage]:

@@ -78,6 +78,7 @@ def test_a_demo_that_is_stopped_goes_on_as_if_nothing_had_happened_to_a_model_th
     assert terminal.train(*again) == 0, terminal.err
     assert "resuming from checkpoint-5" in terminal.err
     assert "so it is not asked" in terminal.err, "what has learned next to nothing is not asked"
+    assert "hira ask" not in terminal.out, "nor is its user told to ask it"
     assert terminal.train(*again) == 2, "a demo that has ended is not made anew"
     for name in ("adapters/default/adapter_model.safetensors", records.EXAMS, records.ROLLOUTS):
         half, whole = ((tmp_path / one / name).read_bytes() for one in ("half", "whole"))
