@@ -135,7 +135,7 @@ def test_what_is_answered_is_not_asked_again(place: Place) -> None:
     assert lines[1:4] == first[1:4]
     done = place.batch()
     assert (done.code, place.lines) == (0, lines)
-    assert "all 5 questions are answered" in done.err
+    assert "already holds a result for each of the 5 questions" in done.err
     file.write_text("\n".join(file.read_text(encoding="utf-8").splitlines()[:4]), encoding="utf-8")  # no end of line
     place.batch()
     assert [line["answer"] for line in place.lines] == [line["answer"] for line in first]
