@@ -101,7 +101,8 @@ def test_the_loss_and_its_gradients_are_those_of_trl(ratio: str, credit: Any, tm
     assert loss == pytest.approx(wanted, rel=1e-5)
     assert gradients.keys() == reference.keys()
     for name, gradient in gradients.items():
-        torch.testing.assert_close(gradient, reference[name], rtol=1e-4, atol=1e-6, msg=name)
+        noise = 3e-5 * float(reference[name].abs().max())  # of float32, which differs between processors
+        torch.testing.assert_close(gradient, reference[name], rtol=1e-4, atol=noise, msg=name)
 
 
 def test_the_ratio_of_a_sequence_does_not_depend_on_the_weights_of_its_tokens() -> None:

@@ -251,8 +251,10 @@ def _consult(request: OfflineRequest, question: str, read: list[ShownPassage]) -
             read += find_passages(page)
             sentence = find_answer(question, read)
         return cite(sentence) if sentence else ""
-    read += find_statements(brought)
-    return conclude(brought)
+    read += (stated := find_statements(brought))
+    if len(stated) == 1 and not find_answer(question, stated) and find_bridge(question, stated):
+        return ""
+    return conclude(brought) or (cite(sentence) if (sentence := find_answer(question, stated)) else "")
 
 
 def _fill(parameters: Mapping[str, Any], question: str, place: str = "") -> dict[str, Any]:
