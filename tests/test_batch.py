@@ -92,6 +92,13 @@ async def test_a_question_that_fails_is_an_answer_with_its_error_and_the_others_
     assert answers["bad"].json()["question"] == "bad"
 
 
+async def test_a_question_that_is_wrong_itself_ends_no_other() -> None:
+    async with echoing(ScriptedPolicy(said)) as hira:
+        answers = [answer async for answer in hira.batch(["", "Where?", "  ", "When?", "Who?"], concurrency=1)]
+    assert [answer.status for answer in answers].count("failed") == 2
+    assert len(answers) == 5
+
+
 async def test_a_refused_key_ends_the_batch_and_not_every_question_one_by_one() -> None:
     policy = ScriptedPolicy([AccessDenied("the key is refused", status=401)] * 2)
     async with echoing(policy) as hira:

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import NamedTuple
 
 from hira.core.patterns import compile_lazily
@@ -88,6 +89,17 @@ _AUXILIARY = compile_lazily(
 
 
 _BY = compile_lazily(r"\bby\b", re.IGNORECASE)
+_ASKS_OBJECT = compile_lazily(
+    r"\W*(?:wen|wem|wessen|(?:a|à|da|de|di|para|por|pour|avec|con)\s+(?:quién|quiénes|qui|quem|chi))\b", re.IGNORECASE
+)
+"""Questions of other languages that ask for the object: their statement has another order."""
+_BINDING = ("by", "accusative", "dative")
+"""Links that tell subject and object apart."""
+_ALL = frozenset(
+    "all every each any no none nothing nobody everyone everything everybody anyone anything daily".split()
+)
+_EXCEPTING = frozenset("except excluding exception exceptions ausgenommen 除外".split())
+_PROVIDED = compile_lazily(r"\b(?:provided|providing|assuming|supposing) that\b", re.IGNORECASE)
 _COPULA = compile_lazily(r"\W*(?:who|what|which)\s+(?:is|are|was|were)\b", re.IGNORECASE)
 
 
@@ -118,7 +130,10 @@ def read_question(text: str) -> Question:
         place
         for place, word in enumerate(words)
         if word.kind == "word"
-        and (word.link.endswith("which") or (place and word.close and lower[place - 1] in before))
+        and (
+            (word.link.endswith("which") and not (place == 0 and _COPULA.match(text)))
+            or (place and word.close and lower[place - 1] in before)
+        )
     }
     asking = set(_ASKING)
     for words_asking, words_helping in _ASKING_ELSEWHERE:
@@ -149,6 +164,10 @@ class Sentence:
     place: int
     context: frozenset[str]
     record: frozenset[str] | None = None
+
+    @property
+    def text(self) -> str:
+        return self.passages.sentences[self.place]
 
     @cached_property
     def words(self) -> list[Word]:
@@ -255,6 +274,8 @@ def is_copy(claim: Sequence[Word], sentence: Sentence) -> bool:
     ours, theirs = ([(word.key, word.link) for word in some] for some in (claim, sentence.words))
     if ours == theirs and not sentence.conditions:
         return True
+    if _PROVIDED.search(sentence.text) and not any(_PROVIDED.match(f"{word.text} that") for word in claim):
+        return False
     if sentence.is_row or sentence.record is not None:
         return _is_copied_record(claim, sentence)
     return any(_Alignment(words, sentence).exists() for words in list_orders(claim))
@@ -361,6 +382,10 @@ def _fits_row(claim: Sequence[Word], cells: Sequence[_CellKeys], sentence: Sente
     if any(cell.figure and cell.name and cell.name.isdisjoint(places) for cell in held):
         return False
     named = [cell for cell in cells if cell.name and cell.name <= places.keys() and not cell.name <= values]
+    for column, word in pairwise(claim):  # "the manager of Ida" is in another cell than Ida
+        inside = any(column.key in cell.name and word.key in cell.text for cell in named)
+        if inside and "of" in word.link.split() and word.kind != "number":
+            return False
     if any(cell not in held for cell in named):
         return False
     by_name = sorted(named, key=lambda cell: min(places[key] for key in cell.name))
@@ -470,7 +495,7 @@ class _Alignment:
         rest = self.words[place + 1 :]
         if rest and ((rest[0].close and not rest[0].dense) or {"or", "than"} & set(rest[0].link.split())):
             return False
-        if rest and self._qualifies(place, rest[0]):
+        if rest and (self._qualifies(place, rest[0]) or self._is_excepted(place, rest[0])):
             return False
         clause = next((index for index, word in enumerate(rest) if word.marked or begins_another(word)), len(rest))
         ours = {word.key for word in self.claim if is_condition(word)}
@@ -490,6 +515,13 @@ class _Alignment:
         limits = {"per", "of", "for"} if unit else {"per", "of"}
         each = unit and word.determined and not links
         return each or bool(links & limits) or ("in" in links and word.text in ("most", "least"))
+
+    def _is_excepted(self, place: int, word: Word) -> bool:
+        """Return whether the words from `word` on name what "all" does not hold for: "every day but Monday"."""
+        later = {other.text.lower() for other in self.words[place + 1 :]}
+        if not _EXCEPTING.isdisjoint(later - {other.text.lower() for other in self.claim}):
+            return True
+        return "but" in word.link.split() and not _ALL.isdisjoint(self.sentence.text.lower().split())
 
 
 def begins_another(word: Word) -> bool:
@@ -685,11 +717,13 @@ def _fill_gap(
     rest = [
         word._replace(
             key=next((key for key in keys if is_related(word.key, {key})), word.key),
-            link="by" if word.link.endswith("by") else ANY_LINK,
+            link=word.link if sentence.is_row or word.link.endswith(_BINDING) else ANY_LINK,
         )
         for word in wanted
     ]
     helped = _AUXILIARY.search(question)
+    if _ASKS_OBJECT.match(question):
+        return
     if helped:
         yield [*rest, *value]
     if not helped or _COPULA.match(question):

@@ -90,7 +90,7 @@ NEGATIONS = frozenset(
 CONDITIONS = NEGATIONS | frozenset(
     "will would can could may might must shall should if unless until except only almost nearly hardly barely rarely"
     " possibly probably perhaps maybe allegedly reportedly supposedly alleged expected planned proposed false"
-    " unlikely forecast myth rumour rumoured denied".split()
+    " unlikely forecast myth rumour rumours rumoured denied".split()
 )
 """Words that a statement cannot lose or gain without becoming another one."""
 DENIALS = frozenset(
@@ -116,13 +116,16 @@ _LINKS = frozenset(
 )
 _SAME_LINK = {"on": "in", "at": "in", "during": "in", "upon": "on", "toward": "towards"}
 _FOREIGN = {
-    "article": frozenset("der das dem den des ein eine einen einem eines einer le les une el los las una".split()),
+    "article": frozenset("der das des ein eine eines einer le les une el los las una".split()),
+    "accusative": frozenset("den einen".split()),
+    "dative": frozenset("dem einem".split()),
     "be": frozenset("wurde wurden ist sind waren wird werden est sont était fut es son fue fueron".split()),
     "of": frozenset("von de du del della".split()),
     "in": frozenset("im am dans en".split()),
     "and": frozenset("und et y".split()),
 }
-"""German, French and Spanish, as far as no English word is written like it."""
+"""German, French and Spanish, as far as no English word is written like it. The case of a German article binds: it
+tells subject and object apart."""
 _ROLES = {
     **{word: _SAME_LINK.get(word, word) for word in _LINKS},
     **{word: role for role, words in _FOREIGN.items() for word in words},

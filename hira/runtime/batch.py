@@ -40,10 +40,12 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """A question with its answer; `answer.status` tells a failed one."""
+    """A question with its answer; `answer.status` tells a failed one. A question that is wrong itself, such as an empty
+    one, is not begun."""
 
     question: Question
     answer: Answer
+    begun: bool = True
 
 
 def watch_nothing(_question: Question, _run: str) -> Sequence[Reader]:
@@ -95,7 +97,7 @@ class Batch:
                 # a refused key or unusable settings fail every other question, too
                 failure = done.answer.rollout.failure
                 for_all = AccessDenied | UsageError if done.question.docs is None else AccessDenied
-                if isinstance(failure, for_all) and not isinstance(failure, StillGoing):
+                if done.begun and isinstance(failure, for_all) and not isinstance(failure, StillGoing):
                     self.failure = self.failure or done.answer.rollout.failure
                     self._stopped = True
                 yield done
@@ -112,7 +114,8 @@ class Batch:
             run = await self._run(question)
         except UsageError as error:
             session = await self._owner.open_session()
-            return make_failed(question, error, workflow=session.workflow.name, model=session.model)
+            failed = make_failed(question, error, workflow=session.workflow.name, model=session.model)
+            return replace(failed, begun=bool(question.run))  # what a record says may hold for all of them
         self._runs.add(run)
         if self._stopped:
             run.stop()

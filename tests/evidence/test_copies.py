@@ -93,6 +93,46 @@ def test_a_question_does_not_turn_an_exchange_of_subject_and_object_into_a_copy(
 
 
 @pytest.mark.parametrize(
+    ("claim", "text"),
+    [
+        ("The bridge is open every day.", "The bridge is open every day but Sunday."),
+        ("All pupils passed.", "All pupils passed, with the exception of the youngest."),
+        ("Every ticket covers the ferry.", "Every ticket covers the ferry, excluding the day ticket."),
+        ("Alle Fähren fahren.", "Alle Fähren fahren, ausgenommen die nach Moss."),
+        ("所有学生都有书", "所有学生都有书,新生除外。"),
+        ("The mill will reopen in May.", "Provided that the council agrees, the mill will reopen in May."),
+        ("Der Fuchs jagte den Hasen.", "Den Fuchs jagte der Hase."),
+        ("Torvik is the capital of Lund.", "| Country | Capital |\n|---|---|\n| Torvik | Lund |"),
+    ],
+)
+def test_an_exception_a_proviso_a_case_and_a_relation_of_cells_are_kept(claim: str, text: str) -> None:
+    assert not judge(claim, text).verdict.holds
+
+
+@pytest.mark.parametrize(
+    ("answer", "text", "question", "holds"),
+    [
+        ("90", "| From | To | Fare |\n|---|---|---|\n| Moss | Lund | 90 |\n| Lund | Moss | 70 |",
+         "What is the fare from Lund to Moss?", False),
+        ("70", "| From | To | Fare |\n|---|---|---|\n| Moss | Lund | 90 |\n| Lund | Moss | 70 |",
+         "What is the fare from Lund to Moss?", True),
+        ("Dana Roe", "| Pupil | Teacher |\n|---|---|\n| Dana Roe | Erik Poe |",
+         "Who is the teacher of Erik Poe?", False),
+        ("Erik Poe", "| Pupil | Teacher |\n|---|---|\n| Dana Roe | Erik Poe |",
+         "Who is the teacher of Dana Roe?", True),
+        ("Brann", "Brann besiegte Viking.", "Wen besiegte Brann?", False),
+        ("Brann", "Brann besiegte Viking.", "Wen besiegte Viking?", False),
+        ("Beta", "- Alpha: approved\n- Beta: rejected", "Which is approved?", False),
+    ],
+)  # fmt: skip
+def test_a_short_answer_keeps_the_relation_that_its_question_asks_for(
+    answer: str, text: str, question: str, *, holds: bool
+) -> None:
+    judged = judge(answer, text, question)
+    assert (judged.verdict.holds and not judged.lacking) == holds
+
+
+@pytest.mark.parametrize(
     ("answer", "question"),
     [
         ("Signe Aune", "Who built the lighthouse?"),
