@@ -27,6 +27,7 @@ class EncoderServer:
     status: int = 200
     refuses_input_type: bool = False
     window: int = 100_000
+    message: str = "no such thing"
     asked: list[Received] = field(default_factory=list)
 
     @property
@@ -50,7 +51,7 @@ class EncoderServer:
     async def _respond(self, received: Received, exchange: Exchange) -> None:
         self.asked.append(received)
         if self.status != 200 or (self.refuses_input_type and "input_type" in received.body):
-            await exchange.json(self.status if self.status != 200 else 400, {"error": {"message": "no such thing"}})
+            await exchange.json(self.status if self.status != 200 else 400, {"error": {"message": self.message}})
             return
         if max(map(len, received.body.get("input", [""]))) > self.window:
             await exchange.json(413, {"error": f"inputs must have less than {self.window} characters"})

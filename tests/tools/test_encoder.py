@@ -263,6 +263,16 @@ async def test_a_text_that_is_too_long_for_the_model_is_halved(folder: Path) -> 
             await index.encode()
 
 
+async def test_a_server_with_too_many_requests_is_asked_again_with_the_same_texts(folder: Path) -> None:
+    with EncoderServer(status=429, message="maximum of requests exceeded") as server:
+        index = open_index(folder, server)
+        await index.refresh()
+        with pytest.raises(EncoderFailed, match="answered with status 429"):
+            await index.encode()
+        assert len(server.asked) == 3
+        assert len({tuple(asked.body["input"]) for asked in server.asked}) == 1
+
+
 @pytest.fixture(scope="session")
 def encoder_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("encoder") / "encoder.gguf"

@@ -78,11 +78,12 @@ class Endpoint:
             status, text, wait = await self._send(path, body)
             if status == HTTPStatus.OK:
                 return self._parse(text)
-            if status not in _BUSY or _TOO_LONG.search(text) or wait > _PATIENCE or attempt == _TRIES - 1:
+            too_long = status in {*_REFUSED, HTTPStatus.INTERNAL_SERVER_ERROR} and _TOO_LONG.search(text)
+            if status not in _BUSY or too_long or wait > _PATIENCE or attempt == _TRIES - 1:
                 break
             await asyncio.sleep(wait or _PAUSE * (attempt + 1))
         what = f"{self.name} answered with status {status}: {_shorten(text, self.key)}"
-        if status != HTTPStatus.TOO_MANY_REQUESTS and _TOO_LONG.search(text):
+        if too_long:
             raise TextTooLong(what)
         raise (RequestRefused if status in _REFUSED else EncoderFailed)(what)
 
