@@ -15,8 +15,9 @@ from typing import Literal
 from hira.evidence.passages import split_sentences
 
 Form = Literal[
-    "copy", "word", "number", "name", "subject", "exchange", "negation", "table", "table value", "table subject"
-]
+    "copy", "word", "number", "name", "subject", "exchange", "negation", "table", "table value", "table subject",
+    "label", "label value", "label subject", "label reversed"
+]  # fmt: skip
 PAIRS = """
 opened closed|opening closing|river lake|director composer|directed composed|northern southern|north south|east west
 eastern western|born buried|first last|largest smallest|oldest newest|won lost|husband brother|wife sister|father uncle
@@ -81,6 +82,7 @@ def edit_paragraphs(paragraphs: Sequence[tuple[str, str]], *, each: int, seed: i
             if made == each:
                 break
     yield from edit_tables(draw, each)
+    yield from edit_labels(draw, each)
 
 
 def copy(sentences: Sequence[str], draw: random.Random) -> str:
@@ -208,3 +210,36 @@ def edit_tables(draw: random.Random, each: int) -> Iterator[Edit]:
         yield Edit("table", state(row[0], row[2 + column]), title, text, true=True, kind="file")
         yield Edit("table value", state(row[0], row[3 - column]), title, text, true=False, kind="file")
         yield Edit("table subject", state(other[0], row[2 + column]), title, text, true=False, kind="file")
+
+
+_PEOPLE = "Ada Holm|Bo Lind|Cara Voss|Dirk Falk|Ella Brandt|Finn Moor|Gesa Pohl|Hugo Stern".split("|")
+_ROLES = "manager founder teacher landlord rival sponsor architect treasurer".split()
+
+
+def edit_labels(draw: random.Random, each: int) -> Iterator[Edit]:
+    """Yield claims about labelled values below headings ("- **Manager:** Ada Holm"), as notes have them."""
+    for _ in range(each):
+        places, columns, roles = draw.sample(_PLACES, 2), draw.sample(_COLUMNS, 2), draw.sample(_ROLES, 2)
+        people = draw.sample(_PEOPLE, 4)
+        mark = draw.choice(("- **{}:** {}", "{}: {}", "* {}: {}"))
+        values = {
+            place: dict(zip([*columns, *roles], [*(f"{draw.randint(100, 99_999):,}" for _ in columns), *pair],
+                            strict=True))
+            for place, pair in zip(places, (people[:2], people[2:]), strict=True)
+        }  # fmt: skip
+        text = "\n\n".join(
+            f"## {place}\n\n" + "\n".join(mark.format(name.capitalize(), value) for name, value in held.items())
+            for place, held in values.items()
+        )
+        place, other = places
+        name = draw.choice((columns, roles))[draw.randrange(2)]
+        wordings = ["The {n} of {p} is {v}", "The {n} of {p} was {v}", "{v} is the {n} of {p}"]
+        wording = draw.choice(wordings if name in roles else wordings[:2])
+        value, neighbour = values[place][name], next(values[place][key] for key in values[place] if key != name)
+        told = {"title": "Places", "evidence": text, "kind": "file"}
+        yield Edit("label", wording.format(n=name, p=place, v=value), **told, true=True)
+        yield Edit("label value", wording.format(n=name, p=place, v=neighbour), **told, true=False)
+        yield Edit("label subject", wording.format(n=name, p=other, v=value), **told, true=False)
+        turned = draw.choice(("{p} is the {n}", "{p} is the {n} of {v}", "{p} is {v}'s {n}"))
+        reversed_claim = turned.format(n=roles[0], p=place, v=values[place][roles[0]])
+        yield Edit("label reversed", reversed_claim, **told, true=False)

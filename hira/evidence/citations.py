@@ -103,6 +103,8 @@ _BARE_MARK = compile_lazily(r"\[\s*+s?(\d++)\s*+\]|\bs(\d++)\b")
 _NEAR = 120
 SHOWN = 8
 """The number of missing words that are shown; JSON has all of them."""
+BY_WORDS = "lexical"
+"""The name of the check without a model in judgements."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,9 +133,12 @@ class Citation:
         _read_plain_values(self)
 
     def explain(self, *, chinese: bool = False) -> str:
-        """Name the words of the claim that the source does not have, `SHOWN` at most; empty if it has all."""
+        """Say why words do not support the claim: name those that the source does not have, `SHOWN` at most. Empty for
+        another verdict, or one of a model."""
         if not self.missing:
-            return ""
+            if self.verdict is not Verdict.UNSUPPORTED or self.by != BY_WORDS:
+                return ""
+            return "来源有这些词，但没有这样说" if chinese else "the source has these words, but no sentence says this"
         words = ", ".join(self.missing[:SHOWN]) + (", …" if len(self.missing) > SHOWN else "")
         return f"来源未提及：{words}" if chinese else f"the source does not say: {words}"
 

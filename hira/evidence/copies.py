@@ -17,7 +17,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from hira.core.patterns import compile_lazily
-from hira.evidence.citations import Judgement
+from hira.evidence.citations import BY_WORDS, Judgement
 from hira.evidence.passages import (
     CONDITIONS,
     JOINS,
@@ -32,8 +32,6 @@ from hira.evidence.passages import (
 )
 from hira.evidence.verdicts import Verdict
 
-BY = "lexical"
-"""The name of this check in judgements."""
 NEAREST = 12
 """The number of sentences that are compared closely."""
 COMMON = 5_000
@@ -101,6 +99,13 @@ _ALL = frozenset(
 _EXCEPTING = frozenset("except excluding exception exceptions ausgenommen 除外".split())
 _PROVIDED = compile_lazily(r"\b(?:provided|providing|assuming|supposing) that\b", re.IGNORECASE)
 _COPULA = compile_lazily(r"\W*(?:who|what|which)\s+(?:is|are|was|were)\b", re.IGNORECASE)
+_LABEL = compile_lazily(
+    r"(?:[-*+•‣>]\s+|\d{1,3}[.)]\s+)*[*_]{0,2}(?!(?:the|an?|this|that|there|it|he|she|they)\b)([^\W\d_][^:.!?;|]{0,60}):[*_]{0,2}\s(?=\S)",
+    re.IGNORECASE,
+)
+"""A label before a value: "- **Founded:** 2019"."""
+_LABELLED_BY = frozenset(("", "be", "in", "be in", ANY_LINK))
+"""The links between a label and its value in a sentence: "was founded in 2019", "the price is 48 euros"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +229,12 @@ class Sentence:
         return self.passages.read_cells(self.place)
 
     @cached_property
+    def value_start(self) -> int:
+        """The place of the first word after the label ("Price: 48 euros"), 0 without a label."""
+        label = None if self.is_row else _LABEL.match(self.text)
+        return len(read_words(label[1])) if label else 0
+
+    @cached_property
     def is_row(self) -> bool:
         return is_row(self.passages.sentences[self.place])
 
@@ -278,7 +289,29 @@ def is_copy(claim: Sequence[Word], sentence: Sentence) -> bool:
         return False
     if sentence.is_row or sentence.record is not None:
         return _is_copied_record(claim, sentence)
-    return any(_Alignment(words, sentence).exists() for words in list_orders(claim))
+    orders = [*list_orders(claim), *_put_label_first(claim, sentence)]
+    return any(_Alignment(words, sentence).exists() for words in orders)
+
+
+def _put_label_first(claim: Sequence[Word], sentence: Sentence) -> Iterator[list[Word]]:
+    """Yield the claim in the order of a labelled value: "Founded: 2019" is "Otto Ltd was founded in 2019". The value
+    follows the label in the claim; a figure may also come before it ("has 20 employees")."""
+    label, value = sentence.words[: sentence.value_start], sentence.words[sentence.value_start :]
+    keys = {word.key for word in label}
+    places = [place for place, word in enumerate(claim) if word.key in keys]
+    if not label or {claim[place].key for place in places} != keys:
+        return
+    values = {word.key for word in value} - sentence.topic
+    for place, word in enumerate(claim[: places[-1]]):
+        unit = word.close and place and claim[place - 1].kind == "number"
+        if word.key in values and word.kind != "number" and not unit:
+            return
+    named = [claim[place] for place in places]
+    in_order = [word.key for word in named] == [word.key for word in label]
+    if not in_order and any(word.link for word in label):
+        return
+    rest = [word for word in claim if word.key not in keys]
+    yield [*_bind(named if in_order else label, ""), *rest]
 
 
 def list_orders(claim: Sequence[Word]) -> Iterator[Sequence[Word]]:
@@ -397,12 +430,16 @@ class _Alignment:
 
     def __init__(self, claim: Sequence[Word], sentence: Sentence) -> None:
         self.claim, self.sentence, self.words = claim, sentence, sentence.words
+        label = {word.key for word in self.words[: sentence.value_start]}
+        self.value_start = sentence.value_start if label <= {word.key for word in claim} else 0
 
     def exists(self) -> bool:
         """Step from each word of the claim to the next; a state is the last matched position and whether words of what
         the sentence leans on follow it."""
         states: set[tuple[int, bool]] = {(-1, False)}
         positions = self.sentence.positions
+        leans = any(word.key not in positions for word in self.claim)
+        least = self.sentence.value_start if leans else 0  # of "Teacher: Ida" under "Otto" no one says that he is one
         for number, word in enumerate(self.claim):
             after = {
                 (place, False)
@@ -414,7 +451,7 @@ class _Alignment:
             states = after
             if not states:
                 return False
-        return any(place >= 0 and not leaning and self._ends(place) for place, leaning in states)
+        return any(place >= least and not leaning and self._ends(place) for place, leaning in states)
 
     def _leans(self, number: int, before: int) -> bool:
         """Return whether a word of the claim may replace what the sentence leans on: its subject, or "of" a
@@ -439,11 +476,18 @@ class _Alignment:
         skipped = self.words[before + 1 : place]
         if before < 0:
             return self._begins(claimed, place, leaning=leaning)
-        word = self.words[self._find_phrase(place, before)]
-        if self._loses_part(place, before) or not _is_bound_alike(claimed, word, apart=bool(skipped)):
+        phrase = self._find_phrase(place, before)
+        word = self.words[phrase]
+        labelled = 0 < self.value_start <= phrase and word.marked and not word.link
+        if labelled:  # the colon may stand for "is" and "in", before a figure for "of": "a total of 20 euros"
+            total = claimed.kind == "number" and claimed.link == "of"
+            alike = total or claimed.link in _LABELLED_BY
+        else:
+            alike = _is_bound_alike(claimed, word, apart=bool(skipped))
+        if self._loses_part(place, before) or not alike:
             return False
-        if not skipped:
-            return True
+        if labelled or not skipped:
+            return not any(other.kind == self.words[place].kind for other in skipped)
         if leaning:
             return False
         if skipped[0].marked and word.marked:
@@ -514,7 +558,8 @@ class _Alignment:
         links = set(word.link.split())
         limits = {"per", "of", "for"} if unit else {"per", "of"}
         each = unit and word.determined and not links
-        return each or bool(links & limits) or ("in" in links and word.text in ("most", "least"))
+        dated = links == {"as", "of"}
+        return each or bool(links & limits and not dated) or ("in" in links and word.text in ("most", "least"))
 
     def _is_excepted(self, place: int, word: Word) -> bool:
         """Return whether the words from `word` on name what "all" does not hold for: "every day but Monday"."""
@@ -613,7 +658,7 @@ def check_words(
     """
     words = read_words(claim)
     if not words or not passages.sentences or len(words) > MOST:
-        return Judgement(Verdict.UNCHECKED, by=BY)
+        return Judgement(Verdict.UNCHECKED, by=BY_WORDS)
     above = frozenset(word.key for word in read_words(context))
     called = None if record is None else read_keys(record)
     asks = read_question(question)
@@ -635,15 +680,15 @@ def check_words(
             return judged
     if compared.sentence is None:
         verdict = Verdict.UNSUPPORTED if is_comparable(claim, passages) else Verdict.UNCHECKED
-        return Judgement(verdict, by=BY, missing=tuple(dict.fromkeys(word.text for word in words)))
+        return Judgement(verdict, by=BY_WORDS, missing=tuple(dict.fromkeys(word.text for word in words)))
     if not compared.copied:
         score = min(compared.score, 0.99)
-        return Judgement(Verdict.UNSUPPORTED, score, compared.quote, by=BY, missing=compared.missing)
+        return Judgement(Verdict.UNSUPPORTED, score, compared.quote, by=BY_WORDS, missing=compared.missing)
     whole = [word.key for word in words] == [word.key for word in compared.sentence.words]
     lacking = find_lacking(wanted, words, compared.sentence)
     if asks.role and asks.role.text not in lacking and _names_other_role(words, asks):
         lacking = (asks.role.text, *lacking)
-    return Judgement(Verdict.SUPPORTED, 1.0, compared.quote, by="quote" if whole else BY, lacking=lacking)
+    return Judgement(Verdict.SUPPORTED, 1.0, compared.quote, by="quote" if whole else BY_WORDS, lacking=lacking)
 
 
 def _names_other_role(claim: Sequence[Word], question: Question) -> bool:
@@ -675,7 +720,7 @@ def _check_answer(
     wanted = read_question(question).wanted
     compared = Comparison([*answer, *wanted], passages, above, None)
     if compared.sentence is None:
-        return Judgement(Verdict.UNSUPPORTED, by=BY, missing=tuple(word.text for word in answer))
+        return Judgement(Verdict.UNSUPPORTED, by=BY_WORDS, missing=tuple(word.text for word in answer))
     sentence = compared.sentence
     absent = [word.text for word in answer if word.key not in sentence.keys | sentence.header]
     lacking = find_lacking(wanted, [*answer, *sentence.words], sentence)
@@ -683,8 +728,8 @@ def _check_answer(
     statements = [order for order in _fill_gap(answer, wanted, question, sentence) if _states(claim, answer, order)]
     if missing or lacking or not any(is_copy(order, sentence) for order in statements):
         score = min(compared.score, 0.99)
-        return Judgement(Verdict.UNSUPPORTED, score, compared.quote, by=BY, missing=missing, lacking=lacking)
-    return Judgement(Verdict.SUPPORTED, 1.0, compared.quote, by=BY)
+        return Judgement(Verdict.UNSUPPORTED, score, compared.quote, by=BY_WORDS, missing=missing, lacking=lacking)
+    return Judgement(Verdict.SUPPORTED, 1.0, compared.quote, by=BY_WORDS)
 
 
 def _states(claim: Sequence[Word], answer: Sequence[Word], statement: Sequence[Word]) -> bool:
@@ -749,6 +794,8 @@ def find_lacking(wanted: Sequence[Word], claim: Sequence[Word], sentence: Senten
     }
     keys = sentence.around | {word.key for word in [*claim, *sentence.antecedent]}
     places = [sentence.positions[word.key][0] for word in claim if word.key in sentence.keys]
+    if places and max(places) >= sentence.value_start > 0:  # a value has the words of its label
+        places.append(0)
     if places:  # what is said between the words of the claim
         keys |= {word.key for word in sentence.words[min(places) : max(places) + 1]}
     keys = keys - others | sentence.topic  # "the son of Otto" does not speak of Otto

@@ -20,8 +20,9 @@ WRAPPED = 50
 """If a longer line ends inside a sentence, the next one continues it; shorter lines are items of a list."""
 _BEGINS = compile_lazily(r"\s*(?:#{1,6}\s|[-*+•|>]\s?|\d+[.)]\s)")
 _STOP = compile_lazily(
-    rf"(?:(?<=[^\W\d_][^\W\d_])|(?<=[\d)\]\"'”’»%*_`]))[.!?…]++[\"'”’»)\]*_]*+(?:\s*+{CITED.pattern})*+\s++(?=[^a-z\s])"
+    rf"(?:(?<=[^\W_][^\W\d_])|(?<=[\d)\]\"'”’»%*_`]))[.!?…]++[\"'”’»)\]*_]*+(?:\s*+{CITED.pattern})*+\s++(?=[^a-z\s])"
     rf"|[。！？؟۔।]++[」』”]*+(?:\s*+{CITED.pattern})*+\s*+"
+    r"|(?<=[^\W_][a-z\d])[.!?](?=[A-Z][a-z]+\s)"  # pages whose paragraphs are glued: "in 2020.The court"
 )
 _NO_STOP = compile_lazily(
     r"(?:\b(?:e\.g|i\.e|al|Dr|Mr|Mrs|Ms|Prof|St|Figs?|No|vs|cf|ca|approx|Jr|Sr)|^[\s#*]*\d{1,3})\.\Z", re.MULTILINE
@@ -78,6 +79,8 @@ _FINAL = ".!?;,|。！？؟"
 _SIGNS = {"%": "percent", "$": "dollar", "€": "euro", "£": "pound", "¥": "yen", "₹": "rupee", "×": "*", "÷": "/"}
 _CURRENCIES = frozenset("dollar euro pound yen rupee".split())
 _MAGNITUDES = {"thousand": 3, "million": 6, "billion": 9, "trillion": 12}
+_SHORT_MAGNITUDES = {"k": 3, "m": 6, "bn": 9, "b": 9, "tn": 12}
+"""After an amount of money: "$5M" is five million dollars."""
 _NUMBERS = {
     word: str(value)
     for value, word in enumerate("two three four five six seven eight nine ten eleven twelve".split(), start=2)
@@ -108,7 +111,7 @@ POINTERS = PRONOUNS | POSSESSIVES | frozenset("this that these those dieser dies
 _ARTICLES = frozenset("a an the this these those each every such".split())
 _BE = frozenset("is are was were be been being am".split())
 _HAVE = frozenset("has have had do does did".split())
-_FILLERS = frozenset("having done also there that so".split())
+_FILLERS = frozenset("having done also there that so now currently thus therefore moreover furthermore".split())
 _LINKS = frozenset(
     "of in on at by for with as to from into onto over under above below before after since during through across"
     " against between among near within towards toward upon about around behind beyond via per and or but nor than"
@@ -276,8 +279,10 @@ def _bind_light(link: str, role: str) -> str:
 
 def _joins_number(words: list[Word], kind: str, written: str) -> bool:
     """Multiply the number before a word by its magnitude ("3.1 million"); return whether there was one."""
-    places = _MAGNITUDES.get(written.lower()) if kind == "word" else None
-    index = -2 if len(words) > 1 and words[-1].key in _CURRENCIES else -1  # "$5 million"
+    money = len(words) > 1 and words[-1].key in _CURRENCIES  # "$5 million"
+    magnitudes = {**_MAGNITUDES, **_SHORT_MAGNITUDES} if money else _MAGNITUDES
+    places = magnitudes.get(written.lower()) if kind == "word" else None
+    index = -2 if money else -1
     if places is None or not words or words[index].kind != "number":
         return False
     words[index] = words[index]._replace(

@@ -600,6 +600,64 @@ def test_a_short_quotation_of_a_model_has_the_names_and_numbers_itself_or_leans_
     assert holds_values(claim, quote, text, "") is held
 
 
+CLUB = """# Harrow Rowing Club
+
+- **Founded:** 1931, Selby, Yorkshire
+- **Coach:** Mina Kerr (since 2019)
+- Members: 212 as of June 2024 (up from 180)
+- Total spent: £3.4M
+- Boat hire: up to 4 hours
+- Not allowed: dogs
+"""
+
+
+@pytest.mark.parametrize(
+    ("claim", "holds"),
+    [
+        ("The coach of Harrow Rowing Club is Mina Kerr", True),
+        ("Mina Kerr is the coach of Harrow Rowing Club", True),
+        ("Harrow Rowing Club was founded in 1931", True),
+        ("Harrow Rowing Club was founded in 1931 in Selby", True),
+        ("Harrow Rowing Club has 212 members", True),
+        ("Harrow Rowing Club lost 212 members", False),
+        ("Harrow Rowing Club spent a total of £3.4 million", True),
+        ("Boat hire is up to 4 hours", True),
+        ("Dogs are not allowed", True),
+        ("Harrow Rowing Club is the coach", False),
+        ("Harrow Rowing Club is the coach of Mina Kerr", False),
+        ("Harrow Rowing Club is Mina Kerr's coach", False),
+        ("Harrow Rowing Club was founded by Selby", False),
+        ("The members of Harrow Rowing Club are 180", False),
+        ("Boat hire is 4 hours", False),
+        ("Dogs are allowed", False),
+        ("Harrow Rowing Club spent a total of £3.4 billion", False),
+    ],
+)
+def test_a_labelled_value_is_stated_with_its_label_and_what_it_is_of(claim: str, *, holds: bool) -> None:
+    assert judge(claim, CLUB).verdict.holds is holds
+
+
+def test_a_colon_within_a_sentence_binds_no_value() -> None:
+    text = "# Selby\n\nThe regatta has three classes: juniors, Otto Falk and guests."
+
+    assert judge("The regatta of Selby has three classes", text).verdict.holds
+    assert not judge("The regatta of Selby is Otto Falk", text).verdict.holds
+
+
+def test_sentences_that_are_glued_together_are_two() -> None:
+    text = "The hearings were set for March 2021 and May 2022.The council closed the road."
+
+    assert judge("The hearings were set for March 2021 and May 2022", text).verdict.holds
+    assert judge("Node.js runs the clock", "Node.js runs the clock of the hall.").verdict.holds
+
+
+def test_a_copy_may_leave_out_now_and_may_not_leave_out_former() -> None:
+    text = "The hall now seats 400 guests. The former miller owns the hall."
+
+    assert judge("The hall seats 400 guests", text).verdict.holds
+    assert not judge("The miller owns the hall", text).verdict.holds
+
+
 def test_without_a_text_and_without_a_content_word_nothing_is_checked() -> None:
     assert judge("The lock of Haverden was dug in 1764", "").verdict == "unchecked"
     assert judge("And so it was.", LOCK).verdict != "supported"
