@@ -104,6 +104,8 @@ _LABEL = compile_lazily(
     re.IGNORECASE,
 )
 """A label before a value: "- **Founded:** 2019"."""
+_BEFORE_CLAUSE = ("and", "but", "as", "because", "since", "while", "whereas", "although", "though")
+"""Links after a comma that begin a clause which states something by itself."""
 _LABELLED_BY = frozenset(("", "be", "in", "be in", ANY_LINK))
 """The links between a label and its value in a sentence: "was founded in 2019", "the price is 48 euros"."""
 
@@ -518,7 +520,7 @@ class _Alignment:
         while start < place and (self.words[start].kind == "number" or self.words[start].light):
             start += 1
         phrase = self._find_phrase(place, -1)
-        links = (claimed.link, "", "and", "but") if self.words[phrase].marked else (claimed.link, "")
+        links = (claimed.link, "", *(_BEFORE_CLAUSE if self.words[phrase].marked else ()))
         bound = phrase <= start and (
             self.words[phrase].link in links or (claimed.link == ANY_LINK and self.words[phrase].link != "of")
         )

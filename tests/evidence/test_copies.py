@@ -651,6 +651,13 @@ def test_sentences_that_are_glued_together_are_two() -> None:
     assert judge("Node.js runs the clock", "Node.js runs the clock of the hall.").verdict.holds
 
 
+def test_a_clause_that_gives_a_reason_is_stated_by_itself_and_one_of_a_condition_is_not() -> None:
+    text = "The school closed in May, as the boilers did not heat the hall. It opens again, if the council pays."
+
+    assert judge("The boilers did not heat the hall", text).verdict.holds
+    assert not judge("The council pays", text).verdict.holds
+
+
 def test_a_copy_may_leave_out_now_and_may_not_leave_out_former() -> None:
     text = "The hall now seats 400 guests. The former miller owns the hall."
 
