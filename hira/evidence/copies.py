@@ -105,7 +105,7 @@ _LABEL = compile_lazily(
 )
 """A label before a value: "- **Founded:** 2019"."""
 _BEFORE_CLAUSE = ("and", "but", "as", "because", "since", "while", "whereas", "although", "though")
-"""Links after a comma that begin a clause which states something by itself."""
+"""Links after a comma that begin a clause that is a statement."""
 _LABELLED_BY = frozenset(("", "be", "in", "be in", ANY_LINK))
 """The links between a label and its value in a sentence: "was founded in 2019", "the price is 48 euros"."""
 
