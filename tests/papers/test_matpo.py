@@ -389,7 +389,7 @@ async def test_a_worker_that_fails_is_a_report_that_says_so_and_may_be_tried_aga
     people, policy = context([hand("Height"), hand("Height"), "Known.", ANSWER], worker)
     record = await run(MATPO(), people)
     first = of(policy, "planner")[1].messages[-1].text
-    assert "the worker stopped early (the endpoint is gone). What it had found: I think." in first
+    assert "the worker stopped early (the endpoint is gone). What it had found:\nI think." in first
     assert [finding.ok for finding in record.findings] == [False, True]
     assert record.answer == "It is 31 m high [s1]."
     policy.assert_done()

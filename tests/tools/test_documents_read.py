@@ -427,6 +427,13 @@ def test_a_book_is_read_chapter_by_chapter(tmp_path):
     assert "The sun set behind the hills." in document.parts[1].text
 
 
+def test_a_row_that_word_repeats_on_every_page_names_the_columns_of_a_table_of_words(tmp_path):
+    table = word_table([["Pupil", "Teacher"], ["Dana", "Erik"]])
+    assert read_file(docx(tmp_path / "a.docx", table)).text == "Pupil | Teacher\nDana | Erik"
+    marked = table.replace("<w:tr>", "<w:tr><w:trPr><w:tblHeader/></w:trPr>", 1)
+    assert read_file(docx(tmp_path / "b.docx", marked)).text == "Pupil: Dana | Teacher: Erik"
+
+
 def test_a_pdf_is_read_page_by_page_words_are_joined_and_a_page_without_text_is_marked(tmp_path):
     broken = "The committee of the southern provinces discussed an exam-\nple of the new rules for the harbours of it."
     document = read_file(pdf(tmp_path / "a.pdf", ["The first page (of three)", "", broken], title="Three pages"))

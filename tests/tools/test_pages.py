@@ -4,6 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hira.core.sources import Source
+from hira.evidence import check
 from hira.tools.addresses import LONGEST, canonicalise_url
 from hira.tools.charsets import decode_page
 from hira.tools.pages import Link, extract
@@ -33,7 +35,7 @@ def test_a_page_becomes_its_title_its_running_text_without_furniture_and_its_lin
         assert furniture not in page.text
     assert "\n## Towns\n" in page.text
     assert "- Perm, with its opera\n- Berezniki, with its salt" in page.text
-    assert "| Town | People |\n| Perm | 1 034 002 |\n| Chistopol | 61 000 |" in page.text
+    assert "| Town | People |\n|---|---|\n| Perm | 1 034 002 |\n| Chistopol | 61 000 |" in page.text
     assert "depth  =  4\nwidth  =  9" in page.text
     assert page.links == (
         Link("Volga", "http://rivers.example/volga?x=1&y=2"),
@@ -113,7 +115,29 @@ def test_cells_that_take_several_columns_or_rows_keep_the_others_under_theirs():
     <tr><td rowspan=2>a</td><td>b</td><td rowspan=9>c</td></tr><tr><td>d</td></tr><tr><td>e</td><td>f</td></tr></table>
     <table><tr><td>g</td><td colspan=x>h</td></tr></table>"""
     rows = [line for line in extract(html).text.splitlines() if line.startswith("|")]
-    assert rows == ["| Group |  | C |", "| a | b | c |", "| a | d | c |", "| e | f | c |", "| g | h |"]
+    assert rows == ["| Group |  | C |", "|---|---|---|", "| a | b | c |", "| a | d | c |", "| e | f | c |", "| g | h |"]
+
+
+@pytest.mark.parametrize(
+    ("table", "rows"),
+    [
+        ("<thead><tr><th>Ferry<th>Crew<tbody><tr><td>Alma<td>9", ["| Ferry | Crew |", "|---|---|", "| Alma | 9 |"]),
+        ("<tr><th>Ferries<tr><th>Name<th>Crew<tr><th>Alma<td>9<tr><th>Sold<tr><td>Berit<td>4",
+         ["| Ferries |", "| Name | Crew |", "|---|---|", "| Alma | 9 |", "| Sold |", "| Berit | 4 |"]),
+        ("<tr><th>Alma<td>9<tr><th>Berit<td>4", ["| Alma | 9 |", "| Berit | 4 |"]),
+        ("<tr><td>Alma<td>9<tr><td>Berit<td>4", ["| Alma | 9 |", "| Berit | 4 |"]),
+    ],
+)  # fmt: skip
+def test_only_the_first_rows_of_names_of_columns_are_the_header_of_a_table(table, rows):
+    text = extract(f"<p>{BODY}</p><table>{table}</table><p>{BODY}</p>").text
+    assert [line for line in text.splitlines() if line.startswith("|")] == rows
+
+
+def test_a_row_of_a_page_supports_a_claim_with_the_names_of_its_columns():
+    html = f"<p>{BODY}</p><table><tr><th>Ferry<th>Crew<th>Decks<tr><td>Alma<td>9<td>2<tr><td>Berit<td>4<td>3</table>"
+    source = Source("http://ferries.example/", "Ferries", extract(html).text, id="s1")
+    assert check("The crew of the Alma is 9", source).verdict == "supported"
+    assert check("The decks of the Alma are 9", source).verdict == "unsupported"
 
 
 @pytest.mark.parametrize(

@@ -99,6 +99,14 @@ async def test_a_place_is_a_row_of_a_sheet_a_slide_or_a_heading_of_a_word_file(t
     assert (await read(tmp_path / "mill.docx", "red wheel")).find_place("It is red.") == "section Wheel"
 
 
+async def test_the_first_heading_of_a_word_file_is_the_section_of_its_passages(tmp_path: Path) -> None:
+    text = paragraph("Oats", "berschrift1") + paragraph("The horses eat at six.")
+    text += paragraph("Oats and hay", "berschrift1") + paragraph("The barn is dry.")
+    docx(tmp_path / "stable.docx", text)
+    assert (await read(tmp_path, "horses eat")).find_place("The horses eat at six.") == "section Oats"
+    assert (await read(tmp_path, "dry barn")).find_place("The barn is dry.") == "section Oats and hay"
+
+
 async def test_opening_a_document_and_reading_an_attached_file_keep_the_places(tmp_path: Path) -> None:
     book = pdf(tmp_path / "book.pdf", PAGES)
     opened = await browse_documents(Index([tmp_path])).call({"url": "book.pdf", "intent": "mill of Vard33"})

@@ -235,6 +235,20 @@ async def test_a_run_that_its_budget_ends_says_so(workflow: Any, limit: dict[str
     assert told.status != "partial" or "budget of" in told.error
 
 
+@pytest.mark.parametrize("calls", [2, 3, 4, 5])
+@pytest.mark.parametrize("workflow", [HiRA(), MATPO()], ids=named)
+async def test_no_words_of_hira_are_a_claim_of_a_run_that_its_budget_ends(
+    workflow: Any, calls: int, tmp_path: Path
+) -> None:
+    text = "# Catch\n\n| Boat | March catch |\n|---|---|\n| Tern | 40 |\n| Auk | 25 |\n"
+    (docs := tmp_path / "docs").mkdir()
+    (docs / "catch.md").write_text(text, "utf-8")
+    run = Settings(model="offline", docs=(docs,), journal=None, cache=tmp_path, max_calls=calls)
+    async with Hira(settings=run, workflow=workflow) as hira:
+        told = await hira.ask("What was the March catch?")
+    assert [citation.claim for citation in told.citations if citation.claim not in text] == []
+
+
 async def test_a_run_that_is_stopped_answers_from_what_is_known(cache: Path) -> None:
     heard: list[Any] = []
     for workflow in (SearchO1(), WebThinker(), PlanAndSolve(), ReAct()):

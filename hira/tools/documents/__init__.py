@@ -43,7 +43,7 @@ __all__ = [
 ]
 
 # part of the file's name: increment it when the readers, the passages or the tables change
-_EDITION = 5
+_EDITION = 6
 _LISTED = 5
 _RERANKED = 30
 """The first passages, which a reranker orders."""

@@ -112,10 +112,11 @@ class Piece:
 
     def locate(self, title: str) -> str:
         """Return where the passage is, as a citation names it: "p. 12", "section Results › Sales, lines 3–9". The title
-        of the document is no section."""
+        of the document is a section only if nothing else says where the passage is."""
         if page := _PAGE.fullmatch(self.place):
             return f"p. {page[2]} (page {page[1]} of the file)" if page[2] else f"p. {page[1]}"
-        section = self.heading.removeprefix(title).removeprefix(TRAIL) if not self.place else ""
+        below = "" if self.heading == title else self.heading.removeprefix(f"{title}{TRAIL}")
+        section = "" if self.place else below or (self.heading if not self.span else "")
         return ", ".join(filter(None, (self.place, section and f"section {section}", self.span)))
 
 

@@ -136,7 +136,8 @@ def _blocks(root: Element, levels: dict[str, int], archive: Archive) -> list[str
     blocks: list[str] = []
     for element in find_outermost(root, (f"{W}p", f"{W}tbl")):
         if element.tag == f"{W}tbl":
-            blocks.append("\n".join(lines_of(_rows(element, archive))))
+            repeated = element.find(f"{W}tr/{W}trPr/{W}tblHeader") is not None  # the first rows, on every page
+            blocks.append("\n".join(lines_of(_rows(element, archive), expected=repeated)))
             continue
         text = _text(element).strip()
         listed = element.find(f"{W}pPr/{W}numPr") is not None

@@ -27,6 +27,8 @@ class ArticleWriter:
         self.line: list[str] = []
         self.below: dict[int, tuple[str, int]] = {}
         """The cells of the current table that span rows, by column, each with the number of rows left."""
+        self.columns: int | None = None
+        """The columns that the header of the current table has so far; None outside of a header."""
         self.room = _SPANNED
 
     @property
@@ -46,13 +48,26 @@ class ArticleWriter:
             self.end()
             cells = self._cells(element)
             if any(cells):
+                self._rule(element, len(cells))
                 self.lines.append(f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |")
         elif element.tag == "table":
-            above, self.below = self.below, {}
+            above = self.below, self.columns
+            self.below, self.columns = {}, 0
             self._block(element)
-            self.below = above
+            self.below, self.columns = above
         else:
             self._block(element)
+
+    def _rule(self, row: Element, columns: int) -> None:
+        """Write the line below the header before the first row that does not consist of names of columns (`th`)."""
+        if self.columns is None:
+            return
+        if all(cell.tag == "th" for cell in row.children if isinstance(cell, Element)):
+            self.columns = columns
+            return
+        if self.columns:
+            self.lines.append(f"|{'---|' * self.columns}")
+        self.columns = None
 
     def _cells(self, row: Element) -> list[str]:
         """Return the cells of a row, each in its column: one that spans rows is repeated in every row that it spans,
