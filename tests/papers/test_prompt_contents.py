@@ -137,7 +137,7 @@ CONTENTS: dict[str, tuple[str, ...]] = {
         "‹passages›",
     ),
     "agents/reports": (
-        "Done: ‹reasoning›", "Conclusion: ‹conclusion›", "came to no conclusion", "stopped early (‹why›)", "‹expert› failed: ‹why›",
+        "Done: ‹reasoning›", "Conclusion: ‹conclusion›", "came to no conclusion", "stopped early (‹why›). What it had found:\n‹conclusion›", "‹expert› failed: ‹why›",
         "no expert can take", "the subtask is empty",
     ),
     "agents/remarks": (
