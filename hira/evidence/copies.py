@@ -20,6 +20,7 @@ from hira.core.patterns import compile_lazily
 from hira.evidence.citations import BY_WORDS, Judgement
 from hira.evidence.passages import (
     CONDITIONS,
+    DENIALS,
     JOINS,
     Cell,
     Passages,
@@ -70,6 +71,8 @@ _ASKING_KIND = frozenset(
     " cuántas quale quali quanto quanta quanti quante qual quais quantos quantas welke welk hoe hoeveel".split()
 )
 """Those of them before the kind of thing that is asked for ("Quel jour", "In welchem Jahr")."""
+_COUNTING = frozenset("many much viel viele combien cuántos cuántas quanti quante quantos quantas hoeveel".split())
+"""Those before what is counted."""
 _ASKING_UNSPACED = compile_lazily(
     "为什么|為什麼|什么|什麼|多少|怎么|怎麼|怎样|怎樣|何时|何時|何地|哪[里裡儿兒些个個]?|谁|誰|几|幾|吗|嗎|呢|何|いつ|どこ|どの|どれ|いくつ|いくら|なぜ"
 )
@@ -119,6 +122,8 @@ class Question:
     wanted: tuple[Word, ...]
     role: Word | None = None
     """"president" of "who is the president of Orland?": whose bearer is asked for."""
+    counted: tuple[Word, ...] = ()
+    """"rooms" of "how many rooms does the inn have?"."""
 
 
 _YEAR = compile_lazily(r"(?:1[5-9]|20)\d\d\Z")
@@ -150,7 +155,20 @@ def read_question(text: str) -> Question:
     wanted = tuple(
         word for place, word in enumerate(words) if not (word.light or lower[place] in asking or place in kinds)
     )
-    return Question(words, wanted, _find_role(wanted) if _COPULA.match(text) else None)
+    return Question(words, wanted, _find_role(wanted) if _COPULA.match(text) else None, _find_counted(words))
+
+
+def _find_counted(words: Sequence[Word]) -> tuple[Word, ...]:
+    """Return the phrase after "how many"."""
+    first = next((place + 1 for place, word in enumerate(words) if word.text.lower() in _COUNTING), len(words))
+    counted = list(words[first : first + 1])
+    if not counted or not (counted[0].close or counted[0].link == "of"):
+        return ()
+    for word in words[first + 1 :]:
+        if not word.close:
+            break
+        counted.append(word)
+    return (counted[0]._replace(link="", close=True), *counted[1:])
 
 
 def _find_role(wanted: Sequence[Word]) -> Word | None:
@@ -284,7 +302,10 @@ def is_copy(claim: Sequence[Word], sentence: Sentence) -> bool:
     """Return whether a sentence says the claim in the claim's words."""
     if sentence.is_denied:
         return False
-    ours, theirs = ([(word.key, word.link) for word in some] for some in (claim, sentence.words))
+    ours, theirs = (
+        [(word.key, word.link, place > 0 and word.marked and sentence.is_row) for place, word in enumerate(some)]
+        for some in (claim, sentence.words)
+    )
     if ours == theirs and not sentence.conditions:
         return True
     if _PROVIDED.search(sentence.text) and not any(_PROVIDED.match(f"{word.text} that") for word in claim):
@@ -358,12 +379,12 @@ def _bind(words: Sequence[Word], link: str) -> list[Word]:
 def _is_copied_record(claim: Sequence[Word], sentence: Sentence) -> bool:
     """Compare a claim with a row or a tool's result, whose words have no order. A column that the claim names has its
     cell in the claim, and numbers are in the result, not in its call."""
+    if sentence.is_row:
+        return _fits_row(claim, [_read_cell(cell) for cell in sentence.cells], sentence)
     ours, theirs = ({word.key for word in some if is_condition(word)} for some in (claim, sentence.words))
     if ours != theirs | sentence.conditions:
         return False
     keys = {word.key for word in claim}
-    if sentence.is_row:
-        return _fits_row(claim, [_read_cell(cell) for cell in sentence.cells], sentence)
     if keys <= sentence.keys and keys.isdisjoint(_OPERATORS):
         return _is_in_order(claim, sentence)
     numbers = {word.key for word in claim if word.kind == "number"}
@@ -385,25 +406,48 @@ def _is_in_order(claim: Sequence[Word], sentence: Sentence) -> bool:
 _OPERATORS = frozenset("+ - − * / = ** < >".split())
 
 
+_TELLING = frozenset(
+    "role job post position title profession occupation function office type kind category status name year colour"
+    " color size country region city rolle beruf amt funktion typ art land stadt farbe rôle fonction poste pays ville"
+    " couleur cargo puesto país ciudad color 职务 职位 角色 类型 状态 国家 城市".split()
+)
+"""Names of columns that add nothing to a cell: "Ida is director" needs no "role"."""
+_BEARING = frozenset("name holder person member nom nombre titular 姓名 名称".split())
+"""Names of columns whose cells may be the subject of a row."""
+_VOIDING = DENIALS | frozenset(
+    "excluded rejected cancelled canceled withdrawn void invalid negative nein non 否".split()
+)
+"""Cells of one word without which no other cell of their row is said."""
+
+
 class _CellKeys(NamedTuple):
-    """The keys of a cell: of its column's name, whose light words count, and of its text. A year is no `figure`."""
+    """The keys of a cell: of its column's name, whose light words count, and of its text. A claim names the column by
+    one of the words in `mark`. A year is no `figure`. Without the conditions no claim has the cell (`limits`), or even
+    another cell of its row (`bars`)."""
 
     name: frozenset[str]
     text: frozenset[str]
     figure: bool
+    mark: frozenset[str]
+    limits: frozenset[str]
+    bars: frozenset[str]
 
 
 def _read_cell(cell: Cell) -> _CellKeys:
     words = read_words(cell.text)
     year = len(words) == 1 and len(words[0].text) == len("2026") and words[0].text[:2] in ("18", "19", "20")
-    light = {word for word in cell.name.lower().split() if not read_words(word)}
+    light = frozenset(word for word in cell.name.lower().split() if not read_words(word))
     figure = bool(words) and words[0].kind == "number" and not year
-    return _CellKeys(read_keys(cell.name) | light, frozenset(word.key for word in words), figure)
+    text = frozenset(word.key for word in words)
+    bars = text if cell.text.lower() in _VOIDING else frozenset(word.key for word in words if is_condition(word))
+    name = read_words(cell.name)
+    content, limits = read_keys(cell.name), frozenset(word.key for word in name if is_condition(word))
+    return _CellKeys(content | light, text, figure, content or light, limits, bars)
 
 
 def _fits_row(claim: Sequence[Word], cells: Sequence[_CellKeys], sentence: Sentence) -> bool:
-    """Return whether a row says a claim. The claim has whole cells; a figure among them comes with a word of its
-    column's name, and a column that the claim names comes with its cell, in the same order."""
+    """Return whether a row says a claim. The claim has whole cells, and says which row it is about and which columns
+    they are in; a column that the claim names comes with its cell, in the same order."""
     places: dict[str, int] = {}
     for place, word in enumerate(claim):
         for key in (word.key, *word.link.split()):
@@ -414,17 +458,58 @@ def _fits_row(claim: Sequence[Word], cells: Sequence[_CellKeys], sentence: Sente
     names = frozenset[str]().union(*(cell.name for cell in cells))
     if not held or not keys <= values | names | sentence.topic:
         return False
-    if any(cell.figure and cell.name and cell.name.isdisjoint(places) for cell in held):
+    theirs = sentence.conditions.union(*(cell.limits for cell in held), *(cell.bars for cell in cells))
+    if not {word.key for word in claim if is_condition(word)} <= theirs <= keys:
+        return False
+    if not (_names_columns(held, cells, set(places)) and _picks_row(held, cells, sentence)):
         return False
     named = [cell for cell in cells if cell.name and cell.name <= places.keys() and not cell.name <= values]
-    for column, word in pairwise(claim):  # "the manager of Ida" is in another cell than Ida
-        inside = any(column.key in cell.name and word.key in cell.text for cell in named)
-        if inside and "of" in word.link.split() and word.kind != "number":
+    return all(cell in held for cell in named) and _keeps_columns(claim, named, values, places)
+
+
+def _keeps_columns(
+    claim: Sequence[Word], named: Sequence[_CellKeys], values: frozenset[str], places: dict[str, int]
+) -> bool:
+    """Return whether a claim gives the columns that it names their own cells: directly after the name, as in "the
+    manager of the branch Moss", else in the same order."""
+    bound = []
+    for column, word in pairwise(claim):
+        whose = [cell for cell in named if column.key in cell.name]
+        inside = [cell for cell in whose if word.key in cell.text]
+        # "the manager of Ida" is in another cell than Ida, unless the column is named "manager of"
+        turned = any((cell in inside) != ("of" in cell.name) for cell in whose)
+        if turned and "of" in word.link.split() and word.kind != "number" and word.key in values:
             return False
-    if any(cell not in held for cell in named):
+        if word.close and whose and not inside and any(word.key in cell.text for cell in named):
+            return False
+        bound += inside if word.close else []
+    loose = [cell for cell in named if cell not in bound]
+    by_name = sorted(loose, key=lambda cell: min(places[key] for key in cell.name))
+    return by_name == sorted(loose, key=lambda cell: min(places[key] for key in cell.text))
+
+
+def _names_columns(held: Sequence[_CellKeys], cells: Sequence[_CellKeys], places: set[str]) -> bool:
+    """Return whether a claim has a word of each cell's column that no other column's name has as well. Without one
+    come the subject of the row, and cells of a column whose name tells nothing."""
+    unnamed = [cell for cell in held if cell.name and cell.mark.isdisjoint(places)]
+    subjects = [cell for cell in unnamed if not cell.mark <= _TELLING]
+    if len(subjects) > 1 or any(cell.figure for cell in unnamed):
         return False
-    by_name = sorted(named, key=lambda cell: min(places[key] for key in cell.name))
-    return by_name == sorted(named, key=lambda cell: min(places[key] for key in cell.text))
+    if subjects and len(unnamed) > 1 and subjects[0] is not cells[0] and not subjects[0].mark <= _BEARING:
+        return False
+    partly = [cell.mark.intersection(places) for cell in held if cell not in unnamed and not cell.mark <= places]
+    return not any(mark and sum(mark <= cell.mark for cell in cells) > 1 for mark in partly)
+
+
+def _picks_row(held: Sequence[_CellKeys], cells: Sequence[_CellKeys], sentence: Sentence) -> bool:
+    """Return whether a claim with these cells of a row is about no other row near it: "the price is 5 euros" is about
+    each row of prices."""
+    if cells[0] in held or (len(held) > 1 and not all(cell.figure for cell in held)):
+        return True
+    ours = [cell for cell in sentence.cells if cell.name and _read_cell(cell) in held]
+    near = range(max(sentence.place - 2, 0), min(sentence.place + 3, len(sentence.passages.sentences)))
+    rows = [dict(sentence.passages.read_cells(place)) for place in near if is_row(sentence.passages.sentences[place])]
+    return not any(row.get(cell.name, cell.text) != cell.text for row in rows for cell in ours)
 
 
 class _Alignment:
@@ -724,6 +809,8 @@ def _check_answer(
     if compared.sentence is None:
         return Judgement(Verdict.UNSUPPORTED, by=BY_WORDS, missing=tuple(word.text for word in answer))
     sentence = compared.sentence
+    if sentence.is_row:  # "which city": the kind of thing that is asked for is the name of a column
+        wanted = tuple(word for word in read_question(question).words if word in wanted or word.key in sentence.header)
     absent = [word.text for word in answer if word.key not in sentence.keys | sentence.header]
     lacking = find_lacking(wanted, [*answer, *sentence.words], sentence)
     missing = tuple(dict.fromkeys([*absent, *(word.text for word in claim if word.text in lacking)]))
@@ -770,6 +857,12 @@ def _fill_gap(
     ]
     helped = _AUXILIARY.search(question)
     if _ASKS_OBJECT.match(question):
+        return
+    if counted := read_question(question).counted:
+        keys = {word.key for word in counted}
+        value += [word for word in counted if word.key not in {other.key for other in answer}]
+        others = [word for word, asked in zip(rest, wanted, strict=True) if asked.key not in keys]
+        yield from ([*others[:place], *value, *others[place:]] for place in range(len(others) + 1))
         return
     if helped:
         yield [*rest, *value]

@@ -355,6 +355,7 @@ class Cell(NamedTuple):
 
 _ROW_LABEL = compile_lazily(r"\Arow \d+: ")
 """The number of a row, as hira writes it before its cells."""
+_LETTERS = compile_lazily(r"[A-Z]{1,3}")
 _RULE = compile_lazily(r"[|\s:=-]+\Z")
 
 
@@ -413,6 +414,8 @@ class Passages:
             names = _split_row(self.sentences[self.headers[place]])
             return [Cell(names[n] if n < len(names) else "", cell) for n, cell in enumerate(cells)]
         parts = [cell.partition(": ") for cell in cells]
+        if all(_LETTERS.fullmatch(name) for name, _, _ in parts):  # of a sheet without a header
+            return [Cell("", value) for _, _, value in parts]
         return [Cell(name, value) if value else Cell("", name) for name, _, value in parts]
 
     def quote(self, place: int) -> str:

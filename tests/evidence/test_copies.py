@@ -390,6 +390,111 @@ XLSX = (
     "row 15: Department: Kitchen | Q1: 5400 | Q2: 5600"
 )
 MARKDOWN = "| Department | Q1 | Q2 |\n|---|---|---|\n| Garden | 1200 | 1300 |\n| Kitchen | 5400 | 5600 |"
+DOGS = "| Handler | Afraid of | Result |\n|---|---|---|\n| Maja | Pepper | Rejected |\n| Otto | Salt | Confirmed |"
+DOGS_CSV = "Handler: Maja | Afraid of: Pepper\nHandler: Otto | Afraid of: Salt"
+SHIFTS = (
+    "| Ward | Nurse | Planned beds | Free beds |\n|---|---|---|---|\n| North | Ida | 30 | 4 |\n| South |  | 12 | 9 |"
+)
+STAFF = "Name: Ida Brand | Role: secretary | City: Kolm\nName: Otto Poe | Role: cook | City: Vell"
+FORMER = "| Name | Former role |\n|---|---|\n| Ida Brand | secretary |\n| Otto Poe | cook |"
+BRANCHES = "| Branch | Leader |\n|---|---|\n| Moss | Jonas |\n| Vang | Karin |"
+BARE_SHEET = "row 1: A: Director | B: Ida Brand\nrow 2: A: Desks | B: 40"
+
+
+@pytest.mark.parametrize(
+    ("claim", "table", "question", "holds"),
+    [
+        ("Otto has Salt", DOGS, "", False),
+        ("Otto has Salt", DOGS_CSV, "", False),
+        ("Salt", DOGS, "What does Otto have?", False),
+        ("Otto", DOGS_CSV, "Who has Salt?", False),
+        ("Otto is afraid of Salt", DOGS, "", True),
+        ("Maja is afraid of Pepper", DOGS, "", False),
+        ("Salt is afraid of Otto", DOGS, "", False),
+        ("The nurse of North is Ida", SHIFTS, "", True),
+        ("The nurse is Ida", SHIFTS, "", False),
+        ("The beds of North are 30", SHIFTS, "", False),
+        ("The planned beds of North are 30", SHIFTS, "", True),
+        ("The free beds of North are 30", SHIFTS, "", False),
+        ("Ida Brand is the secretary", STAFF, "", True),
+        ("The secretary is Ida Brand", STAFF, "", True),
+        ("Ida Brand", STAFF, "Who is the secretary?", True),
+        ("Kolm", STAFF, "Which city is Ida Brand in?", True),
+        ("Ida Brand is the secretary", FORMER, "", False),
+        ("Ida Brand", FORMER, "Who is the secretary?", False),
+        ("The director is Ida Brand", BARE_SHEET, "", True),
+        ("40", BARE_SHEET, "How many desks are there?", True),
+    ],
+)  # fmt: skip
+def test_a_claim_names_the_column_of_each_cell_but_the_subject_and_cells_that_say_what_it_is(
+    claim: str, table: str, question: str, *, holds: bool
+) -> None:
+    judged = judge(claim, table, question)
+    assert (judged.verdict.holds and not judged.lacking) == holds
+
+
+@pytest.mark.parametrize(
+    ("claim", "holds"),
+    [
+        ("The leader of the branch Moss is Jonas", True),
+        ("Jonas is the leader of the branch Moss", True),
+        ("The branch with the leader Jonas is Moss", True),
+        ("The leader of the branch Jonas is Moss", False),
+        ("Moss is the leader of the branch Jonas", False),
+        ("The branch Jonas has the leader Moss", False),
+    ],
+)
+def test_a_row_says_both_orders_of_a_claim_and_keeps_each_cell_in_the_column_that_the_claim_gives_it(
+    claim: str, *, holds: bool
+) -> None:
+    assert judge(claim, BRANCHES).verdict.holds == holds
+
+
+@pytest.mark.parametrize(
+    ("answer", "question", "holds"),
+    [
+        ("4", "How many free beds are there?", False),
+        ("Free beds: 4", "How many free beds are there?", False),
+        ("4", "How many free beds are there in North?", True),
+        ("4", "How many free beds does North have?", True),
+        ("9", "How many free beds does North have?", False),
+        ("North has 4 free beds", "How many free beds are there?", True),
+    ],
+)
+def test_a_cell_does_not_answer_a_question_that_several_rows_fit(answer: str, question: str, *, holds: bool) -> None:
+    judged = judge(answer, SHIFTS, question)
+    assert (judged.verdict.holds and not judged.lacking) == holds
+
+
+YARD = (
+    "The yard employs eleven carpenters. Rune keeps fifteen goats on the island. There are six masts in the shed."
+    " The goats chased eight dogs."
+)
+
+
+@pytest.mark.parametrize(
+    ("answer", "question", "holds"),
+    [
+        ("Eleven", "How many carpenters does the yard employ?", True),
+        ("11", "How many carpenters does the yard employ?", True),
+        ("11 carpenters", "How many carpenters does the yard employ?", True),
+        ("Fifteen", "How many goats does Rune keep on the island?", True),
+        ("Fifteen", "How many goats does Rune keep?", True),
+        ("Six", "How many masts are there in the shed?", True),
+        ("Eight", "How many dogs did the goats chase?", True),
+        ("Eleven", "How many smiths does the yard employ?", False),
+        ("Six", "How many carpenters does the yard employ?", False),
+        ("Fifteen", "How many goats does Rune keep in the shed?", False),
+        ("Eight", "How many dogs chased the goats?", False),
+        ("Eight", "How many goats did the dogs chase?", False),
+    ],
+)
+def test_a_number_answers_how_many_if_the_sentence_counts_the_same_things(
+    answer: str, question: str, *, holds: bool
+) -> None:
+    assert judge(answer, YARD, question).verdict.holds == holds
+
+
 TABLES = pytest.mark.parametrize("table", [CSV, XLSX, MARKDOWN], ids=["csv", "xlsx", "markdown"])
 
 
