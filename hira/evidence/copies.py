@@ -859,9 +859,9 @@ def _fill_gap(
     if _ASKS_OBJECT.match(question):
         return
     if counted := read_question(question).counted:
-        keys = {word.key for word in counted}
+        counts = {word.key for word in counted}
         value += [word for word in counted if word.key not in {other.key for other in answer}]
-        others = [word for word, asked in zip(rest, wanted, strict=True) if asked.key not in keys]
+        others = [word for word, asked in zip(rest, wanted, strict=True) if asked.key not in counts]
         yield from ([*others[:place], *value, *others[place:]] for place in range(len(others) + 1))
         return
     if helped:
