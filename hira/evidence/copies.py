@@ -145,6 +145,7 @@ def read_question(text: str) -> Question:
         and (
             (word.link.endswith("which") and not (place == 0 and _COPULA.match(text)))
             or (place and word.close and lower[place - 1] in before)
+            or lower[max(place - 1, 0) : place + 1] in (["much", "money"], ["much", "time"])  # units answer them
         )
     }
     asking = set(_ASKING)

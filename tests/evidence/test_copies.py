@@ -616,6 +616,13 @@ def test_an_answer_of_one_word_is_read_together_with_the_question(claim: str, te
     assert judge(claim, text, "What is the capital of Greenland?").verdict == verdict
 
 
+def test_how_much_money_is_answered_by_an_amount_and_how_much_water_by_water() -> None:
+    text = "Harrow Club spent £3.4 million in 2023. The cistern holds 40 litres of oil."
+
+    assert not judge("Harrow Club spent £3.4M", text, "How much money did Harrow Club spend?").lacking
+    assert judge("The cistern holds 40 litres", text, "How much water does the cistern hold?").lacking == ("water",)
+
+
 def test_a_claim_that_holds_names_the_words_of_the_question_that_it_does_not_speak_of() -> None:
     text = "The designer of the pier was Anselm Gorm. The pier was designed in 1911."
     asked = "Where was the designer of the Lorn pier born?"

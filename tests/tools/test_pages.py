@@ -133,6 +133,20 @@ def test_only_the_first_rows_of_names_of_columns_are_the_header_of_a_table(table
     assert [line for line in text.splitlines() if line.startswith("|")] == rows
 
 
+def test_a_definition_stands_on_the_line_of_its_term_and_paragraphs_below_it():
+    html = (
+        "<h1>Harrow Club</h1><dl><dt>Founded</dt><dd>1931</dd><dt>Coach<dd><b>Mina</b> Kerr"
+        "<dt>Rules</dt><dd><p>No dogs.</p><p>No bells.</p></dd><dt>Alone</dt></dl><p>End.</p>"
+    )
+
+    text = extract(html).text
+
+    assert "Founded: 1931\nCoach: Mina Kerr\n" in text
+    assert "Rules:\n\nNo dogs.\n\nNo bells." in text
+    source = Source("club.html", "Harrow Club", text, "page", "s1")
+    assert check("The coach of Harrow Club is Mina Kerr", source).verdict == "supported"
+
+
 def test_a_row_of_a_page_supports_a_claim_with_the_names_of_its_columns():
     html = f"<p>{BODY}</p><table><tr><th>Ferry<th>Crew<th>Decks<tr><td>Alma<td>9<td>2<tr><td>Berit<td>4<td>3</table>"
     source = Source("http://ferries.example/", "Ferries", extract(html).text, id="s1")

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from hira.tools.pages.tree import BLOCKS, Element, flat, join_parts, tags, unseen, walk
 
 _HEADINGS = tags("h1 h2 h3 h4 h5 h6")
+_DEFINED = ": "
+"""Between a term and its definition, on one line as a label with its value."""
 _INNER = tags("li tr td th dt dd tbody thead tfoot")  # no empty lines around these
 _SPANS = ("colspan", "rowspan")
 _MOST = 500
@@ -20,7 +22,8 @@ _BETWEEN = 3
 
 
 class ArticleWriter:
-    """Writes the text of an element: headings with #, lists with -, table rows between bars."""
+    """Writes the text of an element: headings with #, lists with -, table rows between bars, definitions as
+    "term: definition"."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -96,7 +99,8 @@ class ArticleWriter:
 
     def _block(self, element: Element) -> None:
         apart = element.tag in BLOCKS
-        if apart:
+        defines = element.tag == "dd" and self.line[-1:] == [_DEFINED]
+        if apart and not defines:
             self.end(blank=element.tag not in _INNER)
         if element.tag in _HEADINGS:
             self.line.append("#" * int(element.tag[1]) + " ")
@@ -107,7 +111,9 @@ class ArticleWriter:
                 self.line.append(child)
             else:
                 self.write(child)
-        if apart:
+        if element.tag == "dt" and join_parts(self.line).rstrip()[-1:].isalnum():
+            self.line.append(_DEFINED)
+        elif apart:
             self.end(blank=element.tag not in _INNER)
 
     def end(self, *, blank: bool = False) -> None:
