@@ -2,11 +2,13 @@
 
 import re
 from dataclasses import dataclass
+from pathlib import PurePath
 from urllib.parse import quote
 
 from hira.evidence import Source
 from hira.evidence.citations import find_page, find_places, locate
 from hira.runtime.answer import Answer
+from hira.tools.documents.ranking import read_vintage
 
 _LATEX = {
     "\\": r"\textbackslash{}",
@@ -16,6 +18,9 @@ _LATEX = {
 }
 _DOI = re.compile(r"https?://(?:dx\.)?doi\.org/(10\.\S+)", re.IGNORECASE)
 
+_DATE = re.compile(r"(?:1[5-9]|20)\d\d(?:-(?:0[1-9]|1[0-2])(?:-(?:0[1-9]|[12]\d|3[01]))?)?(?!\d)")
+_YEAR = re.compile(r"\b(?:1[5-9]|20)\d\d\b")
+
 
 def find_url(source: Source) -> str:
     """The address of a source on the web, empty for any other."""
@@ -24,10 +29,18 @@ def find_url(source: Source) -> str:
     return quote(source.location, safe="%/:@!$&'()*+,;=~?#[]-._")
 
 
+def find_date(source: Source) -> str:
+    """The date that a search service or the name of a file gives, or its year, empty without one."""
+    written = source.date or (read_vintage(PurePath(source.location).name, "").date if source.kind == "file" else "")
+    found = _DATE.match(written) or _YEAR.search(written)
+    return found[0] if found else ""
+
+
 @dataclass(frozen=True, slots=True)
 class SourceEntry:
     """A cited source: its number in the report, `url` on the web or empty, its location with the cited places, the
-    cited `pages`, and the day on which it was read, as `YYYY-MM-DD`."""
+    cited `pages`, the day on which it was read, as `YYYY-MM-DD`, and its `date`, as `YYYY`, `YYYY-MM` or `YYYY-MM-DD`,
+    empty if it is unknown."""
 
     number: int
     title: str
@@ -35,6 +48,7 @@ class SourceEntry:
     location: str
     day: str
     pages: tuple[int, ...] = ()
+    date: str = ""
 
     @property
     def doi(self) -> str:
@@ -49,9 +63,11 @@ def format_bibtex(entry: SourceEntry) -> str:
         "title": f"{{{_escape_latex(entry.title)}}}",
         "url": entry.url,
         "doi": entry.doi,
+        "date": entry.date,
+        "year": entry.date[:4],
         "howpublished": _escape_latex(entry.location),
         "pages": ", ".join(map(str, entry.pages)),
-        "urldate": entry.day if entry.url else "",
+        "urldate": entry.day,
     }
     lines = [f"  {name} = {{{value}}}," for name, value in fields.items() if value]
     return "\n".join([f"@misc{{source{entry.number},", *lines, "}"])
@@ -65,7 +81,9 @@ def format_ris(entry: SourceEntry) -> str:
         ("TI", _join_lines(entry.title)),
         ("UR", entry.url),
         ("DO", entry.doi),
-        ("Y2", entry.day.replace("-", "/") if entry.url else ""),
+        ("PY", entry.date[:4]),
+        ("DA", entry.date.replace("-", "/")),
+        ("Y2", entry.day.replace("-", "/")),
         ("SP", ", ".join(map(str, entry.pages))),
         ("N1", _join_lines(entry.location)),
     ]
@@ -84,6 +102,7 @@ def list_entries(answer: Answer) -> list[SourceEntry]:
                 location=locate(source, answer.citations),
                 day=answer.rollout.today,
                 pages=tuple(sorted({page for page in pages if page is not None})),
+                date=find_date(source),
             )
         )
     return entries

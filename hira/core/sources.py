@@ -25,7 +25,8 @@ _ROW = re.compile(r"row (\d+): ")
 class Source:
     """A page, file, computation or tool result that was read. `id` is set when it enters the run.
 
-    `places` say where the passages of `text` begin, in order, and where each is in the document: `(0, "p. 12")`.
+    `places` say where the passages of `text` begin, in order, and where each is in the document: `(0, "p. 12")`. `date`
+    is when it was published, as the search service writes it, empty if that is unknown.
     """
 
     location: str
@@ -34,6 +35,7 @@ class Source:
     kind: Kind = "page"
     id: str = ""
     places: Places = ()
+    date: str = ""
 
     @property
     def evidence(self) -> str:
@@ -161,6 +163,8 @@ class Sources:
             known = replace(_join_texts(known, source), kind=source.kind, title=known.title or source.title)
         elif known.kind == "hit":
             known = replace(known, kind=source.kind)
+        if source.date and not known.date:
+            known = replace(known, date=source.date)
         self.read[known.id] = known
         return known
 

@@ -13,9 +13,10 @@ from docx import Document
 from pypdf import PdfReader
 
 from hira.cli.report_pdf import render_pdf
-from hira.cli.report_sources import SourceEntry, format_bibtex, format_ris
+from hira.cli.report_sources import SourceEntry, find_date, format_bibtex, format_ris
 from hira.cli.report_word import render_word
 from hira.core.errors import UsageError
+from hira.core.sources import Source, Sources
 from hira.testing import Endpoint
 from tests.cli.command import Command
 
@@ -53,6 +54,39 @@ def test_a_paper_keeps_its_doi_and_the_day_it_was_read() -> None:
     assert (entry["doi"], entry["urldate"]) == ("10.1000/182", "2026-08-01")
     (record,) = rispy.loads(format_ris(paper))
     assert (record["doi"], record["access_date"]) == ("10.1000/182", "2026/08/01")
+
+
+@pytest.mark.parametrize(
+    ("source", "date"),
+    [
+        (Source("http://a.example/", "A", "text", date="2024-05-17T08:00:00Z"), "2024-05-17"),
+        (Source("http://a.example/", "A", "text", date="2024-5"), "2024"),
+        (Source("http://a.example/", "A", "text", date="Mar 4, 2021"), "2021"),
+        (Source("http://a.example/", "A", "text", date="3 days ago"), ""),
+        (Source("http://a.example/2019/", "The flood of 1953", "text"), ""),
+        (Source("minutes-2025-03.pdf", "Minutes", "text", "file"), "2025-03"),
+        (Source("rules-v2.md", "Rules of 2020", "text", "file"), ""),
+    ],
+)
+def test_the_date_of_a_source_is_that_of_its_search_service_or_of_the_name_of_its_file(
+    source: Source, date: str
+) -> None:
+    assert find_date(source) == date
+    entry = SourceEntry(1, "A", "", "a", "2026-08-01", date=date)
+    fields = bibtexparser.parse_string(format_bibtex(entry)).entries[0].fields_dict
+    (record,) = rispy.loads(format_ris(entry))
+    assert [fields[name].value if name in fields else "" for name in ("year", "date")] == [date[:4], date]
+    assert (record.get("year", ""), record.get("date", "")) == (date[:4], date.replace("-", "/"))
+    assert (fields["urldate"].value, record["access_date"]) == ("2026-08-01", "2026/08/01")
+
+
+def test_a_page_that_a_search_found_keeps_the_date_of_the_search() -> None:
+    for first, second in (("hit", "page"), ("page", "hit")):
+        read = Sources()
+        for kind in (first, second):
+            date = "2024-05-17" if kind == "hit" else ""
+            read.add(Source("http://a.example/", "A", f"the text of a {kind}", kind, date=date))
+        assert [source.date for source in read.read.values()] == ["2024-05-17"]
 
 
 @pytest.fixture

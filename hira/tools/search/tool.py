@@ -267,5 +267,5 @@ def merge_hits(hits: Iterable[Hit]) -> list[Hit]:
 def describe_hit(hit: Hit) -> Passage:
     """Return a hit as a passage of its place. Only words of the page itself are evidence."""
     text = hit.snippet or hit.title
-    source = Source(hit.url, hit.title, text if hit.quoted else hit.title, "hit")
+    source = Source(hit.url, hit.title, text if hit.quoted else hit.title, "hit", date=hit.date)
     return Passage(source, f"{hit.date[:10]}: {text}" if hit.date else text)
