@@ -31,7 +31,9 @@ def find_url(source: Source) -> str:
 
 def find_date(source: Source) -> str:
     """The date that a search service or the name of a file gives, or its year, empty without one."""
-    written = source.date or (read_vintage(PurePath(source.location).name, "").date if source.kind == "file" else "")
+    written = source.date
+    if not written and source.kind == "file":
+        written = read_vintage(PurePath(source.location).name, "").date
     found = _DATE.match(written) or _YEAR.search(written)
     return found[0] if found else ""
 
