@@ -625,7 +625,8 @@ class _Alignment:
         """Return whether a claim may end with the word at `place`: the next one does not belong to it, and no condition
         follows."""
         rest = self.words[place + 1 :]
-        if rest and ((rest[0].close and not rest[0].dense) or {"or", "than"} & set(rest[0].link.split())):
+        inside = bool(rest) and rest[0].close and (not rest[0].dense or rest[0].text[-1] in "的之の")
+        if rest and (inside or {"or", "than"} & set(rest[0].link.split())):
             return False
         if rest and (self._qualifies(place, rest[0]) or self._is_excepted(place, rest[0])):
             return False
@@ -761,7 +762,10 @@ def check_words(
     wanted_keys = {word.key for word in wanted}
     value = [word for word in words if word.key not in wanted_keys and not word.light]
     in_row = compared.sentence is not None and compared.sentence.is_row and len(value) < len(words)
-    full = compared.copied and (in_row or any(word.kind == "word" for word in words))
+    whole = compared.sentence is not None and _list_keys(words) == _list_keys(compared.sentence.words)
+    # without its question, a name or a number alone says nothing, and neither do two characters of Chinese
+    states = any(word.kind == "word" and (not word.dense or len(words) > BARE) for word in words)
+    full = compared.copied and (in_row or whole or states)
     if question and record is None and len(value or words) <= BARE:
         judged = _check_answer(value or words, words, question, passages, above)
         if judged.verdict is Verdict.SUPPORTED or not full:
@@ -772,11 +776,14 @@ def check_words(
     if not compared.copied:
         score = min(compared.score, 0.99)
         return Judgement(Verdict.UNSUPPORTED, score, compared.quote, by=BY_WORDS, missing=compared.missing)
-    whole = [word.key for word in words] == [word.key for word in compared.sentence.words]
     lacking = find_lacking(wanted, words, compared.sentence)
     if asks.role and asks.role.text not in lacking and _names_other_role(words, asks):
         lacking = (asks.role.text, *lacking)
     return Judgement(Verdict.SUPPORTED, 1.0, compared.quote, by="quote" if whole else BY_WORDS, lacking=lacking)
+
+
+def _list_keys(words: Sequence[Word]) -> list[str]:
+    return [word.key for word in words]
 
 
 def _names_other_role(claim: Sequence[Word], question: Question) -> bool:
@@ -805,6 +812,12 @@ def _check_answer(
 ) -> Judgement:
     """Put an answer of a few words into the gap of its question ("Ida built the mill" for "who built the mill?"), and
     compare that with the sentence that has most of it. The claim may repeat words of the question, in that order."""
+    if _ASKING_UNSPACED.search(question):  # the answer belongs where the asking word is
+        text = "".join(word.text[-1] if word.dense and word.close else word.text for word in claim)
+        stated = _ASKING_UNSPACED.sub(lambda _: text, question.rstrip("?？吗嗎呢か "), count=1)
+        placed = Comparison(read_words(stated), passages, above, None)
+        if placed.copied:
+            return Judgement(Verdict.SUPPORTED, 1.0, placed.quote, by=BY_WORDS)
     wanted = read_question(question).wanted
     compared = Comparison([*answer, *wanted], passages, above, None)
     if compared.sentence is None:

@@ -180,6 +180,30 @@ def test_asking_words_of_other_languages_are_not_wanted_in_the_source(text: str,
     assert (judged.verdict, judged.lacking) == ("supported", ())
 
 
+@pytest.mark.parametrize(
+    ("answer", "text", "question", "holds"),
+    [
+        ("孙悦", "陈刚推荐了孙悦。", "陈刚推荐了谁？", True),
+        ("陈刚推荐了孙悦", "陈刚推荐了孙悦。", "陈刚推荐了谁？", True),
+        ("陈刚", "陈刚推荐了孙悦。", "谁推荐了孙悦？", True),
+        ("五", "船上有五名水手。", "船上有几名水手？", True),
+        ("陈刚", "陈刚推荐了孙悦。", "陈刚推荐了谁？", False),
+        ("陈刚", "陈刚推荐了孙悦。", "孙悦推荐了谁？", False),
+        ("孙悦", "陈刚推荐了孙悦。", "谁推荐了孙悦？", False),
+        ("孙悦", "陈刚推荐了孙悦。", "陈刚开除了谁？", False),
+        ("孙悦", "陈刚推荐了孙悦的老师。", "陈刚推荐了谁？", False),
+        ("孙悦", "陈刚没有推荐孙悦。", "陈刚推荐了谁？", False),
+        ("赵敏", "陈刚推荐了孙悦。赵敏离开了。", "陈刚推荐了谁？", False),
+        ("松本", "山口は松本を選んだ。", "山口は誰を選んだ？", True),
+        ("山口", "山口は松本を選んだ。", "山口は誰を選んだ？", False),
+    ],
+)
+def test_a_short_answer_without_spaces_is_read_in_place_of_the_asking_word(
+    answer: str, text: str, question: str, *, holds: bool
+) -> None:
+    assert judge(answer, text, question).verdict.holds == holds
+
+
 def test_the_missing_words_are_those_of_the_claim() -> None:
     judged = judge("馆长是王丽华。", "馆长是李强。", "馆长是谁？")
     assert judged.verdict == "unsupported"
