@@ -823,12 +823,14 @@ def _check_answer(
     if compared.sentence is None:
         return Judgement(Verdict.UNSUPPORTED, by=BY_WORDS, missing=tuple(word.text for word in answer))
     sentence = compared.sentence
+    value = list(answer)
     if sentence.is_row:  # "which city": the kind of thing that is asked for is the name of a column
-        wanted = tuple(word for word in read_question(question).words if word in wanted or word.key in sentence.header)
+        kinds = [word for word in read_question(question).words if word.key in sentence.header and word not in wanted]
+        value = [*kinds, answer[0]._replace(close=bool(kinds)), *answer[1:]]
     absent = [word.text for word in answer if word.key not in sentence.keys | sentence.header]
     lacking = find_lacking(wanted, [*answer, *sentence.words], sentence)
     missing = tuple(dict.fromkeys([*absent, *(word.text for word in claim if word.text in lacking)]))
-    statements = [order for order in _fill_gap(answer, wanted, question, sentence) if _states(claim, answer, order)]
+    statements = [order for order in _fill_gap(value, wanted, question, sentence) if _states(claim, answer, order)]
     if missing or lacking or not any(is_copy(order, sentence) for order in statements):
         score = min(compared.score, 0.99)
         return Judgement(Verdict.UNSUPPORTED, score, compared.quote, by=BY_WORDS, missing=missing, lacking=lacking)

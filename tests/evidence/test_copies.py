@@ -444,6 +444,8 @@ BARE_SHEET = "row 1: A: Director | B: Ida Brand\nrow 2: A: Desks | B: 40"
         ("The secretary is Ida Brand", STAFF, "", True),
         ("Ida Brand", STAFF, "Who is the secretary?", True),
         ("Kolm", STAFF, "Which city is Ida Brand in?", True),
+        ("Vang", BRANCHES, "Which branch has Karin as leader?", True),
+        ("Moss", BRANCHES, "Which branch has Karin as leader?", False),
         ("Ida Brand is the secretary", FORMER, "", False),
         ("Ida Brand", FORMER, "Who is the secretary?", False),
         ("The director is Ida Brand", BARE_SHEET, "", True),
