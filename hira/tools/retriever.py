@@ -75,8 +75,8 @@ def read_sources(sources: Any, name: str, query: str) -> Observation:
         raise UsageError(f"the retriever {name!r} returned {sources!r:.80}", fix=_FIX)
     first = list(islice(sources, MOST + 1))
     for source in first:
-        if not (isinstance(source, Source) and isinstance(source.text, str) and isinstance(source.title, str)
-                and isinstance(source.location, str) and source.location.strip()):  # fmt: skip
+        texts = (source.location, source.title, source.text, source.date) if isinstance(source, Source) else (None,)
+        if not (all(isinstance(text, str) for text in texts) and source.location.strip()):
             raise UsageError(f"the retriever {name!r} returned {source!r:.80} among its passages", fix=_FIX)
     if not first:
         return Observation(f"nothing found for {query!r}")

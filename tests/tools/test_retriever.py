@@ -83,7 +83,7 @@ async def test_a_store_that_is_away_is_a_failed_call() -> None:
 @pytest.mark.parametrize(
     ("returned", "message"),
     [("text", "returned 'text'"), (None, "returned None"), ([{"text": "x"}], "among its passages"),
-     ([Source("", "t", "x")], "among its passages")],
+     ([Source("", "t", "x")], "among its passages"), ([Source("a", "t", "x", date=2024)], "among its passages")],
 )  # fmt: skip
 async def test_what_is_no_list_of_sources_is_named(returned: Any, message: str) -> None:
     def wrong(query: str) -> Any:
