@@ -105,10 +105,16 @@ class Earlier:
         if record.summary:
             before = before.condense(record.summary)
         status = {} if record.status == "answered" else {_cut(record.answer): record.status}
+        read = [
+            replace(source, location=f"{source.location}@{record.run}")  # each run counts its computations from 1
+            if source.kind == "computation" and "@" not in source.location
+            else source
+            for source in record.sources.read.values()
+        ]
         return cls(
             record.run,
             (*before.messages, *exchange),
-            tuple(_lasting(source, record.run) for source in record.sources.read.values()),
+            tuple(read),
             tuple(replace(fact, subtask="") for fact in record.memory.facts),
             tuple(replace(resource, subtask="") for resource in record.memory.resources),
             summary=before.summary,
@@ -156,10 +162,3 @@ def _find_questions(messages: Messages, known: Messages) -> int | None:
         if [messages[at][1] for at in places[first : first + len(asked)]] == asked:
             return places[first]
     return None
-
-
-def _lasting(source: Source, run: str) -> Source:
-    """A source under a location that no later turn has: each run counts its computations from 1."""
-    if source.kind != "computation" or "@" in source.location:
-        return source
-    return replace(source, location=f"{source.location}@{run}")

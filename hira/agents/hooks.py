@@ -16,7 +16,7 @@ from hira.core.sanitize import sanitize
 from hira.core.tool import Context, Observation, Tool, limit_texts
 from hira.journal import CallSpec, NotRecorded
 from hira.journal.decoding import DamagedRecord, WireMessage, validate
-from hira.journal.encoding import digest_of, digest_of_tool, dump_message
+from hira.journal.encoding import Digests, digest_of_tool, dump_message
 
 REFUSED = Prompt(__file__, "refusals", "call_refused")
 WITHHELD = Prompt(__file__, "refusals", "result_refused")
@@ -107,7 +107,7 @@ async def change_prompt(turn: HookedTurn, request: Request) -> Request:
             request.messages[entry] if isinstance(entry, int) else read_message(entry) for entry in values["messages"]
         )
 
-    digest = digest_of(f"before_turn {turn.context.run_id}", request)
+    digest, _ = Digests().of(f"before_turn {turn.context.run_id}", request)
     made = await turn.record(_spec(turn, "before_turn", digest), make, encode, decode)
     if isinstance(made, Refusal):
         raise _withheld("before_turn", "prompt", made, turn.role)

@@ -74,13 +74,15 @@ class Planner:
         self.context = context
         self.experts = experts
         self.describe = describe
+        parameters = {"type": "object", "properties": {"task": {"type": "string"}}, "additionalProperties": True}
+        tools = [Tool(expert.name, expert.description, parameters, _refuse_to_run, pure=True) for expert in experts]
         self.loop = Loop(
             context.conversation("planner"),
             [SUBTASK],
             limit=limit,
             several=several,
             final=True,
-            hidden_tools=[_tool_of(expert) for expert in experts] if describe else (),
+            hidden_tools=tools if describe else (),
             known_answer=self._only_report,
             fallback_calls=self._hand_out_question,
         )
@@ -132,8 +134,11 @@ class Planner:
         if not step.calls:
             return Thought(answer=step.answer)
         first = self.loop.used - len(step.calls) + 1
+        known = [expert.name for expert in self.experts if self.describe]
+        named = [call.arguments.get("expert") if call.name == SUBTASK.name else call.name for call in step.calls]
         issued = [
-            Subtask(str(first + index), task_of(call), self._expert(call)) for index, call in enumerate(step.calls)
+            Subtask(str(number), task_of(call), expert if expert in known else "")
+            for number, (call, expert) in enumerate(zip(step.calls, named, strict=True), first)
         ]
         subtasks = tuple(subtask for subtask in issued if subtask.text)
         for subtask in subtasks:
@@ -154,11 +159,6 @@ class Planner:
         call = Call(SUBTASK.name, {"task": self.loop.recovery.task})
         return (call,) if set(words(self.loop.recovery.task)) - earlier_words else ()
 
-    def _expert(self, call: Call) -> str:
-        """The expert that the planner named for a subtask, empty if it named none."""
-        named = call.arguments.get("expert") if call.name == SUBTASK.name else call.name
-        return next((expert.name for expert in self.experts if self.describe and expert.name == named), "")
-
 
 def task_of(call: Call) -> str:
     """Return the task of a call, empty if it has none. The task of an expert called by name is all of its arguments."""
@@ -169,12 +169,6 @@ def task_of(call: Call) -> str:
         for argument in call.arguments.values()
     )
     return "; ".join(filter(None, map(str.strip, texts)))
-
-
-def _tool_of(expert: Expert) -> Tool:
-    """An expert as a planner calls it that takes it for a tool."""
-    parameters = {"type": "object", "properties": {"task": {"type": "string"}}, "additionalProperties": True}
-    return Tool(expert.name, expert.description, parameters, _refuse_to_run, pure=True)
 
 
 def report(finding: Finding) -> Filled:

@@ -1,7 +1,7 @@
 """A model rules on claims: what it is shown of the sources, and which of its verdicts count."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Literal
@@ -84,12 +84,10 @@ async def ask_model(
     prompt = PROMPT.fill(excerpts=excerpts, question=sanitize(question), answer=sanitize(answer), claims=Filled(listed))
     reply = await ask_for_record(conversation, user(prompt), shape_of(len(claims)))
     rulings = {ruling.number: ruling for ruling in reversed(reply.claims)}
-    judged = await asyncio.to_thread(_judge_all, claims, rulings)
+    judged = await asyncio.to_thread(
+        lambda: [_judge(claim, rulings.get(number)) for number, claim in enumerate(claims, 1)]
+    )
     return Ruled(judged, reply.answers, conversation.trajectory.turns[-1].completion.model)
-
-
-def _judge_all(claims: Sequence[SourcedClaim], rulings: Mapping[int, ClaimVerdict]) -> list[Judgement]:
-    return [_judge(claim, rulings.get(number)) for number, claim in enumerate(claims, 1)]
 
 
 def _judge(claim: SourcedClaim, ruling: ClaimVerdict | None) -> Judgement:

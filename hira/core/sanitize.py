@@ -235,12 +235,9 @@ def _break_markup(text: str, read: Container[str], kept: list[str]) -> str:
     text = _LINKING.sub("] (", text)
     text = _DEFINED.sub(lambda name: name[0] if is_kept(name[2], name[3]) else f"‹{name[1]}›:", text)
     text = _DEFINING.sub(lambda end: end[0] if is_kept(end[1], end[2]) else "›:", text)
-    text = _TAG.sub(_break_tag, _AUTOLINK.sub(write_address, text))
+    text = _AUTOLINK.sub(write_address, text)
+    text = _TAG.sub(lambda tag: _look_alike(tag) if _ACTING.search(tag[0]) else tag[0], text)
     return text if marked else _KEPT.sub(lambda place: kept[int(place[1])], text)
-
-
-def _break_tag(tag: re.Match[str]) -> str:
-    return _look_alike(tag) if _ACTING.search(tag[0]) else tag[0]
 
 
 def _find_code(text: str) -> list[tuple[int, int]]:

@@ -242,7 +242,9 @@ def parse_texts(value: Any) -> list[str]:
             dict.fromkeys(text for key in ("value", "answer", "aliases") for text in parse_texts(value.get(key)))
         )
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return list(dict.fromkeys(text for entry in value for text in _entry(entry)))
+        # an entry that is a text counts as it is, even "None"
+        texts = [[entry.strip()] if isinstance(entry, str) and entry.strip() else parse_texts(entry) for entry in value]
+        return list(dict.fromkeys(text for each in texts for text in each))
     text = str(value).strip()
     if text.startswith("[") and text.endswith("]"):
         try:
@@ -250,8 +252,3 @@ def parse_texts(value: Any) -> list[str]:
         except ValueError:
             pass
     return [] if text.lower() in _NOTHING else [text]
-
-
-def _entry(value: Any) -> list[str]:
-    """Return the texts of a list's entry: a text counts as it is, even "None"."""
-    return [value.strip()] if isinstance(value, str) and value.strip() else parse_texts(value)

@@ -4,11 +4,11 @@ sections 3.2 and 4.1, appendix E)."""
 import math
 import random
 from collections import defaultdict
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from hira.agents.run_context import RunContext
 from hira.core.concurrency import map_concurrently, together
@@ -46,7 +46,10 @@ def pairs_of(path: Path) -> list[Preference]:
     by_id: dict[str, Preference] = {}
     for number, row in enumerate(rows_of(path), 1):
         where = f"row {number} of {path}"
-        query, accepted, rejected = require_columns(_as_preferred(row), NEEDED, where)
+        preferred = str(row.get("preferred")).strip().lower()
+        order = {"first": ("first", "second"), "second": ("second", "first")}.get(preferred)
+        columns = {**row, "accepted": row.get(order[0]), "rejected": row.get(order[1])} if order else row
+        query, accepted, rejected = require_columns(columns, NEEDED, where)
         if accepted == rejected:
             raise UsageError("accepted and rejected are the same report", where=where, fix="remove the row")
         name = str(row.get("id") or number)
@@ -56,12 +59,6 @@ def pairs_of(path: Path) -> list[Preference]:
     if not by_id:
         raise UsageError("there are no preferences", where=f"in {path}")
     return list(by_id.values())
-
-
-def _as_preferred(row: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a row with accepted and rejected, even if it has two candidates and the name of the preferred one."""
-    order = {"first": ("first", "second"), "second": ("second", "first")}.get(str(row.get("preferred")).strip().lower())
-    return {**row, "accepted": row.get(order[0]), "rejected": row.get(order[1])} if order else row
 
 
 def split(pairs: Sequence[Preference], shares: Sequence[int] = SHARES, *, seed: int = 0) -> list[list[Preference]]:

@@ -183,14 +183,13 @@ def _categories(records: Sequence[Record]) -> dict[str, Category]:
     for record in records:
         for label in labels_of(record.category):
             by_label[label].append(record)
-    return {name: _category(records) for name, records in sorted(by_label.items())}
-
-
-def _category(records: Sequence[Record]) -> Category:
-    right = [record.score.correct for record in records if record.score.correct is not None]
-    written = fmean([record.usage.completion_tokens for record in records])
-    calls = fmean([record.interactions for record in records])
-    return Category(len(right), sum(right), written, calls)
+    categories = {}
+    for name, labelled in sorted(by_label.items()):
+        right = [record.score.correct for record in labelled if record.score.correct is not None]
+        written = fmean([record.usage.completion_tokens for record in labelled])
+        calls = fmean([record.interactions for record in labelled])
+        categories[name] = Category(len(right), sum(right), written, calls)
+    return categories
 
 
 def _count(names: Iterable[str]) -> dict[str, int]:

@@ -237,13 +237,6 @@ def decode_result(kind: str, raw: Any) -> Any:
     return result
 
 
-def decode_passages(result: Any) -> list[PassageRecord]:
-    """Return the passages of a recorded result of a tool. Raises `DamagedRecord`."""
-    passages = result.get("passages", ()) if isinstance(result, Mapping) else ()
-    decoded: list[PassageRecord] = validate(list[PassageRecord], passages)
-    return decoded
-
-
 def decode_events(records: Iterable[Mapping[str, Any]], report: Callable[[str], None] | None = None) -> Iterator[Event]:
     """Yield the events of the records. Those of another version may differ: unknown kinds and fields are skipped, and
     so is an event whose fields do not fit, which is reported."""

@@ -78,11 +78,6 @@ def _spell(message: Message) -> str:
     return f"{message.role} {len(message.text)} {message.text}"
 
 
-def digest_of(model: str, request: Request) -> str:
-    """Return the digest of a request and its model: messages, sampling, stops, tools. 32 hexadecimal digits."""
-    return Digests().of(model, request)[0]
-
-
 def _count_shared(earlier: tuple[Message, ...], now: tuple[Message, ...]) -> int:
     count = 0
     for a, b in zip(earlier, now, strict=False):

@@ -196,7 +196,8 @@ async def _stream_chat(
         ending = chat.chunk(run, model, made, {"annotations": marked}, chat.finish(answer, tool))
         yield sse(state.scrub({**ending, "hira": about(answer)}))
         if counted:
-            yield sse(chat.last_chunk(answer, model, made))
+            last = chat.chunk(answer.rollout.run, model, made, {})
+            yield sse({**last, "choices": [], "usage": chat.usage(answer.rollout.usage)})
     yield sse("[DONE]")
 
 

@@ -79,11 +79,6 @@ def chunk(run: str, model: str, made: int, delta: Mapping[str, Any], ending: str
     return {**head, "choices": [choice]}
 
 
-def last_chunk(answer: Answer, model: str, made: int) -> dict[str, Any]:
-    """Format the final chunk, which has no text but the usage of all roles."""
-    return {**chunk(answer.rollout.run, model, made, {}), "choices": [], "usage": usage(answer.rollout.usage)}
-
-
 def name_call(run: str) -> str:
     return f"call_{run}"
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from hira.agents.run_context import RunContext
 from hira.agents.summary import sum_up
-from hira.agents.trajectory import Rollout, Status
+from hira.agents.trajectory import Rollout
 from hira.agents.verifier import check_answer
 from hira.core.errors import BadReply, HiraError, Interrupted, OutOfBudget, UsageError
 from hira.core.events import AnswerChecked, Notice, RunEnded, RunStarted
@@ -80,8 +80,9 @@ async def rollout(workflow: Workflow, question: str, context: RunContext, earlie
         if context.log:
             context.log.end(record.status, "", record.error, record.usage)
         raise
-    if record.failure:
-        record.status = _status_after(record.failure)
+    if failure := record.failure:
+        late = isinstance(failure, OutOfBudget)
+        record.status = "interrupted" if isinstance(failure, Interrupted) else "partial" if late else "failed"
     context.events(RunEnded(record.run, record.status, record.answer, record.usage))
     if context.log:
         context.log.end(record.status, record.answer, record.error, record.usage)
@@ -153,9 +154,3 @@ def summarise_findings(record: Rollout) -> str:
         if finding.ok and not has_only_marks(finding.conclusion, record.sources)
     ]
     return "\n".join(f"- {conclusion}" for conclusion in conclusions)
-
-
-def _status_after(failure: HiraError) -> Status:
-    if isinstance(failure, Interrupted):
-        return "interrupted"
-    return "partial" if isinstance(failure, OutOfBudget) else "failed"

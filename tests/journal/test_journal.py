@@ -23,7 +23,7 @@ from hira.core.messages import ToolCall, assistant, user
 from hira.core.policy import Completion, Request, Sampling, Tokens, Usage
 from hira.evidence import Source
 from hira.journal import CallSpec, Journal, Log, NoJournal, NotRecorded, StillGoing
-from hira.journal.encoding import digest_of, pack
+from hira.journal.encoding import Digests, pack
 from hira.journal.store import VERSION
 from hira.runtime.trace import read
 from hira.testing import ScriptedPolicy
@@ -486,7 +486,7 @@ async def test_a_file_of_an_older_form_is_brought_to_todays_and_its_runs_resume(
             "insert into runs values ('r1', 'q', 'hira', 'running', '', '', '{}', '[]', '{}', 1.0, null, 1, 'x')"
         )
         old.executescript(form.removeprefix(FORM_1))
-        call = ("r1", "policy", "planner", 1, digest_of("m", request), "m", pack({}), pack(COMPLETION))
+        call = ("r1", "policy", "planner", 1, Digests().of("m", request)[0], "m", pack({}), pack(COMPLETION))
         old.execute("insert into calls values (?, ?, ?, ?, ?, ?, ?, ?, 1.0, 0.5)", call)
         old.execute("insert into events values ('r1', 1, ?)", (pack({"event": "Notice", "at": 0.0, "text": "x"}),))
     old.close()

@@ -156,13 +156,10 @@ class ParsedQuestion:
         if len(self.required) < 2 or not any(is_related(word, sentence.stems) for word in self.required):
             return False
         if self.value:
-            return any(self.is_new(match[0]) for match in self.value.finditer(sentence.text))
+            known = frozenset(words(self.text))
+            added = (word for match in self.value.finditer(sentence.text) for word in words(match[0]))
+            return any(not is_related(word, known) for word in added)
         return not sentence.stems <= self.required
-
-    def is_new(self, value: str) -> bool:
-        """Return whether a value is not in the question."""
-        known = frozenset(words(self.text))
-        return any(not is_related(word, known) for word in words(value))
 
 
 def _defines(subject: str, text: str) -> bool:

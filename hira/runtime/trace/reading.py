@@ -27,7 +27,7 @@ from hira.core.messages import Message, read_message
 from hira.core.policy import Completion, Request, Usage
 from hira.evidence import Citation, Relevance, Sources, claims, find_lacking, verify
 from hira.journal import Entry, Journal, NoRun, RecordedCall
-from hira.journal.decoding import DamagedRecord, decode_events, decode_passages, validate
+from hira.journal.decoding import DamagedRecord, PassageRecord, decode_events, validate
 from hira.journal.encoding import digest_of_tool
 from hira.runtime.answer import Answer, answer_of
 
@@ -349,7 +349,7 @@ def sources_of(calls: Sequence[RecordedCall], ids: Mapping[str, str], sources: S
     sources.reserved.update(ids)
     for call in calls:
         if call.kind == "tool" and isinstance(call.result, dict):
-            for passage in decode_passages(call.result):
+            for passage in validate(list[PassageRecord], call.result.get("passages", ())):
                 if passage["source"].location in ids:
                     sources.add(passage["source"])
     in_order = sorted(sources.read.items(), key=lambda item: (len(item[0]), item[0]))

@@ -80,7 +80,8 @@ class ArticleWriter:
             if not isinstance(cell, Element):
                 continue
             self._add_reaching(cells)
-            wide, deep = (_span(cell.attributes.get(name, "")) if self.room > 0 else 1 for name in _SPANS)
+            spans = (cell.attributes.get(name, "") if self.room > 0 else "" for name in _SPANS)
+            wide, deep = (min(max(int(span), 1), _MOST) if span.isascii() and span.isdigit() else 1 for span in spans)
             self.room -= _BETWEEN * (wide - 1)
             for text in (flat(cell), *[""] * (wide - 1)):
                 if deep > 1:
@@ -124,11 +125,6 @@ class ArticleWriter:
         self.line = []
         if blank:
             self.lines.append("")
-
-
-def _span(told: str) -> int:
-    """Return the number of columns or rows of a cell."""
-    return min(max(int(told), 1), _MOST) if told.isascii() and told.isdigit() else 1
 
 
 MAIN_SHARE = 0.6

@@ -197,11 +197,8 @@ def _allow(ruleset: int, path: str, rights: int) -> None:
 def _syscall(number: int, *arguments: int | bytes | None) -> int:
     libc = ctypes.CDLL(None, use_errno=True)
     libc.syscall.restype = ctypes.c_long
-    return int(libc.syscall(ctypes.c_long(number), *map(_word, arguments)))
-
-
-def _word(value: int | bytes | None) -> ctypes.c_long | ctypes.c_char_p:
-    return ctypes.c_long(value) if isinstance(value, int) else ctypes.c_char_p(value)
+    words = [ctypes.c_long(value) if isinstance(value, int) else ctypes.c_char_p(value) for value in arguments]
+    return int(libc.syscall(ctypes.c_long(number), *words))
 
 
 def check_result(result: int) -> int:

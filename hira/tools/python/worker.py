@@ -124,7 +124,9 @@ class CodeSession:
             self.running = True
             value = self._evaluate(code, f"{_OWN}{number}>", vars(self.module))
             self._save_figures(number)
-            answer: dict[str, Any] = {"value": self._format_value(value)}
+            if value is not None:
+                vars(self.module)["_"] = value  # for later code, as in a notebook
+            answer: dict[str, Any] = {"value": "" if value is None else shorten_text(repr(value), _KEPT)}
         except BaseException as error:  # noqa: BLE001 - whatever the code raises is its result
             self.running = False
             answer = self._describe_error(error)
@@ -151,13 +153,6 @@ class CodeSession:
         if not isinstance(last, ast.Expr):
             return None
         return eval(compile(ast.Expression(last.value), name, "eval", dont_inherit=True), space)  # noqa: S307 - likewise
-
-    def _format_value(self, value: object) -> str:
-        """Return the value in shown form, empty for None; the code can use it as `_`."""
-        if value is None:
-            return ""
-        vars(self.module)["_"] = value
-        return shorten_text(repr(value), _KEPT)
 
     def _save_figures(self, call: int) -> None:
         """Save figures that were neither saved nor closed, as a notebook would show them."""

@@ -104,7 +104,10 @@ def _substance(text: str) -> list[str]:
     """Return the content words that a merged entry must contain, each once; the whole text if it has none."""
     substance = [*_FIGURE.findall(text), *_CAPITALS.findall(text)]
     substance += [word for word in words(text) if not _FIGURE.fullmatch(word)]
-    return list(dict.fromkeys([*substance, *_turning(text)])) or tokens(text)
+    spoken = (word.casefold() for word in _WORD.findall(text.replace("’", "'")))
+    turning = [word for word in spoken if word in _TURNING or word.endswith("n't")]
+    substance += ["not" if word.endswith("n't") else word for word in turning]
+    return list(dict.fromkeys(substance)) or tokens(text)
 
 
 def merge(memory: Memory, update: Update, readable: Collection[str]) -> Merged:
@@ -210,9 +213,3 @@ def _only(readable: Collection[str]) -> tuple[str, ...]:
 
 def _union(first: Sequence[str], other: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*first, *other)))
-
-
-def _turning(text: str) -> list[str]:
-    """The words that turn a statement round, "n't" as "not"."""
-    turning = (word.casefold() for word in _WORD.findall(text.replace("’", "'")))
-    return ["not" if word.endswith("n't") else word for word in turning if word in _TURNING or word.endswith("n't")]
