@@ -23,7 +23,7 @@ from hira.core.hooks import NO_HOOKS, ApproveTool, Hooks
 from hira.core.policy import Effort, Policy
 from hira.evidence import Verifier
 from hira.runtime.answer import Answer
-from hira.runtime.factory import open_session
+from hira.runtime.factory import check_names, open_session
 from hira.runtime.run import Run, resume_run, scope
 from hira.runtime.session import Session
 from hira.runtime.settings import DOCUMENTS, JOURNAL, MEMORY, OFF, Settings, find_kept_file, load
@@ -85,7 +85,8 @@ class Hira:
         settings: All settings at once; then neither the environment nor hira.toml is read.
 
     Raises:
-        UsageError: An argument is not what it should be, or this object is closed.
+        UsageError: An argument is not what it should be, names a workflow, role or search service that does not exist,
+            or this object is closed.
     """
 
     model: str | None = None
@@ -149,6 +150,8 @@ class Hira:
             self.settings = load(given, os.environ, Path.cwd(), Path.home(), origins)
         elif given:
             self.settings = self.settings.with_values(given, "Hira(…)")
+        workflow = None if isinstance(self.workflow, str) else self.workflow
+        check_names(self.settings, workflow, self.experts or (), self.policies or {})
 
     @overload
     async def ask(

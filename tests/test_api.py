@@ -320,9 +320,23 @@ async def test_a_missing_file_is_told_before_any_call(docs: Path) -> None:
 
 
 async def test_what_is_given_beside_settings_wins_over_them() -> None:
-    hira = Hira("mine", search="brave", settings=Settings(model="theirs", parallel=3))
+    hira = Hira("mine", search="crossref", settings=Settings(model="theirs", parallel=3))
     assert hira.settings
-    assert (hira.settings.model, hira.settings.search, hira.settings.parallel) == ("mine", "brave", 3)
+    assert (hira.settings.model, hira.settings.search, hira.settings.parallel) == ("mine", "crossref", 3)
+
+
+@pytest.mark.parametrize(
+    ("given", "what"),
+    [
+        ({"workflow": "ragg"}, "unknown workflow 'ragg'"),
+        ({"search": "crosref"}, "there is no search service 'crosref'"),
+        ({"search": "tavily"}, "the search service 'tavily' needs a key"),
+        ({"roles": {"coordinater": "offline"}}, "unknown role 'coordinater'"),
+    ],
+)
+def test_a_name_that_does_not_exist_is_an_error_before_any_question(given: dict[str, Any], what: str) -> None:
+    with pytest.raises(UsageError, match=what):
+        Hira(settings=Settings(model="offline"), **given)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """Many questions at once, from Python."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +97,24 @@ async def test_a_question_that_is_wrong_itself_ends_no_other() -> None:
         answers = [answer async for answer in hira.batch(["", "Where?", "  ", "When?", "Who?"], concurrency=1)]
     assert [answer.status for answer in answers].count("failed") == 2
     assert len(answers) == 5
+
+
+async def test_questions_come_from_any_iterable_and_one_text_is_not_many_questions() -> None:
+    async def wait() -> AsyncIterator[str]:
+        yield "Where?"
+
+    async with echoing(ScriptedPolicy(said)) as hira:
+        answers = [answer async for answer in hira.batch(text for text in ("Where?", "When?"))]
+        assert [answer.status for answer in answers].count("failed") == 0
+        wrong: Any
+        for wrong in ("Where?", 7, None, {"Where?": 1}):
+            with pytest.raises(UsageError, match="must be a list or another iterable of questions"):
+                hira.batch(wrong)
+        waited: Any = wait()
+        with pytest.raises(UsageError, match="question async for question in"):
+            hira.batch(waited)
+        wrong = [7]
+        assert [answer.status async for answer in hira.batch(wrong)] == ["failed"]
 
 
 async def test_a_refused_key_ends_the_batch_and_not_every_question_one_by_one() -> None:

@@ -87,19 +87,19 @@ class Answers:
 
     def __enter__(self) -> Self:
         runs = self.path.with_name(f"{self.path.name}.runs")
-        try:
-            self._runs = runs.open("a+b")
-            self._file = self.path.open("a+b")
-        except OSError as error:
-            raise UsageError(f"the answers cannot be written: {error}", fix="name another file with --output") from None
-        try:
+        new = [path for path in (runs, self.path) if not path.exists()]
+        with contextlib.ExitStack() as refused:  # a refused batch leaves the folder as it was
+            for path in new:
+                refused.callback(path.unlink, missing_ok=True)
+            try:
+                self._runs = refused.enter_context(runs.open("a+b"))
+                self._file = refused.enter_context(self.path.open("a+b"))
+            except OSError as error:
+                what = f"the answers cannot be written: {error}"
+                raise UsageError(what, fix="name another file with --output") from None
             _lock(self._runs, self.path)
             self._read()
-        except UsageError:
-            self._close()
-            if not self.path.stat().st_size:
-                self.path.unlink()
-            raise
+            refused.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -4,7 +4,7 @@
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import takewhile
@@ -68,11 +68,15 @@ class Batch:
         concurrency: int = CONCURRENCY,
         begins: Callable[[Question, str], Sequence[Reader]] = watch_nothing,
     ) -> None:
-        if concurrency < 1:
-            raise UsageError(f"`concurrency` must be at least 1, got {concurrency}", fix="give 1 or more")
+        if not isinstance(concurrency, int) or concurrency < 1:
+            raise UsageError(f"`concurrency` must be at least 1, got {concurrency!r}", fix="give 1 or more")
+        if isinstance(questions, str | bytes | Mapping) or not isinstance(questions, Iterable):
+            what = f"`questions` must be a list or another iterable of questions, got {questions!r:.80}"
+            fix = "[question async for question in …]" if isinstance(questions, AsyncIterable) else '["…", "…"]'
+            raise UsageError(what, fix=f"write batch({fix})")
         self.failure: HiraError | None = None
         self._owner = owner
-        self._questions = (Question(question) if isinstance(question, str) else question for question in questions)
+        self._questions = (question if isinstance(question, Question) else Question(question) for question in questions)
         self._concurrency = concurrency
         self._begins = begins
         self._runs: set[Run] = set()

@@ -36,7 +36,7 @@ from hira.runtime.registry import (
 from hira.runtime.session import HOOK, Session
 from hira.runtime.settings import OFF, RoleSettings, Settings, list_retrievers
 from hira.runtime.settings.keys import find_place
-from hira.runtime.toolset import open_toolset
+from hira.runtime.toolset import check_searches, open_toolset, web_searches
 from hira.runtime.validation import check_deps, check_tools, check_verifier
 from hira.tools import Tool
 from hira.workflows import Workflow
@@ -72,8 +72,7 @@ async def open_session(  # noqa: PLR0913 - one for each thing that a program may
     if all_tools or retrievers:
         check_tools(all_tools)
         check_deps([*all_tools, *retrievers], deps)
-    flow = workflow or make_workflow(settings, experts)
-    check_roles(settings, flow, given)
+    flow = check_names(settings, workflow, experts, given)
     notices += find_hidden_workflow(settings)
     if all_tools or settings.mcp:
         notices += find_unused_tools(settings, flow, all_tools)
@@ -114,6 +113,20 @@ async def open_session(  # noqa: PLR0913 - one for each thing that a program may
         telemetry,
         tuple(handed),
     )
+
+
+def check_names(
+    settings: Settings, workflow: Workflow | None, experts: Sequence[Expert], policies: Mapping[str, Policy]
+) -> Workflow:
+    """Return the workflow, the given one or that of the settings.
+
+    Raises `UsageError` for a workflow, a role or a search service that does not exist.
+    """
+    flow = workflow or make_workflow(settings, experts)
+    check_roles(settings, flow, policies)
+    if names := web_searches(settings):
+        check_searches(names, settings)
+    return flow
 
 
 def make_run_options(

@@ -274,16 +274,15 @@ async def open_toolset(
 ) -> Toolset:
     """Lay out the tools. `price` is that of the model that searches the web.
 
-    Raises `UsageError` for documents that are missing or empty and for searches without a key.
+    Raises `UsageError` for documents that are missing or empty.
     """
     stack = AsyncExitStack()
     names = web_searches(settings)
-    if names:
-        check_searches(names, settings)
     index = await open_index(settings, stack, sees=sees)
     try:
         refused = await asyncio.to_thread(refusal, settings.sandbox, settings.sandbox_image or IMAGE)
-        notices = [Notice(text) for text in (*settings.withheld, refused) if text]
+        notices = [Notice(text, important=True) for text in settings.withheld]
+        notices += [Notice(refused)] if refused else []
         backends = _open_backends(names, settings, stack, notices, price) if names else ()
         general, scoped = await _of_servers(settings, stack, notices) if settings.mcp else ((), {})
     except BaseException:

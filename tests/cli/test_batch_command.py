@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from command import Command, Said, at
 
+from hira.cli.batch_files import Answers, questions_of
+from hira.core.errors import UsageError
 from hira.core.policy import Request
 from hira.testing.endpoint import Endpoint
 
@@ -148,6 +150,21 @@ def test_a_file_with_answers_to_other_questions_is_left_alone(place: Place) -> N
         assert said.code == 2
         assert "the file contains a line that does not answer these questions" in said.err
         assert (place.folder / "a.jsonl").read_text(encoding="utf-8") == text
+        assert not (place.folder / "a.jsonl.runs").exists()
+    (place.folder / "a.jsonl").unlink()
+    (place.folder / "a.jsonl").mkdir()
+    assert "the answers cannot be written" in place.batch().err
+    assert not (place.folder / "a.jsonl.runs").exists()
+
+
+def test_a_second_batch_leaves_the_files_of_the_first(place: Place) -> None:
+    path = place.folder / "a.jsonl"
+    questions = questions_of("How high is Alta?", "q", place.folder)
+    with Answers(path, questions):
+        with pytest.raises(UsageError, match="another batch is writing"), Answers(path, questions):
+            pass
+        assert path.exists()
+        assert path.with_name("a.jsonl.runs").exists()
 
 
 def test_events_name_the_question_they_belong_to(place: Place) -> None:
