@@ -45,6 +45,14 @@ def test_a_file_name_that_is_not_utf_8_is_told_and_the_others_are_read(hira: Com
         assert "is not UTF-8" in said.err.splitlines()[0]
 
 
+def test_quiet_shows_a_variable_that_hira_does_not_use(tmp_path: Path) -> None:
+    hira = Command(tmp_path, {"HIRA_MODEL": "offline", "HIRA_MAX_TOKEN": "100"})
+    hira.write(asean="ASEAN was founded on 8 August 1967 in Bangkok.")
+    said = hira("ask", "-q", QUESTION, "--docs", "docs")
+    assert said.code == 0
+    assert "HIRA_MAX_TOKEN is not used; did you mean HIRA_MAX_TOKENS?" in said.err
+
+
 def test_every_line_beside_events_is_an_event(hira: Command, docs: Path) -> None:
     (docs / "empty.txt").touch()
     for argv, last in (
