@@ -92,6 +92,22 @@ async def test_the_newest_vintage_comes_first_and_says_so(tmp_path: Path) -> Non
     assert all("newest" not in passage.source.text for passage in seen.passages)
 
 
+async def test_the_newest_vintage_comes_first_among_passages_that_fit_less_well_too(tmp_path: Path) -> None:
+    def write_report(year: int) -> str:
+        return f"# Harbour report {year}\n\n## Fees\n\nThe harbour fees are fees.\n\n## Cranes\n\n{FILLER}Fees: {year}.\n"
+
+    index = write(tmp_path, **{f"harbour_{year}": write_report(year) for year in (2021, 2022, 2023)})
+    hits = await index.search("harbour fees")
+    cranes = [hit.name for hit in hits if "Cranes" in hit.piece.heading]
+    assert cranes == ["harbour_2023.md", "harbour_2022.md", "harbour_2021.md"]
+
+
+async def test_the_initials_of_words_that_follow_each_other_are_looked_for(tmp_path: Path) -> None:
+    index = write(tmp_path, sheet="# Sheet\n\nGFT of the port: 900 tons.\n", other="# Other\n\nThe port sleeps.\n")
+    assert await names(index, "gross freight tonnage") == ["sheet"]
+    assert await names(index, "gross and freight, tonnage") == []
+
+
 async def test_vintages_whose_dates_are_written_differently_are_compared(tmp_path: Path) -> None:
     texts = {f"ops_{date}": "# Operations\n\nThe fleet has robots.\n" for date in ("2025_03", "2025_q4", "2024", "v12")}
     assert (await names(write(tmp_path, **texts), "How many robots has the fleet?"))[0] == "ops_2025_q4"

@@ -18,7 +18,7 @@ from hira.core.sanitize import clean
 from hira.core.tool import Observation, Passage, Tool, tool
 from hira.evidence import Source
 from hira.tools.charsets import RECOGNISING, can_recognise
-from hira.tools.documents.document import Document, EncoderFailed, Part, join_pieces, write_pieces
+from hira.tools.documents.document import Document, EncoderFailed, Part, drop_title, join_pieces, write_pieces
 from hira.tools.documents.ranking import NEAR_CONSTANT, Ranked, fuse
 from hira.tools.documents.reader import FileReader, read_file
 from hira.tools.documents.refresh import Progress, Refresh, find_changes
@@ -267,7 +267,7 @@ def _passage(hit: PassageHit) -> Passage:
     place = f"({piece.place})" if piece.place else ""
     text, places = join_pieces([piece], hit.title, placed=True)
     issue = f"({hit.issue.describe()})" if hit.issue else ""
-    shown = (issue, place, piece.heading.removeprefix(hit.title).strip(), piece.text)
+    shown = (issue, place, drop_title(piece.heading, hit.title), piece.text)
     return Passage(Source(hit.name, hit.title, text, "file", places=places), "\n".join(filter(None, shown)))
 
 

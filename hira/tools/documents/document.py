@@ -115,9 +115,14 @@ class Piece:
         of the document is a section only if nothing else says where the passage is."""
         if page := _PAGE.fullmatch(self.place):
             return f"p. {page[2]} (page {page[1]} of the file)" if page[2] else f"p. {page[1]}"
-        below = "" if self.heading == title else self.heading.removeprefix(f"{title}{TRAIL}")
+        below = drop_title(self.heading, title)
         section = "" if self.place else below or (self.heading if not self.span else "")
         return ", ".join(filter(None, (self.place, section and f"section {section}", self.span)))
+
+
+def drop_title(heading: str, title: str) -> str:
+    """Return the headings of a passage below the title of its document."""
+    return "" if heading == title else heading.removeprefix(f"{title}{TRAIL}")
 
 
 def words_in(text: str) -> int:
@@ -320,6 +325,9 @@ def _pieces(word: str) -> Iterator[str]:
         yield word[position:]
 
 
+_RUN = re.compile(r"[^\W\d_]+(?: [^\W\d_]+)+")
+
+
 def list_terms(question: str) -> list[str]:
     """Return the content words of a question as terms of an FTS5 query, nothing if it has no word.
 
@@ -328,8 +336,18 @@ def list_terms(question: str) -> list[str]:
     text = unicodedata.normalize("NFKC", question).replace("\0", " ")
     tokens = [match[0] for match in _TOKEN.finditer(text)]
     content = [token for token in tokens if words(token)] or tokens
-    terms = list(dict.fromkeys(term for token in content for term in _terms(token)))
-    return terms[:_TERMS]
+    terms = [term for token in content for term in _terms(token)]
+    terms += [quote_term(letters) for letters in _find_initials(text)]
+    return list(dict.fromkeys(terms))[:_TERMS]
+
+
+def _find_initials(text: str) -> Iterator[str]:
+    """Yield the initials of every three to five content words between marks: a text may write "ARR" for
+    "annual recurring revenue"."""
+    for run in _RUN.findall(text):
+        letters = "".join(token[0] for token in run.split() if words(token))
+        for length in range(3, 6):
+            yield from (letters[start : start + length] for start in range(len(letters) - length + 1))
 
 
 def _terms(token: str) -> Iterator[str]:

@@ -142,14 +142,17 @@ def put_newest_first(order: Sequence[Ranked], vintages: Mapping[int, Vintage], q
             places.setdefault(series, []).append(place)
     result = list(order)
     for held in places.values():
-        alike = [place for place in held if order[place].score >= _CLOSE * order[held[0]].score]
-        dates = {place: vintages[order[place].file].date for place in alike}
-        if asked:
-            wanted = sorted(alike, key=lambda place: not dates[place].startswith(asked))
-        else:
-            wanted = sorted(alike, key=lambda place: sort_key(dates[place]), reverse=True)
-        for place, other in zip(alike, wanted, strict=True):
-            result[place] = order[other]
+        while held:
+            first = held.pop(0)
+            alike = [first, *(place for place in held if order[place].score >= _CLOSE * order[first].score)]
+            held[:] = [place for place in held if place not in alike]
+            dates = {place: vintages[order[place].file].date for place in alike}
+            if asked:
+                wanted = sorted(alike, key=lambda place: not dates[place].startswith(asked))
+            else:
+                wanted = sorted(alike, key=lambda place: sort_key(dates[place]), reverse=True)
+            for place, other in zip(alike, wanted, strict=True):
+                result[place] = order[other]
     return result
 
 

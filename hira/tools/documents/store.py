@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hira.core.errors import ToolError
-from hira.tools.documents.document import TRAIL, Piece, find_extra_words, list_terms, quote_term
+from hira.tools.documents.document import Piece, drop_title, find_extra_words, list_terms, quote_term
 from hira.tools.documents.ranking import (
     MENTIONING,
     SHARE_OF_LINKED,
@@ -227,7 +227,7 @@ class Store:
         )
         texts: dict[int, str] = {}
         for row, title, heading, text in self.select_among(statement, rows):
-            above = (str(title), str(heading).removeprefix(str(title)).removeprefix(TRAIL))
+            above = (str(title), drop_title(str(heading), str(title)))
             texts[int(str(row))] = "\n".join(filter(None, (*above, str(text))))
         return texts
 
