@@ -94,7 +94,9 @@ async def test_the_newest_vintage_comes_first_and_says_so(tmp_path: Path) -> Non
 
 async def test_the_newest_vintage_comes_first_among_passages_that_fit_less_well_too(tmp_path: Path) -> None:
     def write_report(year: int) -> str:
-        return f"# Harbour report {year}\n\n## Fees\n\nThe harbour fees are fees.\n\n## Cranes\n\n{FILLER}Fees: {year}.\n"
+        return (
+            f"# Harbour report {year}\n\n## Fees\n\nThe harbour fees are fees.\n\n## Cranes\n\n{FILLER}Fees: {year}.\n"
+        )
 
     index = write(tmp_path, **{f"harbour_{year}": write_report(year) for year in (2021, 2022, 2023)})
     hits = await index.search("harbour fees")
