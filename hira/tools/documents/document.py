@@ -337,17 +337,14 @@ def list_terms(question: str) -> list[str]:
     tokens = [match[0] for match in _TOKEN.finditer(text)]
     content = [token for token in tokens if words(token)] or tokens
     terms = [term for token in content for term in _terms(token)]
-    terms += [quote_term(letters) for letters in _find_initials(text)]
+    for run in _RUN.findall(text):  # a text may write "ARR" for "annual recurring revenue"
+        initials = "".join(token[0] for token in run.split() if words(token))
+        terms += [
+            quote_term(initials[start : start + length])
+            for length in range(3, 6)
+            for start in range(len(initials) - length + 1)
+        ]
     return list(dict.fromkeys(terms))[:_TERMS]
-
-
-def _find_initials(text: str) -> Iterator[str]:
-    """Yield the initials of every three to five content words between marks: a text may write "ARR" for
-    "annual recurring revenue"."""
-    for run in _RUN.findall(text):
-        letters = "".join(token[0] for token in run.split() if words(token))
-        for length in range(3, 6):
-            yield from (letters[start : start + length] for start in range(len(letters) - length + 1))
 
 
 def _terms(token: str) -> Iterator[str]:
