@@ -237,7 +237,7 @@ async def margins(
 
 
 async def evaluate_preferences(
-    path: Path, names: Sequence[str], settings: Settings, judge: str | None = None, concurrency: int = 8
+    path: Path, names: Sequence[str], settings: Settings, concurrency: int = 8
 ) -> list[OrderAgreement]:
     """Return the figures of each way over the pairs of a file; the role `judge` rates, the role `rubric` writes
     rubrics."""
@@ -245,7 +245,7 @@ async def evaluate_preferences(
         raise UsageError(f"unknown way of scoring {strange[0]!r}", fix=did_you_mean(strange[0], WAYS))
     pairs = pairs_of(path)
     agreements = []
-    async with open_judge(settings, judge) as context:
+    async with open_judge(settings, None) as context:
         for name in names or WAYS:
             known = {name: margin async for name, margin in margins(WAYS[name], pairs, context, concurrency)}
             agreements.append(agreement(name, [known[pair.id] for pair in pairs], scored=name not in SIGNS))

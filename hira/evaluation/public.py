@@ -93,8 +93,8 @@ def _gate(name: str) -> str:
     return f"ask for access on the page of {name}, then log in with `hf auth login` or set HF_TOKEN"
 
 
-def _qa(config: str, split: str, metric: str = "hira") -> PublicSet:
-    return PublicSet(QA, split, {"question": "question", "answer": "golden_answers", "id": "id"}, config, metric)
+def _qa(config: str, split: str) -> PublicSet:
+    return PublicSet(QA, split, {"question": "question", "answer": "golden_answers", "id": "id"}, config)
 
 
 SETS: Mapping[str, PublicSet] = {

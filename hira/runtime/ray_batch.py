@@ -69,7 +69,10 @@ class RayBatch(Batch):
         begins: Callable[[Question, str], Sequence[Reader]] = watch_nothing,
     ) -> None:
         super().__init__(Asker(settings), questions, concurrency=concurrency, begins=begins)
-        self._ray = load_ray()
+        try:
+            self._ray: Any = import_module("ray")  # no types to import: it is an extra, and takes a second
+        except ImportError:
+            raise UsageError("batches on a cluster need Ray", fix="pip install 'hira[ray]'") from None
         self._settings = settings
         self._address = address
         self._askers: list[Any] = []
@@ -126,11 +129,3 @@ class RayBatch(Batch):
         finally:
             self._busy[index] -= 1
         return replace(done, question=question)
-
-
-def load_ray() -> Any:
-    """The package `ray`, which takes a second to import."""
-    try:
-        return import_module("ray")  # no types to import: it is an extra
-    except ImportError:
-        raise UsageError("batches on a cluster need Ray", fix="pip install 'hira[ray]'") from None

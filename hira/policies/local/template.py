@@ -247,13 +247,11 @@ class Template:
 
     def _keeps(self) -> bool:
         """Return whether a turn stays unchanged in later prompts, including its reasoning."""
-        reply = assistant(f"<think>\nprobe\n</think>\n\n{_SAID}")
-
-        def keeps_thought() -> bool:
-            before = self._render_messages((user(_ASKED),), ()) + reply.text
-            return self._render_messages((user(_ASKED), reply, user(_FOUND)), ()).startswith(before)
-
-        return _works(keeps_thought)
+        question, reply = user(_ASKED), assistant(f"<think>\nprobe\n</think>\n\n{_SAID}")
+        render = self._render_messages
+        return _works(
+            lambda: render((question, reply, user(_FOUND)), ()).startswith(render((question,), ()) + reply.text)
+        )
 
 
 def opens_thought(prompt: str) -> bool:

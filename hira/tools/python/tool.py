@@ -37,13 +37,10 @@ _QUEUE = 5
 """The number of calls of one turn that may wait for each other within the tool's time."""
 
 
-def python_tool(sandbox: "PythonSandbox", named: Mapping[Path, str] = MappingProxyType({})) -> Tool:
-    """Create the tool of one session. The model reads the errors of its code, and repairs it.
-
-    `named` says for folders how the names that a search shows for their files begin, such as "papers/".
-    """
+def python_tool(sandbox: "PythonSandbox") -> Tool:
+    """Create the tool of one session. The model reads the errors of its code, and repairs it."""
     follows = _among_others(sandbox) and _is_later(sandbox.label)
-    return _make_tool(lambda: sandbox, sandbox.readable, named, sandbox.limits, follows=follows)
+    return _make_tool(lambda: sandbox, sandbox.readable, {}, sandbox.limits, follows=follows)
 
 
 def _make_tool(

@@ -33,11 +33,11 @@ QUOTED = 200
 WHERE_TO_SEARCH = "give documents (--docs) or a search backend (--search)"
 
 
-def require_tool(tool: Tool | None, what: str, fix: str = WHERE_TO_SEARCH) -> Tool:
-    """The tool. Raises `UsageError`, before any work, where this run does not have it."""
-    if tool is None:
-        raise UsageError(f"this workflow needs {what}, but this run has none", fix=fix)
-    return tool
+def require_search(context: RunContext) -> Tool:
+    """The search of this run. Raises `UsageError`, before any work, where it has none."""
+    if context.tools.search is None:
+        raise UsageError("this workflow needs a search, but this run has none", fix=WHERE_TO_SEARCH)
+    return context.tools.search
 
 
 def begin_loop(context: RunContext, prompt: Prompt, tools: Sequence[Tool], question: str, *, limit: int = 1) -> Loop:
@@ -119,7 +119,7 @@ class Rag:
         return await self.answer(loop, question, await self.read(loop, question))
 
     def begin(self, context: RunContext) -> Loop:
-        require_tool(context.tools.search, "a search")
+        require_search(context)
         return Loop(context.conversation(REASONER), [], limit=1, final=True)
 
     async def read(self, loop: Loop, question: str) -> Filled:
@@ -291,7 +291,7 @@ class SearchO1:
     name: str = "search-o1"
 
     async def run(self, question: str, context: RunContext) -> str:
-        search = require_tool(context.tools.search, "a search")
+        search = require_search(context)
         loop = begin_loop(context, SEARCH_O1, [search], question, limit=self.searches)
 
         async def perform(call: Call) -> str:

@@ -25,7 +25,7 @@ from hira.core.tokens import clip
 from hira.evidence import find_cited
 from hira.policies.dialects import Call
 from hira.policies.dialects.answer import document, strip_thought
-from hira.workflows.baselines.single import REASONER, begin_loop, keep_read, keeping_read, require_tool
+from hira.workflows.baselines.single import REASONER, begin_loop, keep_read, keeping_read, require_search
 from hira.workflows.bound import Sizes, bound_loop, multiply
 
 WEBTHINKER = Prompt(__file__, "webthinker")
@@ -158,7 +158,7 @@ class WebThinker:
     name: str = "webthinker"
 
     async def run(self, question: str, context: RunContext) -> str:
-        require_tool(context.tools.search, "a search")
+        require_search(context)
         explorer = Coordinator(context, [DeepSearch()], transfer=False, remember=False)
         article = Article(context, question)
         tools = [SEARCH, WRITE, CHECK, REWRITE] if self.report else [SEARCH]
