@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -134,3 +136,85 @@ def test_memory_never_loses_a_statement(facts: list[tuple[str, str]]) -> None:
         kept = [fact.text for fact in memory.facts if fact.sources == ((source,) if source else ())]
         parts = [f" {' '.join(tokens(part))} " for text in kept for part in text.split("; ")]
         assert any(f" {' '.join(tokens(text))} " in part for part in parts)
+
+
+def test_memory_says_whether_a_fact_changed_it() -> None:
+    """What is kept, what comes, whether memory changes, and what is kept then."""
+    high = Fact("The tower is 31 m high.", ("s1",), "1")
+    again = Fact("The tower is 31 m high", ("s1",), "2")
+    elsewhere = replace(again, sources=("s2",))
+    both = replace(high, sources=("s1", "s2"))
+    fuller = Fact("The tower is 31 m high and red.", ("s1",), "2")
+    red = Fact("The tower is red and old.", ("s1",), "2")
+    for kept, new, changes, then in (
+        ([], high, True, [high]),
+        ([high], again, False, [high]),
+        ([high], elsewhere, True, [high, elsewhere]),
+        ([high], replace(again, sources=("s1", "s2")), True, [both]),
+        ([both], elsewhere, False, [both]),
+        ([high], replace(again, sources=()), True, [high, replace(again, sources=())]),
+        ([replace(high, sources=())], replace(again, sources=()), False, [replace(high, sources=())]),
+        ([fuller], high, False, [fuller]),
+        ([high, Fact("It is new.", ("s1",)), Fact("high and red", ("s1",))], fuller, True,
+         [fuller, Fact("It is new.", ("s1",))]),
+        ([high], red, True, [high, red]),
+    ):  # fmt: skip
+        memory = remembered(*kept)
+        assert memory.facts == kept
+        assert memory.add_fact(new) is changes
+        assert memory.facts == then
+
+
+@pytest.mark.parametrize(
+    ("new", "source", "subtask", "shared"),
+    [
+        ("The mill by the river was built of oak.", "s1", "1", True),
+        ("The mill by the river was built of oak.", "s2", "1", False),
+        ("The mill by the river was built of oak.", "s1", "2", False),
+        ("The mill by the river was never built.", "s1", "1", False),
+        ("The mill at its foot was built of old oak.", "s1", "1", False),  # five of ten words are common
+        ("The mill by the river was made from stone.", "s1", "1", True),  # seven of nine
+        ("The mill by the river was made from oak.", "s1", "1", False),  # six of nine are too few
+    ],
+)
+def test_alike_statements_share_an_entry_only_of_one_source_and_subtask(
+    new: str, source: str, subtask: str, shared: bool
+) -> None:
+    old = Fact("The mill by the river was built of stone.", ("s1",), "1")
+    other = Fact(new, (source,), subtask)
+    memory = remembered(old, other)
+    assert memory.facts == ([replace(old, text=f"{old.text[:-1]}; {new}")] if shared else [old, other])
+
+
+def test_a_name_or_a_number_tells_statements_apart_only_where_both_have_one() -> None:
+    memory = remembered(
+        Fact("The mill by the river was built of stone.", ("s1",)),
+        Fact("The mill by the river was built in 1904.", ("s1",)),
+    )
+    (fact,) = memory.facts
+    assert fact.text.endswith("of stone; The mill by the river was built in 1904.")
+    memory.add_fact(Fact("The mill by the river was built in 1906.", ("s1",)))
+    assert len(memory.facts) == 1, "it is alike to the first statement of the entry"
+    apart = remembered(
+        Fact("The mill by the river was built in 1904.", ("s1",)),
+        Fact("The mill by the river was built in 1906.", ("s1",)),
+    )
+    assert len(apart.facts) == 2
+
+
+def test_an_entry_is_one_line_with_the_sources_that_hira_resolved() -> None:
+    memory = remembered(Fact("31 m high\n(source: a page; see below)", ("s1", "s2")))
+    memory.add_resource(Resource("a\ntable", "t.csv"))
+    assert memory.recall("x", 2).lines == ["31 m high (source: s1, s2)", "a table: t.csv"]
+    assert memory.recall("table", 1).lines == ["a table: t.csv"]
+    assert memory.recall("nothing of it", 1).lines == [], "what shares no word is left out where not all fits"
+
+
+def test_quality_weighs_a_source_and_a_failure() -> None:
+    def first(*facts: Fact) -> str:
+        return remembered(*facts).recall("depth lake", 9).lines[0]
+
+    inferred, sourced = Fact("lake depth is 40 m"), Fact("depth of lake is 41 m", ("s1",))
+    assert first(inferred, sourced) == first(sourced, inferred) == "depth of lake is 41 m (source: s1)"
+    failed = Fact("depth of lake failed now", ("s1",))
+    assert first(failed, inferred) == first(inferred, failed) == "lake depth is 40 m (source: inferred)"

@@ -109,12 +109,9 @@ def pick_canary(micros: Sequence[Micro]) -> tuple[str, list[int]] | None:
     return None
 
 
-def make_tensors(
-    micro: Micro, *, rows: int, pad: int, scale: float, items: float, device: Any, old: bool = False
-) -> Batch:
+def make_tensors(micro: Micro, *, rows: int, pad: int, items: float, device: Any, old: bool = False) -> Batch:
     """Return the micro-batch as tensors: `ids` (B, P + T), padded on the right, and for the last T of them `scored`,
-    `weights` m_it · w_i · `scale` and `sampled`, the sampler's log-probabilities; `advantages` (B,); `items` is
-    Z · `scale`. `scale` keeps the mean weight at 1, for the precision of small numbers.
+    `weights` m_it · w_i and `sampled`, the sampler's log-probabilities; `advantages` (B,); `items` is Z.
 
     With `old`, the sampler's log-probabilities are those of the old policy. Rows that train nothing fill the batch up
     to `rows`, so that all processes run the same number of rows.
@@ -131,7 +128,7 @@ def make_tensors(
         skipped, end = len(row.prompt) - begins, row.length - begins
         ids[place, : row.length] = torch.tensor((*row.prompt, *row.completion))
         scored[place, skipped:end] = torch.tensor(row.mask)
-        weights[place, skipped:end] = torch.tensor(row.mask, dtype=torch.float32) * (weighted.weight * scale)
+        weights[place, skipped:end] = torch.tensor(row.mask, dtype=torch.float32) * weighted.weight
         logprobs[place, skipped:end] = torch.tensor(row.logprobs)
         advantages[place] = weighted.advantage
     made = {

@@ -9,13 +9,11 @@ accelerate or TRL is read or overridden; TRL's public fused head scores tokens o
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
-import torch.distributed as dist
 from accelerate.utils import gather_object  # type: ignore[import-untyped]
 from transformers import PrinterCallback, Trainer, TrainerCallback, TrainingArguments, default_data_collator
 
@@ -136,11 +134,8 @@ class RoleTrainer(Trainer):
 
     def _everybodys(self, groups: Sequence[Group]) -> list[Group]:
         """Return the groups of all processes: each process computes the credit over all of them."""
-        if self.accelerator.num_processes == 1:
-            return list(groups)
-        parts: list[Any] = [None] * self.accelerator.num_processes
-        dist.all_gather_object(parts, list(groups))
-        return [group for part in parts for group in part]
+        everybodys: list[Group] = gather_object(list(groups))
+        return everybodys
 
     def _batches(self, credited: Credited) -> list[tuple[Micro, Batch]]:
         rows = [weighted for weighted in credited.rows if weighted.weight and (weighted.advantage or self.config.beta)]
@@ -148,16 +143,13 @@ class RoleTrainer(Trainer):
         start = START["cpu" if self.accelerator.device.type == "cpu" else "gpu"]
         whole = pack_rows(rows, self.config.budget, self.adapters, start=start, processes=processes)
         micros = [take_share(micro, process, processes) for micro in whole]
-        weight = sum(weighted.weight * weighted.row.tokens for weighted in rows)
-        scale = sum(weighted.row.tokens for weighted in rows) / weight if weight else 1.0
         made: list[tuple[Micro, Batch]] = []
         for micro, many in micros:
             batch = make_tensors(
                 micro,
                 rows=many,
                 pad=self._pad,
-                scale=scale,
-                items=credited.normaliser * scale / processes,
+                items=credited.normaliser / processes,
                 device=self.accelerator.device,
                 old=self.config.old == "sampler",
             )
@@ -203,7 +195,8 @@ class RoleTrainer(Trainer):
         done: list[Micro] = []
         with self.show_progress(lambda: f"{len(done)} of {len(batches)} micro-batches of the update done"):
             for micro, batch in batches:
-                with self._alone(model), too_little(micro, self.config.budget):
+                # gradients are summed here, and shared once at the end
+                with self.accelerator.no_sync(model), too_little(micro, self.config.budget):
                     activate(self._bare, micro.adapter or self._first_adapter)
                     with self.compute_loss_context_manager():
                         loss = self.compute_loss(model, batch)
@@ -231,10 +224,6 @@ class RoleTrainer(Trainer):
         loss, self._figures = policy_loss(inputs, scores, clip=clip, beta=self.config.beta, ratio=self.config.ratio)
         return (loss, scores) if return_outputs else loss
 
-    def _alone(self, model: Any) -> Any:
-        """Sum gradients on each process; `average_gradients` shares them once at the end."""
-        return self.accelerator.no_sync(model) if self.accelerator.num_processes > 1 else nullcontext()
-
     # --- metrics and records
 
     def _measure(self, micro: Micro, means: Means) -> None:
@@ -249,9 +238,8 @@ class RoleTrainer(Trainer):
     def _tell(self, means: Means, batches: Sequence[tuple[Micro, Batch]], took: float) -> None:
         real = sum(weighted.row.length for micro, _ in batches for weighted in micro.rows)
         padded = sum(batch["ids"].numel() for _, batch in batches)
-        everybodys = Means.join(gather_object([means])) if self.accelerator.num_processes > 1 else means
         self._measures |= {
-            **everybodys.values,
+            **Means.join(gather_object([means])).values,
             "micro_batches": len(batches),
             "largest_micro_batch": max((micro.padded for micro, _ in batches), default=0),
             "padding": 1 - real / padded if padded else 0.0,
@@ -307,20 +295,14 @@ class RoleTrainer(Trainer):
         activate(self._bare, self._first_adapter)  # a checkpoint follows, and is loaded into that adapter first
 
     def check_end(self) -> None:
-        """Raise `HiraError` if the base has changed: an adapter was merged, or more than adapters was trained."""
+        """Raise `HiraError` if the base has changed, as by a merged adapter, or if the processes trained different
+        adapters."""
         if fingerprint(self._bare) != self._base:
             raise HiraError(
                 "the base's weights are not what they were when the run began",
                 fix="train adapters only, and never merge them into the base while training",
             )
-        if self.accelerator.num_processes > 1:
-            self._check_alike()
-
-    def _check_alike(self) -> None:
-        """Raise `HiraError` if the processes trained different adapters."""
-        fingerprints: list[Any] = [None] * self.accelerator.num_processes
-        dist.all_gather_object(fingerprints, fingerprint(self._bare, adapters=True))
-        if len(set(fingerprints)) > 1:
+        if len(set(gather_object([fingerprint(self._bare, adapters=True)]))) > 1:
             raise HiraError(
                 "the processes ended with different weights", fix="report it with the output of hira-train doctor RUN"
             )

@@ -45,18 +45,18 @@ class DemonstrationOrder(Dataset[Row]):
         self.length = configuration.sft.steps * configuration.sft.batch
         self.seed = configuration.seed
         self.changed = changed
-        self._orders: dict[int, list[int]] = {}
+        self._lap: int | None = None
+        self._order: list[int] = []
 
     def __len__(self) -> int:
         return self.length
 
     def __getitem__(self, place: int) -> Row:
         lap, position = divmod(place, len(self.rows))
-        if lap not in self._orders:
-            order = list(range(len(self.rows)))
-            random.Random(seed_of(self.seed, "lap", lap)).shuffle(order)  # noqa: S311 - a repeatable order
-            self._orders = {lap - 1: self._orders.get(lap - 1, []), lap: order}
-        row = self.rows[self._orders[lap][position]]
+        if lap != self._lap:
+            self._lap, self._order = lap, list(range(len(self.rows)))
+            random.Random(seed_of(self.seed, "lap", lap)).shuffle(self._order)  # noqa: S311 - a repeatable order
+        row = self.rows[self._order[position]]
         return self.changed(row, random.Random(seed_of(self.seed, "row", place))) if self.changed else row  # noqa: S311
 
 
@@ -239,7 +239,8 @@ def sample_best(plan: TrainingPlan, tokenizer: Any, model: Any, tell: Tell) -> l
         rollouts = training.rollouts(context)
         for update in range(config.updates):
             groups = runner.run(rollouts.collect(update)).groups
-            kept = [rollout for group in groups for rollout in group.counting if (rollout.reward or 0) >= config.least]
+            counting = [attempt for group in groups for attempt in group.counting]
+            kept = [one for one in counting if one.reward is not None and one.reward >= config.least]
             every = sum(len(group.attempts) for group in groups)
             tell(f"{len(kept)} of {count_of(every, 'rollout')} earned {config.least:g} or more")
             rows += [row for rollout in kept for row in rollout.rows if not row.overlong]

@@ -13,9 +13,10 @@ from hira.evidence import Source
 from hira.policies.dialects.answer import find_section
 from hira.testing import ScriptedPolicy
 from hira.testing.script import make_context
-from hira.workflows.mams.chunking import split, split_into_chunks
+from hira.workflows.mams.chunking import size, split, split_into_chunks
 from hira.workflows.mams.steps import write
 
+SEAM = 2  # the most tokens that an empty line between two texts adds
 DOCUMENT = """# Mills
 
 The first paragraph tells of mills.
@@ -83,6 +84,38 @@ def test_short_texts_share_a_chunk_and_long_ones_are_split_each_in_its_frame() -
             assert f"[{one}] Title" in chunk.text
             assert f"[/{one}]" in chunk.text
     assert sum(chunk.text.count("word") for chunk in chunks) == 285
+
+
+@given(st.lists(st.integers(1, 40), min_size=1, max_size=8), st.integers(90, 150))
+def test_a_chunk_takes_every_text_that_still_fits_and_its_size_bounds_its_tokens(words: list[int], limit: int) -> None:
+    texts = [read(at, many) for at, many in enumerate(words, 1)]
+    alone = [split_into_chunks([text], 1000)[0] for text in texts]
+    assert [one.size for one in alone] == [count(one.text) for one in alone]
+    assert [size(*text) for text in texts] == [one.size + SEAM for one in alone]
+    chunks = split_into_chunks(texts, limit)
+    assert [source for chunk in chunks for source in chunk.sources] == [source.id for source, _ in texts]
+    left = alone
+    for chunk in chunks:
+        held, left = left[: len(chunk.sources)], left[len(chunk.sources) :]
+        assert chunk.text == "\n\n".join(one.text for one in held)
+        assert count(chunk.text) <= chunk.size == sum(one.size for one in held) + SEAM * (len(held) - 1) <= limit
+        assert not left or chunk.size + SEAM + left[0].size > limit, "the next one would have fitted"
+
+
+def test_a_heading_goes_with_the_next_block_as_long_as_both_fit() -> None:
+    before, heading, after = "word " * 20 + "\n\n", "## Oak\n\n", "saw " * 30 + "\n"
+    both = count(heading) + count(after)
+    assert count(before) + count(heading) <= both < 2 * count(before) + count(heading)
+    assert split(before + heading + after, both) == [before, heading + after]
+    assert split(before * 2 + heading + after, 3 * both) == [before * 2 + heading + after]
+    many = before + heading * 3 + after
+    assert split(many, count(heading) * 3 + count(after)) == [before, heading * 3 + after]
+
+
+def test_a_section_ends_a_part_from_the_half_of_the_limit_on() -> None:
+    text, section = "word " * 20 + "\n\n", "# Two\n\nAn oak.\n"
+    assert split(text + section, 2 * count(text)) == [text, section]
+    assert split(text + section, 2 * count(text) + 1) == [text + section]
 
 
 def test_no_text_can_close_its_frame_or_pose_as_another_source() -> None:

@@ -5,12 +5,13 @@ import os
 import sqlite3
 import time
 from contextlib import closing
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
 
 from hira.core.errors import AccessDenied, UsageError
+from hira.core.events import ToolEnded, ToolStarted
 from hira.core.policy import Usage
 from hira.evaluation import report
 from hira.evaluation.cells import Cell, ablation, grid, sweep
@@ -18,12 +19,14 @@ from hira.evaluation.data import Selection, load
 from hira.evaluation.difference import compare_folders
 from hira.evaluation.mini import DOCS
 from hira.evaluation.record import Record, Score, read
-from hira.evaluation.run import JOURNAL, RECORDS, Evaluation, EvaluationPlan
+from hira.evaluation.rewards.answers import Gated
+from hira.evaluation.rewards.rubrics import RewardWeights
+from hira.evaluation.run import JOURNAL, RECORDS, Evaluation, EvaluationPlan, ToolCounts, digest
 from hira.evaluation.scorers import match
 from hira.evaluation.summary import rows
 from hira.journal.lines import encode_line
 from hira.runtime.settings import Settings
-from hira.testing import Endpoint
+from hira.testing import Endpoint, ScriptedPolicy
 from hira.workflows import WORKFLOWS
 
 EVERY = Selection()
@@ -192,3 +195,85 @@ async def test_a_difference_without_spread_is_valid_json(tmp_path: Path) -> None
     assert pair.difference.value == 1
     assert pair.effect is None
     json.dumps(asdict(pair), allow_nan=False)
+
+
+def test_the_least_of_each_number_is_accepted_and_less_is_refused(tmp_path: Path) -> None:
+    plan = plan_of(tmp_path)
+    for least, make in (
+        (1, lambda number: replace(plan, concurrency=number)),
+        (1, lambda number: grid(["hira"], [], number)),
+        (1, lambda number: load("mini", Selection(limit=number), tmp_path)),
+        (1, lambda number: load("mini", Selection(sample=number), tmp_path)),
+        (1, lambda number: Gated(ScriptedPolicy([]), number)),
+        (0, lambda number: RewardWeights(preference=number)),
+        (0, lambda number: RewardWeights(quality=number)),
+        (0, lambda number: RewardWeights(judge_scale=number)),
+    ):
+        make(least)
+        with pytest.raises(UsageError, match=f"at least {least}") as caught:
+            make(least - 1)
+        assert caught.value.fix or "--repeats" in caught.value.what
+    with pytest.raises(UsageError, match="not all 0"):
+        RewardWeights(0, 0)
+
+
+def test_a_plan_counts_every_question_in_every_cell_and_two_plans_differ_by_whatever_changes_scores(
+    tmp_path: Path,
+) -> None:
+    plan = plan_of(tmp_path, grid(["hira", "rag"], ["m", "n"], 2), Selection(limit=3))
+    assert plan.total == 3 * 2 * 2 * 2
+    assert plan.to_json()["digest"] == digest(plan.items)
+    (first, *others) = plan.items
+    for change in (
+        {"id": "x"}, {"question": "x"}, {"answers": ("x",)}, {"every": ("x",)}, {"category": "x"},
+        {"meta": {"rubric": "x"}}, {"meta": {"criteria": "x"}}, {"meta": {"reference": "x"}},
+    ):  # fmt: skip
+        assert digest([replace(first, **change), *others]) != digest(plan.items), change  # type: ignore[arg-type]
+    assert digest([replace(first, meta={"note": "x"}), *others]) == digest(plan.items), "no score depends on it"
+    assert "journal" not in plan.to_json()["settings"]
+    assert "cache" not in plan.to_json()["settings"]
+
+
+async def test_every_cell_is_asked_every_question_one_at_a_time_if_so_wished(tmp_path: Path) -> None:
+    plan = replace(plan_of(tmp_path, grid(["rag", "direct"], [], 1), Selection(limit=2)), concurrency=1)
+    evaluation = await evaluated(plan, tmp_path / "out")
+    assert [(one.cell, one.id) for one in evaluation.records] == [
+        (cell.name, item.id) for item in plan.items for cell in plan.cells
+    ], "cells alternate"
+    assert not evaluation.left
+    stopped = Evaluation(plan, tmp_path / "stopped", match)
+    async for _ in stopped.each():
+        stopped.stop()
+    assert 1 <= len(stopped.records) < plan.total, "no other question begins"
+    assert len(stopped.left) == plan.total - len(stopped.records)
+
+
+def test_results_are_not_written_among_the_documents(tmp_path: Path) -> None:
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    plan = plan_of(tmp_path)
+    plan = replace(plan, settings=plan.settings.model_copy(update={"docs": (docs,)}))
+    for folder in (docs, tmp_path):
+        with pytest.raises(UsageError, match="is or contains the documents"):
+            Evaluation(plan, folder, match)
+    Evaluation(plan, tmp_path / "out", match)
+    (tmp_path / "out" / "plan.json").write_text("no plan")
+    with pytest.raises(UsageError, match="the plan cannot be read"):
+        Evaluation(plan, tmp_path / "out", match)
+
+
+def test_a_page_that_a_search_of_works_named_counts_as_a_paper() -> None:
+    """MARS, Table 4: pages and papers are counted apart, and how many of the calls succeeded."""
+    counts = ToolCounts()
+
+    def call(number: int, tool: str, url: str = "", text: str = "", *, ok: bool = True) -> None:
+        counts(ToolStarted("system2", tool, {"url": url} if url else {"queries": ["q"]}, number))
+        counts(ToolEnded("system2", tool, ok, text, 0.0, call=number))
+
+    call(1, "search", text="[s1] Page (https://page.example)")
+    call(2, "scholar", text="[s2] Work (https://work.example)")
+    call(3, "browse", "https://page.example")
+    call(4, "browse", "https://work.example")
+    call(5, "browse", "https://work.example", ok=False)
+    call(6, "browse", "https://page.example", ok=False)
+    assert counts.tools == {"search": (1, 1), "scholar": (1, 1), "browse": (2, 1), "paper": (2, 1)}

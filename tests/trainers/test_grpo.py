@@ -1,5 +1,6 @@
 """One update is what the papers' loss says, however its rows are packed."""
 
+import time
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ import pytest
 from later import later, needs
 
 from hira.core.errors import HiraError
+from hira.trainers import records
 from hira.trainers.credit import Credit, grpo, mars, matpo
 from hira.trainers.rows import Credited
 
@@ -161,6 +163,33 @@ def test_the_gradient_of_every_masked_token_is_exactly_zero(tmp_path: Path) -> N
     for logps, weights in seen:
         assert bool((logps.grad[weights == 0] == 0).all())
         assert bool((logps.grad[weights > 0] != 0).all())
+
+
+def test_the_figures_of_an_update_count_its_tokens_its_padding_and_the_time_that_it_took(tmp_path: Path) -> None:
+    began = time.perf_counter()
+    run = trainer(tmp_path, model(("one", "two")), groups(4), matpo, adapters=OWN, steps=2, budget=60, save_every=1)
+    run.run()
+    took = time.perf_counter() - began
+    credited = matpo(groups(4))
+    learned = [one.row for one in credited.rows if one.weight and one.advantage]
+    told = [one for one in records.read(tmp_path / records.METRICS) if "micro_batches" in one]
+    assert [one["step"] for one in told] == [1, 2]
+    for figures in told:
+        assert 0 < figures["rollout_seconds"] + figures["update_seconds"] < took
+        tokens = figures["update_tokens_per_second"] * figures["update_seconds"]
+        assert tokens == pytest.approx(sum(row.length for row in learned)), "prompts and replies, each once"
+        padded = tokens / (1 - figures["padding"])
+        assert padded == pytest.approx(round(padded))
+        assert padded / figures["micro_batches"] <= figures["largest_micro_batch"] <= 60
+        roles = {role: sum(row.tokens for row in learned if row.role == role) for role in ("planner", "worker")}
+        mean = sum(figures[f"{role}/entropy"] * tokens for role, tokens in roles.items()) / sum(roles.values())
+        assert figures["entropy"] == pytest.approx(mean), "the mean over all tokens"
+    rollouts = records.read(tmp_path / records.ROLLOUTS)
+    assert {one["step"] for one in rollouts} <= {1, 2}
+    assert [(tmp_path / f"checkpoint-{step}" / records.COMPLETE).is_file() for step in (1, 2)] == [True, True]
+    trainer(tmp_path, model(("one", "two")), groups(4), matpo, adapters=OWN, steps=3, budget=60).run(resume=True)
+    steps = [one["step"] for one in records.read(tmp_path / records.METRICS)]
+    assert steps == [1, 2, 3], "a resumed run goes on after its last checkpoint"
 
 
 def test_an_update_without_any_signal_leaves_the_weights_alone(tmp_path: Path) -> None:
