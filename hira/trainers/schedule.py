@@ -124,7 +124,6 @@ class Schedule(Generic[T]):
     async def aclose(self) -> None:
         """End all problems in progress."""
         self._exhausted = True
-        self._updating = False
         tasks = list(self._under_way.values())
         for task in tasks:
             task.cancel()

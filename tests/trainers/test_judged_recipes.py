@@ -13,11 +13,13 @@ from test_grpo import SHARED, apart, by_hand, trained
 
 from hira.core.errors import UsageError
 from hira.evaluation.rewards.answer_judge import JUDGES
+from hira.evaluation.rewards.answers import ByJudge, ByWords, WithFormat
 from hira.evaluation.rewards.rubrics import GENERAL, ByRubric, Hybrid, RewardWeights
 from hira.testing import Endpoint
-from hira.trainers.assembly import reward_of
+from hira.trainers.assembly import MATCHES, reward_of
 from hira.trainers.credit import grpo
 from hira.trainers.recipes import RECIPES
+from hira.trainers.rewards import GainOver
 
 torch, groups, model = later("torch"), later("tiny:groups"), later("tiny:model")
 pytestmark = [needs("torch", "trl"), pytest.mark.filterwarnings("default")]
@@ -97,6 +99,34 @@ def test_a_judge_applies_the_criteria_of_the_recipes_paper_or_those_that_are_nam
     for recipe, criteria in {"mars": "hle", "matpo": "simpleqa", "marsrl": "hira", "grpo": "hira"}.items():
         assert judge(recipe) is JUDGES[criteria], recipe
         assert judge(recipe, **{"reward.criteria": "webwalker"}) is JUDGES["webwalker"]
+
+
+def test_without_a_judge_answers_are_scored_by_words_with_the_format_of_the_recipe_or_the_one_that_is_set(
+    folder: Path, endpoint: Endpoint
+) -> None:
+    (folder / "answers.jsonl").write_text(json.dumps({"question": "How long is it?", "answer": "9 km"}))
+    data = {"data.train": "answers.jsonl", "data.held_out": "", "settings.docs": '["docs"]'}
+    none = {"reward.judge": "", "reward.judge_url": ""}
+
+    def reward(recipe: str, **overrides: Any) -> Any:
+        return reward_of(plan(folder, endpoint, recipe, **data, **overrides))
+
+    for recipe, share in {"mars": 0, "matpo": 0.1, "marsrl": 0, "grpo": 0}.items():
+        for judge, kind in (({}, ByJudge), (none, ByWords)):
+            made = reward(recipe, **judge)
+            assert isinstance(made, WithFormat if share else kind), recipe
+            assert not share or (made.share, made.variant) == (share, "paper")
+            assert not share or isinstance(made.accuracy, kind)
+            halved = reward(recipe, **judge, **{"reward.format": 0.5, "reward.variant": "released"})
+            assert (halved.share, halved.variant) == (0.5, "released")
+            assert isinstance(reward(recipe, **judge, **{"reward.format": 0}), kind)
+    for name, match in MATCHES.items():
+        assert reward("mars", **none, **{"reward.match": name}).match is match
+    gain = reward("mars", **none, **{"reward.over": "direct"})
+    assert isinstance(gain, GainOver)
+    assert gain.workflow == "direct"
+    judged = reward("mars", **{"reward.at_once": 3})
+    assert judged.config.policy.most == 3
 
 
 def test_the_credit_of_mams_is_one_advantage_for_all_rows_of_a_rollout() -> None:
