@@ -11,7 +11,7 @@ from later import later, needs
 from hira.core.errors import HiraError
 from hira.trainers import records
 from hira.trainers.credit import Credit, grpo, mars, matpo
-from hira.trainers.rows import Credited
+from hira.trainers.rows import Collected, Credited
 
 torch = later("torch")
 groups, hand_written, logprobs = later("tiny:groups"), later("tiny:hand_written"), later("tiny:logprobs")
@@ -190,6 +190,32 @@ def test_the_figures_of_an_update_count_its_tokens_its_padding_and_the_time_that
     trainer(tmp_path, model(("one", "two")), groups(4), matpo, adapters=OWN, steps=3, budget=60).run(resume=True)
     steps = [one["step"] for one in records.read(tmp_path / records.METRICS)]
     assert steps == [1, 2, 3], "a resumed run goes on after its last checkpoint"
+
+
+def test_a_run_that_is_over_ends_after_its_step_with_a_checkpoint(tmp_path: Path) -> None:
+    run = trainer(tmp_path, model(), groups(1), matpo, steps=5)
+    seen: list[int] = []
+
+    def finish(step: int) -> None:
+        seen.append(step)
+        run.over = step == 2
+
+    run.on_update = finish
+    run.run()
+    assert seen == [1, 2]
+    assert [place.name for place in tmp_path.glob("checkpoint-*")] == ["checkpoint-2"]
+    assert (tmp_path / "checkpoint-2" / records.COMPLETE).is_file()
+
+
+def test_rollouts_are_made_anew_when_the_last_ones_have_had_their_iterations(tmp_path: Path) -> None:
+    asked: list[int] = []
+
+    def collect(update: int) -> Collected:
+        asked.append(update)
+        return Collected(tuple(groups(update)))
+
+    trainer(tmp_path, model(), collect, matpo, steps=5, iterations=2).run()
+    assert asked == [0, 1, 2]
 
 
 def test_an_update_without_any_signal_leaves_the_weights_alone(tmp_path: Path) -> None:
