@@ -126,10 +126,14 @@ async def test_secrets_leave_in_no_argument_and_come_back_in_no_result() -> None
     assert calls == []
     result = await called(made, context, url="y")
     assert len(calls) == 1
-    assert "key-12345678" not in result.text + str(events) + "".join(source.text for source in context.rollout.sources.read.values())
+    assert "key-12345678" not in result.text + str(events) + "".join(
+        source.text for source in context.rollout.sources.read.values()
+    )
 
 
-@pytest.mark.parametrize("arguments", [{"url": " https://a.blocked.example/x "}, {"urls": [{"at": "http://blocked.example"}]}])
+@pytest.mark.parametrize(
+    "arguments", [{"url": " https://a.blocked.example/x "}, {"urls": [{"at": "http://blocked.example"}]}]
+)
 async def test_a_blocked_host_is_neither_opened_nor_shown(arguments: dict[str, Any]) -> None:
     blocked = Source("https://blocked.example/a", "Answers", "42")
     made, calls = tool(Observation("", (Passage(blocked, "42"), Passage(PAGE, "31 m"))), blocked=["blocked.example"])
@@ -137,7 +141,9 @@ async def test_a_blocked_host_is_neither_opened_nor_shown(arguments: dict[str, A
     result = await called(made, context, **arguments)
     assert (result.ok, calls) == (False, [])
     assert "is blocked in this run; continue without it" in result.text
-    shown = await called(made, context, url="https://page.example/a", note="blocked.example is a name here, no host of it")
+    shown = await called(
+        made, context, url="https://page.example/a", note="blocked.example is a name here, no host of it"
+    )
     assert [source.location for source in context.rollout.sources.read.values()] == [PAGE.location]
     assert "31 m" in shown.text
     assert "42" not in shown.text

@@ -11,7 +11,7 @@ from hira.agents.planner import Planner, Thought
 from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Finding, Rollout, Subtask
 from hira.core.events import SubtaskIssued
-from hira.core.policy import Completion
+from hira.core.policy import Completion, Request
 from hira.testing import ScriptedPolicy, calling
 from hira.testing.script import make_context
 from hira.tools import Observation, Tool, Toolbox
@@ -121,3 +121,33 @@ async def test_without_descriptions_no_expert_can_be_called_by_its_name() -> Non
     planner = Planner(make_context(policy, dialect="json"), experts=EXPERTS, describe=False)
     assert (await planner.begin("How high is it?")).answer == "done"
     assert "no tool named 'deep_search'" in policy.requests[1].messages[-1].text
+
+
+@pytest.mark.parametrize(
+    ("tasks", "answer"),
+    [
+        (["Find how high it is."], "1 m"),
+        (["Find how high it is.", "And how wide."], "asked on"),
+        (["Find it.", "How high is it?"], "2 m"),
+        (["How high is it?", "Find it."], "asked on"),
+    ],
+)
+async def test_a_planner_that_only_repeats_itself_ends_with_the_only_report_or_that_on_the_question(
+    tasks: list[str], answer: str
+) -> None:
+    script = iter(tasks)
+
+    def reply(request: Request) -> Completion | str:
+        return turn(next(script, tasks[-1])) if request.tools else r"\boxed{asked on}"
+
+    policy = ScriptedPolicy(reply)
+    context = make_context(policy, dialect="native")
+    planner = Planner(context)
+    thought = await planner.begin("How high is it?")
+    for number, task in enumerate(tasks, 1):
+        (subtask,) = thought.subtasks
+        assert subtask.text == task
+        finding = Finding(subtask, "desk", "Looked.", f"{number} m")
+        context.rollout.findings.append(finding)
+        thought = await planner.resume([finding])
+    assert thought.answer == answer

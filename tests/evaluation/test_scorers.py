@@ -107,7 +107,9 @@ async def test_by_words_every_text_is_wanted_and_a_known_answer_otherwise() -> N
         ("numeric", "31", True, 1.0),
         ("numeric", "32", False, 0.0),
     ):
-        score = await BY_WORDS[metric](replace(TOWER, answers=("31 m" if metric != "numeric" else "31",)), answer_of(text))
+        score = await BY_WORDS[metric](
+            replace(TOWER, answers=("31 m" if metric != "numeric" else "31",)), answer_of(text)
+        )
         assert (score.correct, score.metric) == (right, metric), text
         assert score.value == pytest.approx(value), text
 

@@ -192,6 +192,18 @@ def test_the_figures_of_an_update_count_its_tokens_its_padding_and_the_time_that
     assert steps == [1, 2, 3], "a resumed run goes on after its last checkpoint"
 
 
+def test_over_a_base_in_four_bits_adapters_are_half_as_wide_and_the_base_is_left_alone() -> None:
+    """QLoRA, section 3."""
+    from hira.trainers.configuration import Configuration, ModelConfig
+    from hira.trainers.grpo import prepare_weights
+
+    for bits, width in ((4, torch.bfloat16), (16, torch.float32), (32, torch.float32)):
+        made = model(("one", "two"))
+        prepare_weights(made, Configuration(model=ModelConfig(bits=bits)))
+        kinds = {("lora_" in name, one.requires_grad, one.dtype) for name, one in made.named_parameters()}
+        assert kinds == {(True, True, width), (False, False, torch.float32)}
+
+
 def test_a_run_that_is_over_ends_after_its_step_with_a_checkpoint(tmp_path: Path) -> None:
     run = trainer(tmp_path, model(), groups(1), matpo, steps=5)
     seen: list[int] = []

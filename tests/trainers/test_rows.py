@@ -32,11 +32,16 @@ def test_a_prompt_that_breaks_the_prefix_begins_a_new_row_and_is_counted() -> No
 
 
 def test_a_row_whose_log_probabilities_do_not_fit_is_dropped_and_counted() -> None:
-    for logprobs in ([-0.1], [-0.1, math.nan], [-0.1, 0.5]):
+    for logprobs in ([-0.1], [-0.1, math.nan], [-0.1, 0.5], [-0.1, 0.0011], [-0.1, -math.inf], [-0.1, -0.1, -0.1]):
         sound = {name: [turn([5], [6])] for name in ("t1_worker", "t2_worker")}
         cut = rows_of(rollout(planner=[turn([1], [2, 3], logprobs)], **sound))
         assert [row.role for row in cut.rows] == ["worker", "worker"]
         assert cut.dropped == 1
+
+
+def test_a_log_probability_may_exceed_0_by_its_rounding() -> None:
+    cut = rows_of(rollout(planner=[turn([1], [2, 3], [0.001, 0.0])]))
+    assert (len(cut.rows), cut.dropped) == (1, 0)
 
 
 def test_only_the_roles_that_are_trained_make_rows_and_turns_without_tokens_make_none() -> None:

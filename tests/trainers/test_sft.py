@@ -13,7 +13,10 @@ from hira.trainers.configuration import Configuration, load_configuration
 from hira.trainers.rows import Row
 
 torch = later("torch")
-arguments_of, DemonstrationOrder = later("hira.trainers.sft:arguments_of"), later("hira.trainers.sft:DemonstrationOrder")
+arguments_of, DemonstrationOrder = (
+    later("hira.trainers.sft:arguments_of"),
+    later("hira.trainers.sft:DemonstrationOrder"),
+)
 SftTrainer, read_row = later("hira.trainers.sft:SftTrainer"), later("hira.trainers.sft:read_row")
 logprobs, model, row = later("tiny:logprobs"), later("tiny:model"), later("tiny:row")
 tokenizer = later("tiny:tokenizer")
@@ -40,7 +43,9 @@ def test_the_rows_come_in_shuffled_passes_that_the_seed_repeats() -> None:
     assert all(sorted(one) == ["r0", "r1", "r2", "r3", "r4"] for one in passes)
     assert len({tuple(one) for one in passes}) > 1
     again = DemonstrationOrder(given, made)
-    assert [again[place].rollout for place in reversed(range(24))] == names[::-1], "a place has its row, asked when ever"
+    assert [again[place].rollout for place in reversed(range(24))] == names[::-1], (
+        "a place has its row, asked when ever"
+    )
     other = DemonstrationOrder(given, made.model_copy(update={"seed": 4}))
     assert [other[place].rollout for place in range(24)] != names
 

@@ -84,9 +84,7 @@ def of_hira(credited: Credited, ratio: Any) -> tuple[float, dict[str, Any]]:
 
     made = model()
     micro = Micro("", "default", credited.rows)
-    batch = make_tensors(
-        micro, rows=len(credited.rows), pad=0, items=credited.normaliser, device="cpu", old=True
-    )
+    batch = make_tensors(micro, rows=len(credited.rows), pad=0, items=credited.normaliser, device="cpu", old=True)
     scores = score_tokens(made, batch["ids"], batch["scored"])
     loss, _ = policy_loss(batch, scores, clip=(0.2, 0.28), beta=0.0, ratio=ratio)
     loss.backward()

@@ -104,7 +104,12 @@ def test_queries_are_rewritten_and_keep_their_old_form_and_answers(tmp_path: Pat
     assert "b is not rewritten: " in here.err
     assert "1 of 2 could not be made" in here.err
     (row,) = records.read(tmp_path / "curation" / "pool" / "questions.jsonl")
-    assert (row["id"], row["question"], row["original"], row["answers"]) == ("a", "Report on towers.", "towers?", ["31 m"])
+    assert (row["id"], row["question"], row["original"], row["answers"]) == (
+        "a",
+        "Report on towers.",
+        "towers?",
+        ["31 m"],
+    )
     code, here = run("pool.jsonl", "--rewrite", "--limit", "1", "--output", "one")
     assert (code, here.err.count("could not be made")) == (OK, 0)
 
@@ -125,7 +130,9 @@ def test_a_judge_that_cannot_decide_leaves_a_partial_result_and_says_so(tmp_path
     able = False
 
     def reply(request: Request) -> str:
-        return json.dumps({"reason": "so", "clear": "yes"}) if able or "What is one" in request.messages[0].text else "no"
+        return (
+            json.dumps({"reason": "so", "clear": "yes"}) if able or "What is one" in request.messages[0].text else "no"
+        )
 
     rows = [{"id": name, "question": f"What is {name}?", "answer": "x"} for name in ("one", "two")]
     run = curating(tmp_path, reply)
