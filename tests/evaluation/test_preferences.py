@@ -6,22 +6,31 @@ from pathlib import Path
 
 import pytest
 
+from hira.agents.run_context import RunContext
 from hira.core.errors import UsageError
 from hira.core.policy import Request
 from hira.evaluation.preferences import (
     WAYS,
     Preference,
     agreement,
+    by_rubric,
     choose_candidates,
+    evaluate_preferences,
+    find_sound,
     format_agreements,
     margins,
     pairs_of,
+    read_reports,
     split,
 )
 from hira.evaluation.record import Record, Score
 from hira.evaluation.rewards.rubrics import GENERAL
-from hira.testing import ScriptedPolicy
+from hira.evaluation.run import RECORDS
+from hira.journal.lines import encode_line
+from hira.runtime.settings import Settings
+from hira.testing import Endpoint, ScriptedPolicy
 from hira.testing.script import make_context
+from hira.workflows.mams.rubrics import Rubric, RubricItem
 
 PAIR = Preference("1", "Which?", "good", "bad")
 
@@ -140,3 +149,127 @@ def test_a_way_without_scores_or_pairs_has_dashes_in_table_1() -> None:
     assert [cell.strip() for cell in signs.strip("|").split("|")][:2] == ["pairwise", "50.00"]
     assert [cell.strip() for cell in signs.strip("|").split("|")][3:] == ["–", "–", "1 of 4", "0"]
     assert [cell.strip() for cell in nothing.strip("|").split("|")] == ["rubric", "–", "–", "–", "–", "0 of 0", "2"]
+
+
+def test_a_pair_may_name_the_preferred_candidate_and_a_file_without_pairs_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.jsonl"
+    row = {"query": "q", "first": "a", "second": "b"}
+    for preferred, accepted, rejected in (("first", "a", "b"), (" Second ", "b", "a")):
+        path.write_text(json.dumps({**row, "preferred": preferred}))
+        assert pairs_of(path) == [Preference("1", "q", accepted, rejected)]
+    path.write_text(json.dumps({**row, "preferred": "both"}))
+    with pytest.raises(UsageError, match="no 'accepted'"):
+        pairs_of(path)
+    path.write_text("\n".join(json.dumps({"query": "q", "accepted": "a", "rejected": name}) for name in "xy"))
+    assert [pair.id for pair in pairs_of(path)] == ["1", "2"], "without an id, the number of the row"
+    path.write_text("")
+    with pytest.raises(UsageError, match="no"):
+        pairs_of(path)
+
+
+def test_pairs_of_one_query_stay_together_in_the_order_of_the_file() -> None:
+    pairs = [Preference(f"{at}", f"query {at % 10}", "a", "b") for at in range(30)]
+    parts = split(pairs, seed=1)
+    assert [len({pair.query for pair in part}) for part in parts] == [8, 1, 1]
+    assert sum(map(len, parts)) == 30
+    for part in parts:
+        assert [int(pair.id) for pair in part] == sorted(int(pair.id) for pair in part)
+        assert all(sum(one.query == pair.query for one in part) == 3 for pair in part)
+    assert split(pairs, seed=1) == parts != split(pairs, seed=2)
+    assert [len(part) for part in split(pairs[:10], (1, 1))] == [5, 5]
+
+
+def test_candidates_are_two_different_reports_and_without_any_the_way_to_some_is_told() -> None:
+    def report(name: str, text: str, value: float | None) -> Record:
+        return Record("mams", name, "", "q", "", text, "answered", Score(None, value, "race"))
+
+    same = [report("1", "good", 0.9), report("2", "good", 0.8), report("3", "fair", 0.5), report("4", "bad", None)]
+    (row,) = choose_candidates(same)
+    assert {row["first"], row["second"]} == {"good", "fair"}
+    with pytest.raises(UsageError, match="no query with two scored reports") as caught:
+        choose_candidates(same[:2])
+    assert "--repeats 2" in caught.value.fix
+
+
+def test_only_scored_reports_with_a_text_are_read(tmp_path: Path) -> None:
+    def report(name: str, text: str, value: float | None) -> Record:
+        return Record("mams", name, "", "q", "", text, "answered", Score(None, value, "race"))
+
+    for folder, reports in (("a", [report("1", "x", 0.0), report("2", " ", 0.5)]), ("b", [report("3", "y", None)])):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / RECORDS).write_bytes(b"".join(encode_line(one) for one in reports))
+    assert [one.id for one in read_reports([tmp_path / "a", tmp_path / "b"])] == ["1"]
+
+
+async def test_a_rubric_that_cannot_be_written_or_whose_weights_add_up_to_0_gives_no_margin() -> None:
+    items = [{"title": f"t{at}", "description": f"Key Criterion: {at}", "weight": 5} for at in range(7)]
+
+    def reply(request: Request) -> str:
+        if request.conversation.endswith("rubric"):
+            return json.dumps({"items": items})
+        return json.dumps({"rating": 10 if request.messages[0].values["report"] == "good" else 1})
+
+    assert await margin("rubric", ScriptedPolicy(reply)) == 1.0
+    assert await margin("rubric", {"rubric": ["no", "no"]}) is None
+    assert (
+        await margin("rubric", ScriptedPolicy(lambda one: reply(one) if "rubric" in one.conversation else "no")) is None
+    )
+    balanced = Rubric((RubricItem("a", "", 1), RubricItem("b", "", -1)))
+
+    async def generator(_: RunContext, query: str) -> Rubric:
+        assert query == PAIR.query
+        return balanced
+
+    assert await by_rubric(generator)(make_context(ScriptedPolicy(rating)), PAIR) is None
+
+
+async def test_a_verdict_that_fails_in_one_order_gives_no_margin() -> None:
+    def reply(request: Request) -> str:
+        return '{"better": "A"}' if request.messages[0].values["first"] == "good" else "no"
+
+    assert await margin("pairwise", ScriptedPolicy(reply)) is None
+    assert (
+        await margin("pointwise", ScriptedPolicy(lambda one: rating(one) if "good" in one.messages[0].text else "no"))
+        is None
+    )
+
+
+async def test_all_ways_are_measured_by_a_file_and_an_unknown_one_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.jsonl"
+    pairs = [{"query": f"q{at}", "accepted": "good", "rejected": "bad"} for at in range(3)]
+    path.write_text("\n".join(map(json.dumps, pairs)))
+
+    def reply(request: Request) -> str:
+        text = request.messages[0].text
+        if '"better"' in text:
+            return json.dumps({"better": "A" if text.index("good") < text.index("bad") else "B"})
+        return json.dumps({"rating": 9 if "good" in text.partition("Report:")[2] else 3})
+
+    with Endpoint({"*": reply}) as endpoint:
+        settings = Settings(model=endpoint.model, base_url=endpoint.base_url, api_key="k", cache=tmp_path / "c")
+        points, signs = await evaluate_preferences(path, ["pointwise", "pairwise"], settings, concurrency=1)
+        with pytest.raises(UsageError, match="unknown way of scoring 'points'"):
+            await evaluate_preferences(path, ["pairwise", "points"], settings)
+    assert [(one.way, one.pairs, one.unscored, one.auc) for one in (points, signs)] == [
+        ("pointwise", 3, 0, 1.0),
+        ("pairwise", 3, 0, 1.0),
+    ]
+    assert signs.d is None
+    half = agreement("pairwise", [1.0, 1.0, -1.0, 0.0], scored=False)
+    assert (half.d, agreement("rubric", [0.5]).d) == (None, None), "signs have no size, one margin no spread"
+
+
+async def test_reports_with_an_evident_fault_are_left_out_and_those_that_the_judge_fails_on_stay(
+    tmp_path: Path,
+) -> None:
+    def report(text: str) -> Record:
+        return Record("mams", text, "", "q", "", text, "answered", Score(None, 1.0, "race"))
+
+    def reply(request: Request) -> str:
+        text = request.messages[0].text.partition("Report:")[2]
+        return "no" if "odd" in text else json.dumps({"factual": "It is wrong." if "faulty" in text else ""})
+
+    with Endpoint({"*": reply}) as endpoint:
+        settings = Settings(model=endpoint.model, base_url=endpoint.base_url, api_key="k", cache=tmp_path / "c")
+        kept = await find_sound([report("faulty"), report("sound"), report("odd")], settings)
+    assert [one.id for one in kept] == ["sound", "odd"]

@@ -58,6 +58,12 @@ RUBRIC = Rubric.of(VALID)
         ([*VALID, item(2, "A", "important")], "weighs 3 or 4"),
         ([*VALID, item(-3, "A", "error")], "weighs -1 or -2"),
         ([*VALID, item(5)], "the title 'item of 5' is used twice"),
+        ([*VALID, item(5, "A") | {"title": " "}], "item 8: title and description must be non-empty strings"),
+        ([*VALID, item(5, "A") | {"description": ""}], "item 8: title and description must be non-empty strings"),
+        ([*VALID, item(5, "A") | {"weight": 5.5}], "item 8: its weight is 5.5"),
+        ([*VALID, item(5, "A") | {"weight": True}], "item 8: its weight is True"),
+        ([*VALID, item(5, "A") | {"description": "Key Criterion:"}], "item 8: its description has nothing after"),
+        ([*VALID, {}], "item 8: its keys are none"),
         ([item(-1, f"Title {at}") for at in range(7)], "no item has a positive weight"),
     ],
 )
@@ -77,6 +83,25 @@ def test_a_rubric_is_read_from_a_list_and_from_what_the_command_writes() -> None
     for nothing in ({"query": QUERY}, {}, None, 7):
         with pytest.raises(ValueError, match="a rubric is a list of items"):
             Rubric.of(nothing)
+
+
+def test_seven_to_twenty_items_are_a_rubric_and_whole_floats_are_whole_numbers() -> None:
+    for many in (7, 20):
+        given = [item(5, f"Title {at}") for at in range(many)]
+        assert faults(given) == []
+        assert len(Rubric.of(given).items) == many
+    given[0]["weight"] = 5.0
+    assert Rubric.of(given).weights[0] == 5
+    assert Rubric.of(Rubric.of(VALID).json()) == RUBRIC
+
+
+def test_a_rating_is_from_1_to_10_and_weights_that_cancel_give_no_mean() -> None:
+    assert (value_of(1), value_of(10)) == (0.0, 1.0)
+    for rated in (0, 11):
+        with pytest.raises(ValueError, match="a rating is from 1 to 10"):
+            value_of(rated)
+    balanced = Scores(Rubric((RubricItem("a", "", 2), RubricItem("b", "", -2))), (10, 1))
+    assert (balanced.weighted_mean, balanced.normalised) == (None, 1.0)
 
 
 def test_eq_2_worked_by_hand() -> None:
