@@ -77,6 +77,52 @@ def test_adaptive_takes_the_wanted_kind_first_and_breaks_ties_by_the_seed() -> N
     assert picks(given, "adaptive", first=0, seed=9) == picks(given, "adaptive", first=0, seed=9)
 
 
+def test_random_draws_any_and_balanced_as_many_right_as_wrong() -> None:
+    given = [1, 1, 1, 1, 0, 1]
+    drawn = [picks(given, "random", first=0, seed=seed) for seed in range(200)]
+    assert {place for one in drawn for place in one} == set(range(6))
+    assert any(4 not in one for one in drawn), "uniformly, whatever they earned"
+    both = [picks(given, "balanced", first=0, seed=seed) for seed in range(50)]
+    assert all(4 in one and len(set(one)) == 2 for one in both), "one right and one wrong solution"
+    assert {one[0] == 4 for one in both} == {True, False}, "the draw decides which comes first"
+    assert all(len(picks(given, "balanced", first=0, seed=seed, most=4)) == 4 for seed in range(9))
+    halves = [1, 1, 1, 0, 0, 0]
+    for seed in range(50):
+        four = picks(halves, "balanced", first=0, seed=seed, most=4)
+        assert sum(halves[place] for place in four) == 2
+        assert sorted(picks(halves, "balanced", first=0, seed=seed, most=6)) == list(range(6))
+    for strategy in ("random", "balanced", "adaptive"):
+        assert picks([], strategy, first=0, seed=1) == []  # type: ignore[arg-type]
+        assert picks([1], strategy, first=0, seed=1) == [0]  # type: ignore[arg-type]
+        assert len(picks(given, strategy, first=1, seed=1)) == 2  # type: ignore[arg-type]
+
+
+def test_a_share_of_a_half_counts_as_right() -> None:
+    assert set(picks([0.5, 0.4, 0.5, 0.1], "adaptive", first=1, seed=5)) == {0, 2}
+    assert set(picks([0.5, 0.4, 0.5, 0.1], "adaptive", first=0, seed=5)) == {1, 3}
+
+
+def test_only_a_whole_solution_with_a_reward_or_a_report_of_errors_goes_on() -> None:
+    asked = Input(1, Posed("q"))
+
+    def goes_on(
+        solution: Solution | None, review: Review | None, reward: float | None = 0.0, status: Any = "ok"
+    ) -> bool:
+        attempt = Attempt(0, (), reward, status)
+        scored = ScoredRollout(attempt, None, Cut((), 0, 0), RolloutScore(reward))
+        return MemberOutput(asked, scored, solution, review).goes_on
+
+    whole, cut, flag = Solution("s"), Solution("s", complete=False), Review(correct=False, report="")
+    assert [goes_on(whole, None), goes_on(None, flag)] == [True, True]
+    assert not any(
+        (
+            goes_on(cut, None), goes_on(None, Review(correct=True, report="")), goes_on(None, Review(None, "")),
+            goes_on(whole, None, None), goes_on(None, flag, None),
+            goes_on(whole, None, 0.0, "agent_failed"), goes_on(whole, None, 0.0, "infra_failed"),
+        )
+    )  # fmt: skip
+
+
 # --- the tree (section 3.3, Fig. 3b)
 
 
@@ -128,6 +174,40 @@ async def test_what_was_cut_off_is_not_paid_by_its_words() -> None:
     for complete, paid in ((True, 1.0), (False, 0.0)):
         step = AnswerStep(Input(1, Posed("2 + 2?")), judge, Solution(RIGHT, complete=complete))
         assert (await step.score(rollout, ("4",))).value == paid
+
+
+async def test_a_corrected_solution_goes_to_the_second_verifier_with_its_own_reward() -> None:
+    groups = await through(agentic(half))
+    for group in groups:
+        asked = group[0].step_input
+        if asked.step == 1:
+            assert (asked.solution, asked.review, asked.right) == (None, None, False)
+            continue
+        assert asked.solution is not None
+        assert asked.right == (asked.solution.text == RIGHT)
+        assert (asked.review is None) == (asked.role == "verifier")
+        assert asked.solution.refined == (asked.step >= 4)
+        assert asked.references == ("4",)
+
+
+async def test_an_update_takes_the_groups_of_all_its_problems_with_transcripts_and_figures() -> None:
+    made = agentic(half, questions=2)
+    collected = await made.collect(0)
+    assert len(collected.groups) == 18
+    assert made.sampled == 18 * 4
+    assert len({group.problem for group in collected.groups}) == 18
+    assert all([attempt.number for attempt in group.attempts] == [0, 1, 2, 3] for group in collected.groups)
+    assert len(collected.samples) == made.rollouts.config.samples
+    assert collected.measures["problems_lost"] == 0
+    assert collected.measures["solver/groups"] == 2
+    assert collected.measures["verifier1/groups"] == collected.measures["corrector1/groups"] == 4
+    again = await agentic(half, questions=2).collect(0)
+    assert [group.problem for group in again.groups] == [group.problem for group in collected.groups]
+
+
+def test_steps_end_with_the_last_that_is_trained() -> None:
+    for roles, last in (((), 5), (("solver",), 1), (("verifier",), 4), (("corrector", "solver"), 5)):
+        assert agentic(half, roles=roles).last == last
 
 
 # --- training some roles (section 4.3)
