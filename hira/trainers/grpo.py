@@ -120,7 +120,7 @@ class RoleTrainer(Trainer):
         self._bare.train()
         took, memory = time.perf_counter() - began, peak()
         torch.cuda.empty_cache()  # the update needs the rollouts' memory
-        groups = self._everybodys(collected.groups)
+        groups: list[Group] = gather_object(list(collected.groups))  # the credit is over those of all processes
         credited = self.credit(groups)
         self._measures = {
             **measure_update(groups, credited),
@@ -131,11 +131,6 @@ class RoleTrainer(Trainer):
         self._record(collected, credited)
         self._held = self._batches(credited)
         return self._held
-
-    def _everybodys(self, groups: Sequence[Group]) -> list[Group]:
-        """Return the groups of all processes: each process computes the credit over all of them."""
-        everybodys: list[Group] = gather_object(list(groups))
-        return everybodys
 
     def _batches(self, credited: Credited) -> list[tuple[Micro, Batch]]:
         rows = [weighted for weighted in credited.rows if weighted.weight and (weighted.advantage or self.config.beta)]

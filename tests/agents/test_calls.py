@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,9 +13,14 @@ from hira.core.errors import HiraError, ToolDown, ToolError
 from hira.core.events import Event, Notice, ToolEnded, ToolStarted
 from hira.core.tool import Observation, Passage, Tool
 from hira.evidence import Source
+from hira.journal import Journal
 from hira.testing import ScriptedPolicy, make_context
 
 PAGE = Source("https://page.example/a", "A page", "The tower is 31 m high. It is red.")
+
+
+class Killed(BaseException):
+    """Ends a run the way nothing in hira expects."""
 
 
 def tool(result: Any, name: str = "browse", **fields: Any) -> tuple[Tool, list[Mapping[str, Any]]]:
@@ -175,3 +181,26 @@ def test_two_calls_are_the_same_if_they_are_spelled_alike() -> None:
     assert format_arguments({"n": 3}) == '{"n": 3}'
     assert format_arguments({"b": "ü", "a": 1}) == format_arguments({"a": 1, "b": "ü"}) == '{"a": 1, "b": "ü"}'
     assert format_arguments({}) == "{}"
+
+
+async def test_a_recorded_call_is_made_once_and_only_one_that_was_interrupted_may_have_run_twice(
+    tmp_path: Path,
+) -> None:
+    journal = Journal(tmp_path / "journal.sqlite")
+    made, calls = tool("sent", "send_mail")
+    dies, _ = tool(Killed(), "send_mail")
+    log = journal.begin("r1", settings={"model": "m"}, files=(), versions={"hira": "0"})
+    context, events = watched(log=log)
+    first = await called(made, context, to="a@example.org")
+    with pytest.raises(Killed):
+        await called(dies, context, to="b@example.org")
+    again, heard = watched(log=journal.resume("r1"))
+    assert (await called(made, again, to="a@example.org")).text == first.text
+    assert len(calls) == 1, "its result is in the record"
+    assert [event.text for event in heard if isinstance(event, Notice)] == []
+    await called(made, again, to="b@example.org")
+    assert [arguments["to"] for arguments in calls] == ["a@example.org", "b@example.org"]
+    (told,) = [event.text for event in heard if isinstance(event, Notice)]
+    assert "send_mail had started when the run stopped, and was called again; it may have run twice" in told
+    assert not [event for event in events if isinstance(event, Notice)]
+    journal.close()

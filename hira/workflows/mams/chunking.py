@@ -98,7 +98,8 @@ def _blocks(text: str, limit: int) -> Iterator[str]:
     fenced = False
     for line in text.splitlines(keepends=True):
         heading = not fenced and bool(_HEADING.match(line))
-        begins = lines and not fenced and (heading or (line.strip() and (not lines[-1].strip() or _alone(lines))))
+        after = lines and (not lines[-1].strip() or _HEADING.match(lines[0]))  # a heading is complete with its line
+        begins = lines and not fenced and (heading or (line.strip() and after))
         if begins:
             yield from _pieces("".join(lines), limit, _CUTS)
             lines = []
@@ -106,11 +107,6 @@ def _blocks(text: str, limit: int) -> Iterator[str]:
         fenced ^= bool(_FENCE.match(line))
     if lines:
         yield from _pieces("".join(lines), limit, _CUTS)
-
-
-def _alone(lines: Sequence[str]) -> bool:
-    """Return whether these lines are a heading, which is complete with its own line."""
-    return bool(_HEADING.match(lines[0]))
 
 
 Cut = Callable[[str], list[str]]
