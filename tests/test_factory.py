@@ -14,15 +14,15 @@ from hira.agents.run_context import RunContext
 from hira.core.errors import AccessDenied, ToolError, UsageError
 from hira.core.events import Event, Notice
 from hira.core.messages import user
-from hira.policies.dialects import JSON, XML
+from hira.policies.dialects import FALLBACKS, JSON, NATIVE, XML
 from hira.runtime.endpoints import find_model
-from hira.runtime.factory import configure_roles, open_session
+from hira.runtime.factory import choose_verify, configure_roles, open_journal, open_session
 from hira.runtime.settings import RoleSettings, Settings, load
 from hira.runtime.settings.keys import find_place
 from hira.testing import ScriptedPolicy
 from hira.testing.endpoint import Endpoint
 from hira.testing.web import FakeWeb
-from hira.tools import Toolbox
+from hira.tools import Toolbox, tool
 from hira.tools.python import refusal
 from hira.workflows import HiRA
 
@@ -336,3 +336,124 @@ async def test_offline_calls_tools_in_a_dialect_of_your_own(docs: Path) -> None:
     async with Hira("offline", docs=docs, workflow=Numbered()) as hira:
         answer = await hira.ask("How long is the Volga?")
     assert answer.rollout.trajectories["planner"].turns[0].completion.text.count('"name": "subtask"') == 1
+
+
+def test_a_role_has_its_own_settings_and_else_those_of_the_run() -> None:
+    """HiRA samples at 0.7, 0.95 and 20; MARS and MarsRL give each role its own."""
+    role = RoleSettings(temperature=0.0, top_p=0.5, top_k=7, reasoning_effort="low", dialect="json", model="other")
+    settings = Settings(
+        model="m", base_url="http://127.0.0.1:9/v1", temperature=0.7, top_p=0.95, top_k=20, seed=3,
+        reasoning_effort="high", roles={"worker": role, "plain": RoleSettings()}, max_reply_tokens=None,
+    )  # fmt: skip
+    roles, opened = configure_roles(settings, {})
+    own, plain, star = roles["worker"], roles["plain"], roles["*"]
+    for config in (plain, star):
+        sampling = config.sampling
+        assert (sampling.temperature, sampling.top_p, sampling.top_k, sampling.seed) == (0.7, 0.95, 20, 3)
+        assert (sampling.reasoning_effort, config.dialect, config.policy.model) == ("high", NATIVE, "m")
+        assert config.otherwise == FALLBACKS["native"], "it falls back where no dialect was chosen"
+        assert config.place == ("http://127.0.0.1:9/v1", "m")
+    sampling = own.sampling
+    assert (sampling.temperature, sampling.top_p, sampling.top_k, sampling.seed) == (0.0, 0.5, 7, 3)
+    assert (sampling.reasoning_effort, own.dialect, own.policy.model, own.otherwise) == ("low", JSON, "other", "")
+    assert len(opened) == 2
+    assert plain.policy is star.policy
+
+
+def test_a_role_that_continues_its_message_is_a_chain_and_a_chosen_dialect_has_no_other_behind_it() -> None:
+    settings = Settings(
+        model="m",
+        base_url="http://127.0.0.1:9/v1",
+        roles={"worker": RoleSettings(continuation="prefix", dialect="tags")},
+    )
+    roles, _ = configure_roles(settings, {})
+    assert (roles["*"].continuation, roles["*"].otherwise) == ("turns", FALLBACKS["native"])
+    assert (roles["worker"].continuation, roles["worker"].otherwise) == ("chain", "")
+    own, _ = configure_roles(settings, {}, dialect=XML)
+    assert (own["*"].dialect, own["*"].otherwise) == (XML, ""), "a workflow's dialect is a choice, too"
+
+
+def test_replies_of_a_programs_own_policy_are_bounded_only_where_somebody_says_so() -> None:
+    mine = ScriptedPolicy([])
+    settings = Settings(model="m", base_url="http://127.0.0.1:9/v1")
+    roles, opened = configure_roles(settings, {"worker": mine})
+    assert (roles["worker"].policy, roles["worker"].replies, roles["worker"].place) == (mine, None, ("", ""))
+    assert roles["*"].replies is not None
+    assert len(opened) == 1
+    bounded = settings.with_values({"max_reply_tokens": 77}, "here")
+    roles, _ = configure_roles(bounded, {"*": mine})
+    assert roles["*"].replies is not None
+    assert roles["*"].replies.tokens == 77
+    named = settings.with_values({"roles": {"worker": RoleSettings(model="other", max_reply_tokens=5)}}, "here")
+    roles, _ = configure_roles(named, {"*": mine})
+    assert (roles["*"].policy, roles["worker"].policy.model) == (mine, "other"), "a named model is not the program's"
+    assert roles["worker"].replies is not None
+    assert roles["worker"].replies.tokens == 5
+
+
+def test_prices_are_those_that_are_set_or_of_the_table_and_nothing_nearby_is_priced_by_it() -> None:
+    table = {"m": {"input_cost_per_token": 1e-6, "output_cost_per_token": 2e-6}}
+    for base_url, known in (("https://far.example/v1", True), ("http://127.0.0.1:9/v1", False)):
+        settings = Settings(model="m", base_url=base_url, api_key=SecretStr("k"))
+        roles, _ = configure_roles(settings, {}, table)
+        assert (roles["*"].price is not None) is known
+
+
+def test_answers_are_checked_by_the_model_if_one_is_connected_that_the_program_does_not_script() -> None:
+    connected = Settings(model="m", base_url="http://127.0.0.1:9/v1")
+    offline, mine = Settings(model="offline"), {"*": ScriptedPolicy([])}
+    for settings, policies, chosen in (
+        (connected, {}, "model"),
+        (connected, mine, "lexical"),
+        (offline, {}, "lexical"),
+        (connected.with_values({"verify": "off"}, "here"), {}, "off"),
+        (connected.with_values({"verify": "model"}, "here"), mine, "model"),
+        (offline.with_values({"verify": "lexical"}, "here"), {}, "lexical"),
+        (offline.with_values({"roles": {"verifier": RoleSettings(model="m")}}, "here"), {}, "model"),
+        (connected, {"verifier": ScriptedPolicy([])}, "lexical"),
+    ):
+        roles, _ = configure_roles(settings, policies)
+        assert choose_verify(settings, policies, roles) == chosen
+    with pytest.raises(UsageError, match="no model is connected to verify answers") as caught:
+        wanted = offline.with_values({"verify": "model"}, "here")
+        choose_verify(wanted, {}, configure_roles(wanted, {})[0])
+    assert "--verify lexical" in caught.value.fix
+
+
+async def test_a_session_knows_what_the_program_handed_over(docs: Path) -> None:
+    settings = Settings(model="offline", docs=(docs,))
+
+    @tool
+    async def tides(harbour: str) -> str:
+        """Tell the tides."""
+        return harbour
+
+    async def search(query: str) -> list[str]:
+        return [query]
+
+    for given, handed in (
+        ({}, ()),
+        ({"workflow": HiRA()}, ()),
+        ({"workflow": HiRA(max_subtasks=3)}, ("workflow 'hira'",)),
+        ({"tools": [tides]}, ("tool 'tides'",)),
+        ({"policies": {"planner": ScriptedPolicy([])}}, ("policy of 'planner'",)),
+        ({"search": search}, ("search",)),
+    ):
+        session = await open_session(settings, **given)  # type: ignore[arg-type]
+        assert session.handed == handed, given
+        await session.aclose()
+
+
+async def test_a_journal_that_cannot_be_opened_leaves_the_run_unrecorded_and_says_so(tmp_path: Path) -> None:
+    notices: list[Notice] = []
+    (tmp_path / "file").write_text("no folder")
+    assert open_journal(Settings(journal=None), notices) is None
+    assert notices == []
+    assert open_journal(Settings(journal=tmp_path / "file" / "journal.sqlite"), notices) is None
+    (told,) = notices
+    assert "this run is not recorded and cannot be resumed" in told.text
+    assert told.important
+    opened = open_journal(Settings(journal=tmp_path / "journal.sqlite"), notices)
+    assert opened is not None
+    opened.close()
+    assert len(notices) == 1
