@@ -414,9 +414,10 @@ def test_answers_are_checked_by_the_model_if_one_is_connected_that_the_program_d
     ):
         roles, _ = configure_roles(settings, policies)
         assert choose_verify(settings, policies, roles) == chosen
+    wanted = offline.with_values({"verify": "model"}, "here")
+    roles, _ = configure_roles(wanted, {})
     with pytest.raises(UsageError, match="no model is connected to verify answers") as caught:
-        wanted = offline.with_values({"verify": "model"}, "here")
-        choose_verify(wanted, {}, configure_roles(wanted, {})[0])
+        choose_verify(wanted, {}, roles)
     assert "--verify lexical" in caught.value.fix
 
 
