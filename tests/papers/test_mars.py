@@ -185,6 +185,21 @@ async def test_every_page_is_in_exactly_one_bin_and_no_prompt_is_longer_than_the
     assert 1 < len(prompts) < len(lengths)
 
 
+async def test_all_but_the_pages_takes_at_most_half_of_the_window() -> None:
+    """A quarter is the question's, an eighth each the queries' and the purpose's."""
+    search, browse = library(found=1)
+    window = 4_000
+    long = "how high is it " * window
+    people, policy = context([wanted("a", purpose=long), ANSWER], box=Toolbox(search=search, browse=browse))
+    await rollout(MARS(window=window), f"{QUESTION} {long}", people)
+    (request,) = of(policy, "system1")
+    values = request.messages[0].values
+    for name, share in (("question", 4), ("purpose", 8)):
+        assert 0.8 * window / share <= count(str(values[name])) <= window / share + 5, name  # the mark of the cut
+    assert "a-0 ends." in request.messages[0].text
+    assert count(request.messages[0].text) <= window
+
+
 async def test_a_page_that_is_longer_than_the_window_is_cut_and_alone() -> None:
     search, browse = library(found=3, words=lambda name: 3_000 if name.endswith("-1") else 20)
     people, policy = context([wanted("a"), ANSWER], box=Toolbox(search=search, browse=browse))
