@@ -10,9 +10,9 @@ from hira.core.bm25 import BM25
 from hira.core.messages import Filled
 from hira.core.policy import Usage
 from hira.evidence import LexicalVerifier, Sources, is_accepted, is_refusal
-from hira.evidence.copies import read_question
 from hira.evidence.lexical_verifier import is_calculation
 from hira.evidence.passages import Passages, read_words
+from hira.evidence.questions import read_question
 from hira.evidence.verdicts import Relevance
 from hira.workflows.baselines.single import Rag
 from hira.workflows.bound import Sizes

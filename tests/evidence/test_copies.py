@@ -8,8 +8,9 @@ import pytest
 
 from hira.core.sources import Source, Sources
 from hira.evidence import Judgement, check, verify
-from hira.evidence.copies import MOST, check_words, holds_values
+from hira.evidence.copies import check_words, holds_values
 from hira.evidence.passages import Passages, read_number
+from hira.evidence.questions import MOST
 
 LOCK = (
     "The lock of Haverden was dug in 1764. Petra Lind surveyed the lock of Haverden. "

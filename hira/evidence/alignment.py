@@ -1,0 +1,265 @@
+"""Copies of sentences: their words in the same order, bound by the same light words.
+
+A copy may leave words out, but none that carries another: no head of a compound, no second part of an "and", no other
+value in the same place. It has neither a negation nor a condition more or less.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from hira.core.patterns import compile_lazily
+from hira.evidence.passages import JOINS, Word, takes_back
+from hira.evidence.rows import is_copied_record
+from hira.evidence.sentence import ANY_LINK, Sentence, find_subject, is_condition
+
+LONGEST_VOICE = 40
+"""The content words of a claim that is also compared in the other voice."""
+REPEATED = 8
+"""The number of places of one word in a sentence that are tried."""
+_ALL = frozenset(
+    "all every each any no none nothing nobody everyone everything everybody anyone anything daily".split()
+)
+_EXCEPTING = frozenset("except excluding exception exceptions ausgenommen 除外".split())
+_PROVIDED = compile_lazily(r"\b(?:provided|providing|assuming|supposing) that\b", re.IGNORECASE)
+_BEFORE_CLAUSE = ("and", "but", "as", "because", "since", "while", "whereas", "although", "though")
+"""Links after a comma that begin a clause that is a statement."""
+_LABELLED_BY = frozenset(("", "be", "in", "be in", ANY_LINK))
+"""The links between a label and its value in a sentence: "was founded in 2019", "the price is 48 euros"."""
+_YEAR = compile_lazily(r"(?:1[5-9]|20)\d\d\Z")
+
+
+def is_copy(claim: Sequence[Word], sentence: Sentence) -> bool:
+    """Return whether a sentence says the claim in the claim's words."""
+    if sentence.is_denied:
+        return False
+    ours, theirs = (
+        [(word.key, word.link, place > 0 and word.marked and sentence.is_row) for place, word in enumerate(some)]
+        for some in (claim, sentence.words)
+    )
+    if ours == theirs and not sentence.conditions:
+        return True
+    if _PROVIDED.search(sentence.text) and not any(_PROVIDED.match(f"{word.text} that") for word in claim):
+        return False
+    if sentence.is_row or sentence.record is not None:
+        return is_copied_record(claim, sentence)
+    orders = [*list_orders(claim), *_put_label_first(claim, sentence)]
+    return any(_Alignment(words, sentence).exists() for words in orders)
+
+
+def _put_label_first(claim: Sequence[Word], sentence: Sentence) -> Iterator[list[Word]]:
+    """Yield the claim in the order of a labelled value: "Founded: 2019" is "Otto Ltd was founded in 2019". The value
+    follows the label in the claim; a figure may also come before it ("has 20 employees")."""
+    label, value = sentence.words[: sentence.value_start], sentence.words[sentence.value_start :]
+    keys = {word.key for word in label}
+    places = [place for place, word in enumerate(claim) if word.key in keys]
+    if not label or {claim[place].key for place in places} != keys:
+        return
+    values = {word.key for word in value} - sentence.topic
+    for place, word in enumerate(claim[: places[-1]]):
+        unit = word.close and place and claim[place - 1].kind == "number"
+        if word.key in values and word.kind != "number" and not unit:
+            return
+    named = [claim[place] for place in places]
+    in_order = [word.key for word in named] == [word.key for word in label]
+    if not in_order and any(word.link for word in label):
+        return
+    rest = [word for word in claim if word.key not in keys]
+    yield [*bind(named if in_order else label, ""), *rest]
+
+
+def list_orders(claim: Sequence[Word]) -> Iterator[Sequence[Word]]:
+    """Yield the claim, and the orders of its words that state the same: "the author is Ida" and "Ida is the author",
+    "in 1911 it burnt" and "it burnt in 1911"."""
+    yield claim
+    for place, word in enumerate(claim):
+        if place and word.link == "be":
+            first = word._replace(link="", marked=False)
+            yield [first, *claim[place + 1 :], claim[0]._replace(link="be", close=False), *claim[1:place]]
+    dates = [word.kind == "number" for word in claim]
+    lead = next((place for place, date in enumerate(dates) if not date), 0)
+    tail = len(dates) - next((place for place, date in enumerate(reversed(dates)) if not date), 0)
+    if lead:
+        yield [*claim[lead:], *claim[:lead]]
+    dated = tail < len(claim) and claim[tail].link in ("", "in")
+    if dated:
+        yield [*claim[tail:], *claim[:tail]]
+    whole, date = (claim[:tail], claim[tail:]) if dated else (claim, [])
+    yield from ([*order, *date] for order in _list_voices(whole))
+
+
+def _list_voices(claim: Sequence[Word]) -> Iterator[list[Word]]:
+    """Yield "the mill was built by Ida" for "Ida built the mill", whichever word is the verb, and the other way."""
+    if len(claim) > LONGEST_VOICE:
+        return
+    agent = next((place for place, word in enumerate(claim) if word.link == "by"), 0)
+    if agent > 1 and claim[agent - 1].link == "be":
+        patient, verb = claim[: agent - 1], claim[agent - 1]._replace(link="")
+        yield [*bind(claim[agent:], ""), verb, *bind(patient, "")]
+    for place in range(1, len(claim) - 1):
+        if claim[place].kind == "word" and not claim[place].link and not claim[place + 1].link:
+            verb = claim[place]._replace(link="be", close=False)
+            yield [*bind(claim[place + 1 :], ""), verb, *bind(claim[:place], "by")]
+
+
+def bind(words: Sequence[Word], link: str) -> list[Word]:
+    """Return a phrase that is bound by another link."""
+    return [words[0]._replace(link=link, close=False, marked=False), *words[1:]]
+
+
+class _Alignment:
+    """The ways to find the words of a claim in a sentence, in order."""
+
+    def __init__(self, claim: Sequence[Word], sentence: Sentence) -> None:
+        self.claim, self.sentence, self.words = claim, sentence, sentence.words
+        label = {word.key for word in self.words[: sentence.value_start]}
+        self.value_start = sentence.value_start if label <= {word.key for word in claim} else 0
+
+    def exists(self) -> bool:
+        """Step from each word of the claim to the next; a state is the last matched position and whether words of what
+        the sentence leans on follow it."""
+        states: set[tuple[int, bool]] = {(-1, False)}
+        positions = self.sentence.positions
+        leans = any(word.key not in positions for word in self.claim)
+        least = self.sentence.value_start if leans else 0  # of "Teacher: Ida" under "Otto" no one says that he is one
+        for number, word in enumerate(self.claim):
+            after = {
+                (place, False)
+                for before, leaning in states
+                for place in positions.get(word.key, ())[:REPEATED]
+                if place > before and self._follows(number, before, place, leaning=leaning)
+            }
+            after |= {(before, True) for before, leaning in states if self._leans(number, before)}
+            states = after
+            if not states:
+                return False
+        return any(place >= least and not leaning and self._ends(place) for place, leaning in states)
+
+    def _leans(self, number: int, before: int) -> bool:
+        """Return whether a word of the claim may replace what the sentence leans on: its subject, or "of" a
+        heading."""
+        word = self.claim[number]
+        if before < 0:
+            return word.key in self.sentence.leads and self._names_subject()
+        known = word.key in self.sentence.topic or word.key in self.sentence.subject
+        elsewhere = word.key not in self.sentence.keys and number + 1 < len(self.claim)
+        return known and elsewhere and word.link in ("", "of", "in", ANY_LINK)
+
+    def _names_subject(self) -> bool:
+        """Return whether the claim has the head of what the pronoun means, "weir" of "the weir on the Ebble"."""
+        subject = find_subject(self.sentence.antecedent)
+        end = next((place for place, word in enumerate(subject) if place and word.link), len(subject))
+        heads = [word for word in subject[:end] if word.kind == "name"] or subject[:end][-1:]
+        return not heads or any(word.key in {claimed.key for claimed in self.claim} for word in heads)
+
+    def _follows(self, number: int, before: int, place: int, *, leaning: bool) -> bool:
+        """Return whether the claim's word may be the one at `place`, if the word before it is the one at `before`."""
+        claimed = self.claim[number]
+        skipped = self.words[before + 1 : place]
+        if before < 0:
+            return self._begins(claimed, place, leaning=leaning)
+        phrase = self._find_phrase(place, before)
+        word = self.words[phrase]
+        labelled = 0 < self.value_start <= phrase and word.marked and not word.link
+        if labelled:  # the colon may stand for "is" and "in", before a figure for "of": "a total of 20 euros"
+            total = claimed.kind == "number" and claimed.link == "of"
+            alike = total or claimed.link in _LABELLED_BY
+        else:
+            alike = _is_bound_alike(claimed, word, apart=bool(skipped))
+        if self._loses_part(place, before) or not alike:
+            return False
+        if labelled or not skipped:
+            return not any(other.kind == self.words[place].kind for other in skipped)
+        if leaning:
+            return False
+        if skipped[0].marked and word.marked:
+            return True
+        return not (
+            (skipped[0].close and not (skipped[0].kind == "number" != self.words[before].kind))
+            or any(begins_another(other) for other in [*skipped, word])
+            or any(other.marked for other in skipped[1:])
+            or any(other.kind == self.words[place].kind != "word" and other.link == word.link for other in skipped)
+        )
+
+    def _find_phrase(self, place: int, before: int) -> int:
+        """Return where the phrase begins that ends with the word at `place`: "the smith" of "the smith Jonas"."""
+        while self.words[place].close and not self.words[place].dense and place - 1 > before:
+            place -= 1
+        return place
+
+    def _begins(self, claimed: Word, place: int, *, leaning: bool) -> bool:
+        """Return whether a claim may begin with the word at `place`: where a statement begins, or where the subject is
+        a pronoun or missing."""
+        skipped = self.words[:place]
+        if any(is_condition(other) for other in skipped):
+            return False
+        if leaning:
+            ours = {other.key for other in self.claim}
+            return all(other.light or other.kind == "number" or other.key in ours for other in skipped)
+        start = next((index for index in range(place, 0, -1) if self.words[index].marked), 0)
+        while start < place and (self.words[start].kind == "number" or self.words[start].light):
+            start += 1
+        phrase = self._find_phrase(place, -1)
+        links = (claimed.link, "", *(_BEFORE_CLAUSE if self.words[phrase].marked else ()))
+        bound = phrase <= start and (
+            self.words[phrase].link in links or (claimed.link == ANY_LINK and self.words[phrase].link != "of")
+        )
+        return bound and not self._loses_part(place, start - 1)
+
+    def _loses_part(self, place: int, before: int) -> bool:
+        """Return whether a word loses the one directly before it: "South Dakota", "a former painter". A name may lose
+        what it is introduced by: "the smith Jonas"."""
+        word, previous = self.words[place], self.words[place - 1]
+        introduced = (
+            word.kind == "name" and previous.kind == "word" and self.words[self._find_phrase(place, -1)].determined
+        )
+        return place - 1 > before and word.close and not (introduced or previous.kind == "number")
+
+    def _ends(self, place: int) -> bool:
+        """Return whether a claim may end with the word at `place`: the next one does not belong to it, and no condition
+        follows."""
+        rest = self.words[place + 1 :]
+        inside = bool(rest) and rest[0].close and (not rest[0].dense or rest[0].text[-1] in "的之の")
+        if rest and (inside or {"or", "than"} & set(rest[0].link.split())):
+            return False
+        if rest and (self._qualifies(place, rest[0]) or self._is_excepted(place, rest[0])):
+            return False
+        clause = next((index for index, word in enumerate(rest) if word.marked or begins_another(word)), len(rest))
+        ours = {word.key for word in self.claim if is_condition(word)}
+        theirs = {word.key for word in [*self.words[: place + 1], *rest[:clause]] if is_condition(word)}
+        return ours == theirs | self.sentence.conditions and not takes_back(rest)
+
+    def _qualifies(self, place: int, word: Word) -> bool:
+        """Return whether a word limits the quantity that ends at `place`: "5 percent at most", "30 euros an hour",
+        "12 euros for children"."""
+        last = self.words[place]
+        unit = place > 0 and last.close and self.words[place - 1].kind == "number"
+        if unit and _YEAR.match(self.words[place - 1].text):  # "the 2023 summit of ASEAN" counts nothing
+            return False
+        if word.marked or not (unit or last.kind == "number"):
+            return False
+        links = set(word.link.split())
+        limits = {"per", "of", "for"} if unit else {"per", "of"}
+        each = unit and word.determined and not links
+        dated = links == {"as", "of"}
+        return each or bool(links & limits and not dated) or ("in" in links and word.text in ("most", "least"))
+
+    def _is_excepted(self, place: int, word: Word) -> bool:
+        """Return whether the words from `word` on name what "all" does not hold for: "every day but Monday"."""
+        later = {other.text.lower() for other in self.words[place + 1 :]}
+        if not _EXCEPTING.isdisjoint(later - {other.text.lower() for other in self.claim}):
+            return True
+        return "but" in word.link.split() and not _ALL.isdisjoint(self.sentence.text.lower().split())
+
+
+def begins_another(word: Word) -> bool:
+    """Return whether a word begins another statement, or another part of a list."""
+    return not JOINS.isdisjoint(word.link.split())
+
+
+def _is_bound_alike(claimed: Word, word: Word, *, apart: bool = False) -> bool:
+    """Return whether two words are bound by the same light words, or `apart` from what is left out before them by the
+    same last one. A comma before an article may replace "is"."""
+    ours, theirs = (term.link.rpartition(" ")[2] if apart else term.link for term in (claimed, word))
+    if claimed.link == ANY_LINK:
+        return not (apart and theirs == "of")
+    return ours == theirs or (ours == "be" and not theirs and word.marked and word.determined)

@@ -1,0 +1,171 @@
+"""Questions: the words that an answer needs, and the statement that a short answer makes of its question."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from hira.core.patterns import compile_lazily
+from hira.evidence.alignment import bind
+from hira.evidence.passages import Word, is_related, read_words
+from hira.evidence.sentence import ANY_LINK, Sentence
+
+MOST = 400
+"""The number of content words of a claim; a longer one is not checked."""
+_ASKING = frozenset(
+    "what which who whom whose when where why how many much name tell give list me please exactly i we you us my our"
+    " your".split()
+)
+_ASKING_ELSEWHERE = tuple(
+    (frozenset(asking.split()), frozenset(helping.split()))
+    for asking, helping in (
+        ("wer wen wem wessen was wann wo wohin woher warum wieso wie viel viele welche welcher welches welchen welchem",
+         "hat haben hatte hatten"),
+        ("qui que quoi quand où pourquoi comment combien quel quelle quels quelles", "a ont avait fut t"),
+        ("quién quiénes qué cuándo dónde cómo cuánto cuánta cuántos cuántas cuál cuáles", "ha han"),
+        ("chi che cosa quando dove perché come quanto quanta quanti quante quale quali", "è ha hanno fu sono"),
+        ("quem que quando onde como quanto quanta quantos quantas qual quais", "é foi"),
+        ("wie wat wanneer waar waarom hoe hoeveel welke welk", "heeft hebben"),
+    )
+)  # fmt: skip
+"""The asking and the helping words of German, French, Spanish, Italian, Portuguese and Dutch."""
+_ASKING_KIND = frozenset(
+    "welche welcher welches welchen welchem wie viel viele quel quelle quels quelles qué cuál cuánto cuánta cuántos"
+    " cuántas quale quali quanto quanta quanti quante qual quais quantos quantas welke welk hoe hoeveel".split()
+)
+"""Those of them before the kind of thing that is asked for ("Quel jour", "In welchem Jahr")."""
+_COUNTING = frozenset("many much viel viele combien cuántos cuántas quanti quante quantos quantas hoeveel".split())
+"""Those before what is counted."""
+ASKING_UNSPACED = compile_lazily(
+    "为什么|為什麼|什么|什麼|多少|怎么|怎麼|怎样|怎樣|何时|何時|何地|哪[里裡儿兒些个個]?|谁|誰|几|幾|吗|嗎|呢|何|いつ|どこ|どの|どれ|いくつ|いくら|なぜ"
+)
+"""The asking words of Chinese and Japanese, which no space sets apart."""
+_QUESTION = compile_lazily(
+    r"[?？؟]|^\W*(?:who|whom|whose|what|when|where|which|why|how|name|list|give|tell)\b", re.IGNORECASE
+)
+_AUXILIARY = compile_lazily(
+    r"\b(?:is|are|was|were|do|does|did|has|have|had|will|would|can|could|should|must|may|might)\b", re.IGNORECASE
+)
+_BY = compile_lazily(r"\bby\b", re.IGNORECASE)
+_ASKS_OBJECT = compile_lazily(
+    r"\W*(?:wen|wem|wessen|(?:a|à|da|de|di|para|por|pour|avec|con)\s+(?:quién|quiénes|qui|quem|chi))\b", re.IGNORECASE
+)
+"""Questions of other languages that ask for the object: their statement has another order."""
+_BINDING = ("by", "accusative", "dative")
+"""Links that tell subject and object apart."""
+_COPULA = compile_lazily(r"\W*(?:who|what|which)\s+(?:is|are|was|were)\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """The content words of a question. `wanted` are those that an answer's evidence has to hold: not the asking words,
+    and not the kind of thing that is asked for ("which river", "how long")."""
+
+    words: tuple[Word, ...]
+    wanted: tuple[Word, ...]
+    role: Word | None = None
+    """"president" of "who is the president of Orland?": whose bearer is asked for."""
+    counted: tuple[Word, ...] = ()
+    """"rooms" of "how many rooms does the inn have?"."""
+
+
+def read_question(text: str) -> Question:
+    """Return the words of a question; of a topic, which asks nothing, none is wanted."""
+    if not _QUESTION.search(text):
+        return Question(tuple(read_words(text)[:MOST]), ())
+    words = tuple(read_words(ASKING_UNSPACED.sub(" ", text))[:MOST])
+    lower = [word.text.lower() for word in words]
+    before = {"which", "how"}
+    if _AUXILIARY.search(text):  # "What repels …?" asks for a thing
+        before.add("what")
+    kinds = {
+        place
+        for place, word in enumerate(words)
+        if word.kind == "word"
+        and (
+            (word.link.endswith("which") and not (place == 0 and _COPULA.match(text)))
+            or (place and word.close and lower[place - 1] in before)
+            or lower[max(place - 1, 0) : place + 1] in (["much", "money"], ["much", "time"])  # units answer them
+        )
+    }
+    asking = set(_ASKING)
+    for words_asking, words_helping in _ASKING_ELSEWHERE:
+        if not words_asking.isdisjoint(lower[:2]):
+            asking |= words_asking | words_helping
+            kinds |= {place for place, word in enumerate(words) if word.close and lower[place - 1] in _ASKING_KIND}
+    wanted = tuple(
+        word for place, word in enumerate(words) if not (word.light or lower[place] in asking or place in kinds)
+    )
+    return Question(words, wanted, _find_role(wanted) if _COPULA.match(text) else None, _find_counted(words))
+
+
+def _find_counted(words: Sequence[Word]) -> tuple[Word, ...]:
+    """Return the phrase after "how many"."""
+    first = next((place + 1 for place, word in enumerate(words) if word.text.lower() in _COUNTING), len(words))
+    counted = list(words[first : first + 1])
+    if not counted or not (counted[0].close or counted[0].link == "of"):
+        return ()
+    for word in words[first + 1 :]:
+        if not word.close:
+            break
+        counted.append(word)
+    return (counted[0]._replace(link="", close=True), *counted[1:])
+
+
+def _find_role(wanted: Sequence[Word]) -> Word | None:
+    """Return the head of the first phrase, None if that is a name."""
+    end = next((place for place, word in enumerate(wanted) if place and not word.close), len(wanted))
+    return wanted[end - 1] if wanted and wanted[end - 1].kind == "word" else None
+
+
+def names_other_role(claim: Sequence[Word], question: Question) -> bool:
+    """Return whether a claim has the role that a question asks for as a part of another one only: "the vice president"
+    and "the son of the president" are not the president, whereas "its president" is."""
+    asked_keys = {word.key for word in question.words}
+
+    def is_narrowed(place: int) -> bool:
+        before, role = claim[place - 1], claim[place]
+        return (role.close and not before.light and before.key not in asked_keys) or "of" in role.link.split()
+
+    places = [place for place, word in enumerate(claim) if question.role and word.key == question.role.key]
+    return bool(places) and all(place and is_narrowed(place) for place in places)
+
+
+def replace_pronoun(words: Sequence[Word], wanted: Sequence[Word]) -> Sequence[Word]:
+    """Return a claim that begins with a pronoun ("It was built in 1742") with the thing that the question asks about in
+    its place."""
+    known = {word.key for word in words}
+    subject = [word for word in wanted if word.key not in known]
+    return [subject[0]._replace(link=""), *subject[1:], *words[1:]] if subject else words
+
+
+def fill_gap(
+    answer: Sequence[Word], wanted: Sequence[Word], question: str, sentence: Sentence
+) -> Iterator[Sequence[Word]]:
+    """Yield the statements that an answer makes of its question. A word of the question is compared in the form that
+    the sentence has, with any light word before it; only "by" must be the same, which tells who does it."""
+    asks_by = _BY.search(question) is not None and not any(word.link.endswith("by") for word in wanted)
+    value = [answer[0]._replace(link="by" if asks_by else ANY_LINK), *answer[1:]]
+    keys = sentence.keys | sentence.topic | sentence.subject
+    rest = [
+        word._replace(
+            key=next((key for key in keys if is_related(word.key, {key})), word.key),
+            link=word.link if sentence.is_row or word.link.endswith(_BINDING) else ANY_LINK,
+        )
+        for word in wanted
+    ]
+    helped = _AUXILIARY.search(question)
+    if _ASKS_OBJECT.match(question):
+        return
+    if counted := read_question(question).counted:
+        counts = {word.key for word in counted}
+        value += [word for word in counted if word.key not in {other.key for other in answer}]
+        others = [word for word, asked in zip(rest, wanted, strict=True) if asked.key not in counts]
+        yield from ([*others[:place], *value, *others[place:]] for place in range(len(others) + 1))
+        return
+    if helped:
+        yield [*rest, *value]
+    if not helped or _COPULA.match(question):
+        yield [*value, *rest]
+    if not helped and rest:
+        bound = [word._replace(link=asked.link) for word, asked in zip(rest[1:], wanted[1:], strict=True)]
+        yield [*bind(answer, ""), rest[0]._replace(link=""), *bound]

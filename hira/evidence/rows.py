@@ -1,0 +1,141 @@
+"""Copies of rows of tables and of results of tools, whose words have no order."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from hira.evidence.passages import DENIALS, Cell, Word, is_row, read_words
+from hira.evidence.sentence import Sentence, is_condition, read_keys
+
+_OPERATORS = frozenset("+ - − * / = ** < >".split())
+_TELLING = frozenset(
+    "role job post position title profession occupation function office type kind category status name year colour"
+    " color size country region city rolle beruf amt funktion typ art land stadt farbe rôle fonction poste pays ville"
+    " couleur cargo puesto país ciudad color 职务 职位 角色 类型 状态 国家 城市".split()
+)
+"""Names of columns that add nothing to a cell: "Ida is director" needs no "role"."""
+_BEARING = frozenset("name holder person member nom nombre titular 姓名 名称".split())
+"""Names of columns whose cells may be the subject of a row."""
+_VOIDING = DENIALS | frozenset(
+    "excluded rejected cancelled canceled withdrawn void invalid negative nein non 否".split()
+)
+"""Cells of one word without which no other cell of their row is said."""
+
+
+def is_copied_record(claim: Sequence[Word], sentence: Sentence) -> bool:
+    """Compare a claim with a row or a tool's result, whose words have no order. A column that the claim names has its
+    cell in the claim, and numbers are in the result, not in its call."""
+    if sentence.is_row:
+        return _fits_row(claim, [_read_cell(cell) for cell in sentence.cells], sentence)
+    ours, theirs = ({word.key for word in some if is_condition(word)} for some in (claim, sentence.words))
+    if ours != theirs | sentence.conditions:
+        return False
+    keys = {word.key for word in claim}
+    if keys <= sentence.keys and keys.isdisjoint(_OPERATORS):
+        return _is_in_order(claim, sentence)
+    numbers = {word.key for word in claim if word.kind == "number"}
+    computed = not numbers or not numbers.isdisjoint(sentence.keys)
+    return computed and keys <= sentence.keys | sentence.around and not keys.isdisjoint(sentence.keys)
+
+
+def _is_in_order(claim: Sequence[Word], sentence: Sentence) -> bool:
+    """Return whether a tool's result has the words of a claim in their order."""
+    last = -1
+    for word in claim:
+        later = [place for place in sentence.positions[word.key] if place > last]
+        if not later:
+            return False
+        last = later[0]
+    return True
+
+
+class _CellKeys(NamedTuple):
+    """The keys of a cell: of its column's name, whose light words count, and of its text. A claim names the column by
+    one of the words in `mark`. A year is no `figure`. Without the conditions no claim has the cell (`limits`), or even
+    another cell of its row (`bars`)."""
+
+    name: frozenset[str]
+    text: frozenset[str]
+    figure: bool
+    mark: frozenset[str]
+    limits: frozenset[str]
+    bars: frozenset[str]
+
+
+def _read_cell(cell: Cell) -> _CellKeys:
+    words = read_words(cell.text)
+    year = len(words) == 1 and len(words[0].text) == len("2026") and words[0].text[:2] in ("18", "19", "20")
+    light = frozenset(word for word in cell.name.lower().split() if not read_words(word))
+    figure = bool(words) and words[0].kind == "number" and not year
+    text = frozenset(word.key for word in words)
+    bars = text if cell.text.lower() in _VOIDING else frozenset(word.key for word in words if is_condition(word))
+    name = read_words(cell.name)
+    content, limits = read_keys(cell.name), frozenset(word.key for word in name if is_condition(word))
+    return _CellKeys(content | light, text, figure, content or light, limits, bars)
+
+
+def _fits_row(claim: Sequence[Word], cells: Sequence[_CellKeys], sentence: Sentence) -> bool:
+    """Return whether a row says a claim. The claim has whole cells, and says which row it is about and which columns
+    they are in; a column that the claim names comes with its cell, in the same order."""
+    places: dict[str, int] = {}
+    for place, word in enumerate(claim):
+        for key in (word.key, *word.link.split()):
+            places.setdefault(key, place)
+    keys = {word.key for word in claim}
+    held = [cell for cell in cells if cell.text and cell.text <= keys]
+    values = frozenset[str]().union(*(cell.text for cell in held))
+    names = frozenset[str]().union(*(cell.name for cell in cells))
+    if not held or not keys <= values | names | sentence.topic:
+        return False
+    theirs = sentence.conditions.union(*(cell.limits for cell in held), *(cell.bars for cell in cells))
+    if not {word.key for word in claim if is_condition(word)} <= theirs <= keys:
+        return False
+    if not (_names_columns(held, cells, set(places)) and _picks_row(held, cells, sentence)):
+        return False
+    named = [cell for cell in cells if cell.name and cell.name <= places.keys() and not cell.name <= values]
+    return all(cell in held for cell in named) and _keeps_columns(claim, named, values, places)
+
+
+def _keeps_columns(
+    claim: Sequence[Word], named: Sequence[_CellKeys], values: frozenset[str], places: dict[str, int]
+) -> bool:
+    """Return whether a claim gives the columns that it names their own cells: directly after the name, as in "the
+    manager of the branch Moss", else in the same order."""
+    bound = []
+    for column, word in pairwise(claim):
+        whose = [cell for cell in named if column.key in cell.name]
+        inside = [cell for cell in whose if word.key in cell.text]
+        # "the manager of Ida" is in another cell than Ida, unless the column is named "manager of"
+        turned = any((cell in inside) != ("of" in cell.name) for cell in whose)
+        if turned and "of" in word.link.split() and word.kind != "number" and word.key in values:
+            return False
+        if word.close and whose and not inside and any(word.key in cell.text for cell in named):
+            return False
+        bound += inside if word.close else []
+    loose = [cell for cell in named if cell not in bound]
+    by_name = sorted(loose, key=lambda cell: min(places[key] for key in cell.name))
+    return by_name == sorted(loose, key=lambda cell: min(places[key] for key in cell.text))
+
+
+def _names_columns(held: Sequence[_CellKeys], cells: Sequence[_CellKeys], places: set[str]) -> bool:
+    """Return whether a claim has a word of each cell's column that no other column's name has as well. Without one
+    come the subject of the row, and cells of a column whose name tells nothing."""
+    unnamed = [cell for cell in held if cell.name and cell.mark.isdisjoint(places)]
+    subjects = [cell for cell in unnamed if not cell.mark <= _TELLING]
+    if len(subjects) > 1 or any(cell.figure for cell in unnamed):
+        return False
+    if subjects and len(unnamed) > 1 and subjects[0] is not cells[0] and not subjects[0].mark <= _BEARING:
+        return False
+    partly = [cell.mark.intersection(places) for cell in held if cell not in unnamed and not cell.mark <= places]
+    return not any(mark and sum(mark <= cell.mark for cell in cells) > 1 for mark in partly)
+
+
+def _picks_row(held: Sequence[_CellKeys], cells: Sequence[_CellKeys], sentence: Sentence) -> bool:
+    """Return whether a claim with these cells of a row is about no other row near it: "the price is 5 euros" is about
+    each row of prices."""
+    if cells[0] in held or (len(held) > 1 and not all(cell.figure for cell in held)):
+        return True
+    ours = [cell for cell in sentence.cells if cell.name and _read_cell(cell) in held]
+    near = range(max(sentence.place - 2, 0), min(sentence.place + 3, len(sentence.passages.sentences)))
+    rows = [dict(sentence.passages.read_cells(place)) for place in near if is_row(sentence.passages.sentences[place])]
+    return not any(row.get(cell.name, cell.text) != cell.text for row in rows for cell in ours)

@@ -1,0 +1,138 @@
+"""A sentence of a text with what it leans on: headings, title, what its pronoun refers to, its label or its columns."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from hira.core.patterns import compile_lazily
+from hira.evidence.passages import CONDITIONS, Cell, Passages, Word, begins_with_pointer, is_row, read_words, takes_back
+
+ANY_LINK = "*"
+"""The link of a word that a question brings: how it is bound, the question does not say."""
+_LABEL = compile_lazily(
+    r"(?:[-*+•‣>]\s+|\d{1,3}[.)]\s+)*[*_]{0,2}(?!(?:the|an?|this|that|there|it|he|she|they)\b)([^\W\d_][^:.!?;|]{0,60}):[*_]{0,2}\s(?=\S)",
+    re.IGNORECASE,
+)
+"""A label before a value: "- **Founded:** 2019"."""
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A sentence of a text with what it leans on.
+
+    `context` are the words of the title and of the file's name; `record` is the call that produced the text, if a tool
+    or a program did.
+    """
+
+    passages: Passages
+    place: int
+    context: frozenset[str]
+    record: frozenset[str] | None = None
+
+    @property
+    def text(self) -> str:
+        return self.passages.sentences[self.place]
+
+    @cached_property
+    def words(self) -> list[Word]:
+        return self.passages.words(self.place)
+
+    @cached_property
+    def keys(self) -> frozenset[str]:
+        return frozenset(word.key for word in self.words)
+
+    @cached_property
+    def topic(self) -> frozenset[str]:
+        """The keys of the headings and of the title."""
+        headings = self.passages.list_headings(self.place)
+        return self.context.union(word.key for place in headings for word in self.passages.words(place))
+
+    @cached_property
+    def is_denied(self) -> bool:
+        """True if the next sentence takes this one back: "This is a myth."."""
+        following = self.passages.sentences[self.place + 1 : self.place + 2]
+        return any(begins_with_pointer(other) and takes_back(read_words(other)) for other in following)
+
+    @cached_property
+    def conditions(self) -> set[str]:
+        """The keys of the conditions in the headings: "Not allowed:"."""
+        places = self.passages.list_headings(self.place)
+        return {word.key for place in places for word in self.passages.words(place) if is_condition(word)}
+
+    @cached_property
+    def antecedent(self) -> list[Word]:
+        """The words of the sentence to which the pronoun refers."""
+        place = self.passages.antecedents[self.place]
+        return self.passages.words(place) if place >= 0 else []
+
+    @cached_property
+    def subject(self) -> frozenset[str]:
+        """The keys of what its pronoun means."""
+        return frozenset(word.key for word in find_subject(self.antecedent))
+
+    @cached_property
+    def leads(self) -> frozenset[str]:
+        """The keys that may replace the subject of the sentence: of its antecedent, else of what is above it."""
+        named = any(word.kind == "name" for word in find_subject(self.antecedent))
+        return self.subject if named else self.topic | self.subject
+
+    @cached_property
+    def header(self) -> frozenset[str]:
+        """The keys of the names of a row's columns, and of the call that produced a result."""
+        names = " ".join(cell.name for cell in self.cells) if self.is_row else ""
+        return read_keys(names) | (self.record or frozenset())
+
+    @cached_property
+    def cells(self) -> list[Cell]:
+        """The cells of a row."""
+        return self.passages.read_cells(self.place)
+
+    @cached_property
+    def value_start(self) -> int:
+        """The place of the first word after the label ("Price: 48 euros"), 0 without a label."""
+        label = None if self.is_row else _LABEL.match(self.text)
+        return len(read_words(label[1])) if label else 0
+
+    @cached_property
+    def is_row(self) -> bool:
+        return is_row(self.passages.sentences[self.place])
+
+    @property
+    def around(self) -> frozenset[str]:
+        """All keys that count with the sentence without being in it."""
+        return self.topic | self.subject | self.header
+
+    @property
+    def positions(self) -> dict[str, list[int]]:
+        by_key: dict[str, list[int]] = {}
+        for place, word in enumerate(self.words):
+            by_key.setdefault(word.key, []).append(place)
+        return by_key
+
+
+def read_keys(text: str) -> frozenset[str]:
+    """Return the keys of the content words of a text."""
+    return frozenset(word.key for word in read_words(text))
+
+
+def find_subject(words: Sequence[Word]) -> list[Word]:
+    """Return the words of a sentence up to its verb, as far as words without grammar show it."""
+    start = 0
+    if words and words[0].link in ("in", "after", "before", "by", "for", "with"):  # "In 1912, Anna opened …"
+        start = next((place for place, word in enumerate(words) if place and word.marked), len(words))
+    subject: list[Word] = []
+    for word in words[start:]:
+        verb = subject and word.close and subject[-1].kind == "name" and word.kind == "word"
+        if subject and (word.marked or word.link not in ("", "of", "in", "for", "near") or verb):
+            break
+        subject.append(word)
+    return subject
+
+
+def is_condition(word: Word) -> bool:
+    """Return whether a statement with this word says something else without it. The month of May is no condition."""
+    if word.kind == "number":
+        return False
+    lower = word.text.lower()
+    return lower in CONDITIONS or lower.endswith(("n't", "n’t")) or (word.dense and word.text[0] in CONDITIONS)
