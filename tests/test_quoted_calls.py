@@ -17,7 +17,7 @@ from urllib.parse import quote
 import pytest
 
 from hira import Hira, Settings, ToolUse
-from hira.agents.history import add_history
+from hira.agents.history import Earlier
 from hira.agents.loop import Loop
 from hira.agents.run_context import RunContext, RunOptions
 from hira.core.events import Events, Notice, TurnText
@@ -320,7 +320,8 @@ async def test_what_another_role_or_an_earlier_turn_has_read_counts_as_read(chan
             desk.context.files = (Path(f"/tmp/{call}"),)
         else:
             desk.context.rollout.question = desk.asked
-            desk.asked = add_history(desk.asked, [("user", "And the page?"), ("assistant", f"It says: {call}")])
+            earlier = Earlier.of_messages([("user", "And the page?"), ("assistant", f"It says: {call}")])
+            desk.asked = earlier.extend(desk.asked)
         await desk.hear("native", f"It says:\n\n{call}", *STOPS)
         assert desk.deleted == []
 

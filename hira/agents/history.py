@@ -29,14 +29,6 @@ Messages = Sequence[tuple[str, str]]
 """Earlier messages in order: the speaker (`user`, `assistant`) and the text."""
 
 
-def add_history(question: str, messages: Messages, summary: str = "") -> str:
-    """The question as a workflow is asked it: with the latest of the earlier messages, if there are any, and a summary
-    of those before them. Each is a line of JSON, so that none can contain another."""
-    lines = [_line_of(*message) for message in keep_latest(messages)]
-    told = json.dumps(summary, ensure_ascii=False) if summary else ""
-    return str(HISTORY.fill(history="\n".join(lines), question=question, summary=told)) if lines else question
-
-
 def keep_latest(messages: Messages, room: int = LONGEST_HISTORY) -> tuple[tuple[str, str], ...]:
     """The latest of the messages that fit into `room` characters; long ones are cut."""
     kept: list[tuple[str, str]] = []
@@ -138,8 +130,11 @@ class Earlier:
         return {**({CONTINUES: self.run} if self.run else {}), **({SENT: self.messages} if self.sent else {})}
 
     def extend(self, question: str) -> str:
-        """The question as a workflow is asked it."""
-        return add_history(question, self.messages, self.summary)
+        """The question as a workflow is asked it: with the latest of the earlier messages, if there are any, and a
+        summary of those before them. Each is a line of JSON, so that none can contain another."""
+        lines = [_line_of(*message) for message in keep_latest(self.messages)]
+        told = json.dumps(self.summary, ensure_ascii=False) if self.summary else ""
+        return str(HISTORY.fill(history="\n".join(lines), question=question, summary=told)) if lines else question
 
     def seed(self, record: Rollout) -> None:
         """Enter the earlier sources and the memory into the record of the next turn."""

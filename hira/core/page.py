@@ -12,7 +12,12 @@ from pathlib import Path
 
 def add_palette(style: str) -> str:
     """Return a page's style sheet, preceded by the colours and fonts of all pages (`palette.css`)."""
-    return Path(__file__).with_name("palette.css").read_text(encoding="utf-8") + style
+    return read_beside(__file__, "palette.css") + style
+
+
+def read_beside(module: str, name: str) -> str:
+    """Return the text of a file in the folder of a module, whose path is `module`."""
+    return Path(module).with_name(name).read_text(encoding="utf-8")
 
 
 def make_page(title: str, head: str, body: str, *, language: str = "en") -> str:

@@ -183,6 +183,11 @@ def limit_texts(observation: Observation, tool: Tool, arguments: Mapping[str, An
     return replace(observation, text=text, passages=passages)
 
 
+def join_arguments(arguments: Mapping[str, Any]) -> str:
+    """Return the arguments of a call with folded white space, to tell two calls of one tool apart."""
+    return " ".join(" ".join(map(str, arguments.values())).split())
+
+
 def _with_short_title(passage: Passage) -> Passage:
     title = clip_title(passage.source.title)
     return passage if title == passage.source.title else replace(passage, source=replace(passage.source, title=title))

@@ -7,10 +7,9 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from html import escape
-from pathlib import Path
 from typing import Any
 
-from hira.core.page import make_standalone_page
+from hira.core.page import make_standalone_page, read_beside
 from hira.evaluation.cells import Cell, join_way
 from hira.evaluation.record import Record
 from hira.evaluation.statistics import Interval
@@ -41,7 +40,8 @@ def page(
 <button type="button" data-kind="none">none right</button><span id="count"></span></div>
 <div class="card" id="list">{_questions(records, cells, summary)}</div></section>
 </main>"""
-    return make_standalone_page(f"{run['data']}: evaluation", body, style=_file("page.css"), script=_file("page.js"))
+    style, script = (read_beside(__file__, name) for name in ("page.css", "page.js"))
+    return make_standalone_page(f"{run['data']}: evaluation", body, style=style, script=script)
 
 
 def _sections(summary: Sequence[SummaryRow]) -> list[str]:
@@ -257,7 +257,3 @@ def draw_points(series: Sequence[Series], unit: str, *, logarithmic: bool = Fals
     parts.append(f'<text x="{left + width / 2:.0f}" y="{top + height + 38}" text-anchor="middle">{unit}</text>')
     title = escape(f"accuracy in % against {unit}")
     return f'<svg viewBox="0 0 {WIDTH} {top + height + 46}" role="img" aria-label="{title}">{"".join(parts)}</svg>'
-
-
-def _file(name: str) -> str:
-    return Path(__file__).with_name(name).read_text(encoding="utf-8")

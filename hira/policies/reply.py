@@ -77,7 +77,7 @@ def parts_of(reply: Any, *, where: str) -> ReplyParts:
     """Read a whole reply. `BadReply` if it is no completion."""
     choices = reply.get("choices") if isinstance(reply, dict) else None
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
-        explanation = gist(_string(reply.get("message"))) if isinstance(reply, dict) else ""
+        explanation = gist(read_string(reply.get("message"))) if isinstance(reply, dict) else ""
         what = f"the endpoint's reply contains no choices{explanation and f': {explanation}'}"
         raise BadReply(what, where=where, retryable=True)
     choice = choices[0]
@@ -88,9 +88,9 @@ def parts_of(reply: Any, *, where: str) -> ReplyParts:
     parts = ReplyParts(
         text, thought or reasoning_of(message), finish=choice.get("finish_reason"), stop=find_stop(choice)
     )
-    parts.refusal = _string(message.get("refusal"))
+    parts.refusal = read_string(message.get("refusal"))
     parts.usage = reply.get("usage") if isinstance(reply.get("usage"), dict) else None
-    parts.model = _string(reply.get("model"))
+    parts.model = read_string(reply.get("model"))
     if parts.stop is None and isinstance(verbose := reply.get("__verbose"), dict):
         parts.stop = verbose.get("stopping_word") or None
     for call in message.get("tool_calls") or ():
@@ -136,15 +136,15 @@ def tokens_of(parts: ReplyParts) -> Tokens | None:
 def content_of(content: Any) -> tuple[str, str]:
     """Text and reasoning of a content field, which some servers write as a list of parts."""
     if not isinstance(content, list):
-        return _string(content), ""
+        return read_string(content), ""
     parts = [part for part in content if isinstance(part, dict)]
-    text = "".join(_string(part.get("text")) for part in parts)
+    text = "".join(read_string(part.get("text")) for part in parts)
     thought = "".join(content_of(part["thinking"])[0] for part in parts if "thinking" in part)
     return text, thought
 
 
 def reasoning_of(message: Mapping[str, Any]) -> str:
-    return next((text for name in _REASONING if (text := _string(message.get(name)))), "")
+    return next((text for name in _REASONING if (text := read_string(message.get(name)))), "")
 
 
 def find_stop(choice: Mapping[str, Any]) -> Any:
@@ -159,7 +159,7 @@ def add_call(parts: ReplyParts, call: Any, *, whole: bool = False) -> str:
         return ""
     function = call.get("function")
     function = function if isinstance(function, dict) else {}
-    ident, index, name = _string(call.get("id")), call.get("index"), _string(function.get("name"))
+    ident, index, name = read_string(call.get("id")), call.get("index"), read_string(function.get("name"))
     arguments = function.get("arguments")
     if arguments is not None and not isinstance(arguments, str):
         arguments = json.dumps(arguments, ensure_ascii=False)
@@ -348,5 +348,6 @@ def whole(number: Any) -> int:
     return min(max(0, int(number)), _MOST_TOKENS)
 
 
-def _string(value: Any) -> str:
+def read_string(value: Any) -> str:
+    """Return a field that should be a string, empty if it is something else."""
     return value if isinstance(value, str) else ""

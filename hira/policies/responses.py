@@ -13,7 +13,7 @@ from hira.core.errors import BadReply, UsageError
 from hira.core.policy import Request
 from hira.policies.chat import Accepted, convert_messages, least
 from hira.policies.failures import failure_in
-from hira.policies.reply import ReplyParts
+from hira.policies.reply import ReplyParts, read_string
 
 PATH = "/responses"
 SHORTEST_REPLY = 16
@@ -102,7 +102,7 @@ def parts_of_response(reply: Any, *, where: str) -> ReplyParts:
     items = reply.get("output") if isinstance(reply, dict) else None
     if not isinstance(items, list):
         raise BadReply("the endpoint's reply contains no output", where=where, retryable=True)
-    parts = ReplyParts(model=_string(reply.get("model")), usage=_usage(reply.get("usage")))
+    parts = ReplyParts(model=read_string(reply.get("model")), usage=_usage(reply.get("usage")))
     parts.items = [item for item in items if isinstance(item, dict)]
     for item in parts.items:
         kind = item.get("type")
@@ -113,14 +113,16 @@ def parts_of_response(reply: Any, *, where: str) -> ReplyParts:
             parts.reasoning += _texts(item.get("summary")) + _texts(item.get("content"))
         elif kind == "function_call":
             call = {"id": item.get("call_id"), "name": item.get("name"), "arguments": item.get("arguments")}
-            parts.calls.append({"index": str(len(parts.calls)), **{key: _string(value) for key, value in call.items()}})
+            parts.calls.append(
+                {"index": str(len(parts.calls)), **{key: read_string(value) for key, value in call.items()}}
+            )
     parts.finish = _finish(reply)
     return parts
 
 
 def take_event(parts: ReplyParts, event: dict[str, Any], where: str) -> tuple[str, str, str]:
     """Take one event of a stream in; the text, the reasoning and the arguments of calls that it brought."""
-    kind, delta = event.get("type"), _string(event.get("delta"))
+    kind, delta = event.get("type"), read_string(event.get("delta"))
     if kind == "response.output_text.delta":
         return delta, "", ""
     if kind in _THOUGHT:
@@ -142,7 +144,7 @@ def _finish(reply: Mapping[str, Any]) -> str | None:
     status = reply.get("status")
     if status == "incomplete":
         details = reply.get("incomplete_details")
-        reason = _string(details.get("reason")) if isinstance(details, dict) else ""
+        reason = read_string(details.get("reason")) if isinstance(details, dict) else ""
         return _FINISH.get(reason, "length")
     return "stop" if status in (None, "completed") else str(status)
 
@@ -161,8 +163,4 @@ def _usage(usage: Any) -> dict[str, Any] | None:
 
 def _texts(content: Any, name: str = "text") -> str:
     parts = content if isinstance(content, list) else []
-    return "".join(_string(part.get(name)) for part in parts if isinstance(part, dict))
-
-
-def _string(value: Any) -> str:
-    return value if isinstance(value, str) else ""
+    return "".join(read_string(part.get(name)) for part in parts if isinstance(part, dict))

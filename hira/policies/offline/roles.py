@@ -7,6 +7,7 @@ from typing import Any
 
 from hira.core.bm25 import BM25, words
 from hira.core.sanitize import clean
+from hira.core.tool import join_arguments
 from hira.evidence import CITED, find_cited
 from hira.policies.dialects.answer import find_final_answer
 from hira.policies.offline.answering import (
@@ -20,7 +21,7 @@ from hira.policies.offline.answering import (
     refuse,
     split_questions,
 )
-from hira.policies.offline.solving import Act, OfflineRequest, conclude, find_expression, find_statements, solve, spell
+from hira.policies.offline.solving import Act, OfflineRequest, conclude, find_expression, find_statements, solve
 
 _LISTED = re.compile(r"^- ([\w.-]+): *(.*)$", re.MULTILINE)
 _NUMBERED = re.compile(r"^(\d+)\. (.*)$", re.MULTILINE)
@@ -86,7 +87,7 @@ def distil(request: OfflineRequest) -> Act:
 def research(request: OfflineRequest) -> Act:
     """The Search agent of MaMs: one search for the topic."""
     arguments = {"query": make_query(request.question)}
-    is_done = "search" not in request.tools or spell(arguments) in request.value("done")
+    is_done = "search" not in request.tools or join_arguments(arguments) in request.value("done")
     return Act("The report is complete.") if is_done else Act("I search for the topic.", (("search", arguments),))
 
 

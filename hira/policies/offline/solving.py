@@ -11,6 +11,7 @@ from hira.core.bm25 import words
 from hira.core.messages import Filled, Message, ToolCall
 from hira.core.policy import Request
 from hira.core.sanitize import clean
+from hira.core.tool import join_arguments
 from hira.evidence import CITED, find_cited
 from hira.policies.dialects import Call, Explained
 from hira.policies.offline.answering import (
@@ -135,11 +136,11 @@ def write_act(act: Act, request: OfflineRequest) -> tuple[str, tuple[ToolCall, .
 def advance(program: Program, request: OfflineRequest) -> Act:
     """Return the next step of a role: its first calls without a result in the conversation, or its last word."""
     several, left = request.number("several", 1), request.number("limit", 10) - len(request.results)
-    known = {(call.name, spell(call.arguments)): text for call, text in request.results}
+    known = {(call.name, join_arguments(call.arguments)): text for call, text in request.results}
     try:
         calls = next(program)
         while True:
-            brought = [known.get((name, spell(arguments))) for name, arguments in calls]
+            brought = [known.get((name, join_arguments(arguments))) for name, arguments in calls]
             todo = [call for call, text in zip(calls, brought, strict=True) if text is None][
                 : max(0, min(several, left))
             ]
@@ -148,11 +149,6 @@ def advance(program: Program, request: OfflineRequest) -> Act:
             calls = program.send([text or "" for text in brought])
     except StopIteration as end:
         return Act(str(end.value))
-
-
-def spell(arguments: Mapping[str, Any]) -> str:
-    """The arguments of a call with folded white space, to tell two calls of one tool apart."""
-    return " ".join(" ".join(map(str, arguments.values())).split())
 
 
 _NUMBER = r"\d+(?:\.\d+)?"

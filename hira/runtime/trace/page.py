@@ -8,11 +8,10 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 from hira.core.messages import Message
-from hira.core.page import make_standalone_page
+from hira.core.page import make_standalone_page, read_beside
 from hira.core.policy import Usage
 from hira.evidence import Citation, Source
 from hira.journal.encoding import dump
@@ -28,7 +27,8 @@ def page(reading: Reading) -> str:
     body = f"""<noscript>This page shows its run by a program of its own; it needs JavaScript.</noscript>
 <div id="page"></div>
 <script type="application/json" id="data">{embed_json(data(reading))}</script>"""
-    return make_standalone_page(title, body, style=_file("page.css"), script=_file("page.js"), images=True)
+    style, script = (read_beside(__file__, name) for name in ("page.css", "page.js"))
+    return make_standalone_page(title, body, style=style, script=script, images=True)
 
 
 def embed_json(value: Any) -> str:
@@ -222,7 +222,3 @@ def _find_quote(quote: str, text: str) -> Iterator[re.Match[str]]:
     for passage in filter(str.strip, quote.split(" … ")):
         if match := re.search(r"\s+".join(map(re.escape, passage.split())), text):
             yield match
-
-
-def _file(name: str) -> str:
-    return Path(__file__).with_name(name).read_text(encoding="utf-8")

@@ -16,6 +16,7 @@ from hira.core.policy import Completion
 from hira.core.prompts import Prompt
 from hira.core.sanitize import sanitize
 from hira.core.tokens import clip
+from hira.core.tool import join_arguments
 from hira.evidence import Source, drop_unknown
 from hira.evidence.citations import language, without_references
 from hira.policies.dialects import Call
@@ -109,7 +110,7 @@ async def act(context: RunContext, decision: Decision, tools: Sequence[Tool], *,
             shown = [(Source("", call.name, tool_use.observation.text), tool_use.observation.text)]
         read |= {(source.id, text): (source, clip(text, window)) for source, text in shown}
         summary = _summarise_result(tool_use, [source for source, _ in shown])
-        lines.append(f"- {call.name}: {_join_arguments(call.arguments)} — {summary}")
+        lines.append(f"- {call.name}: {join_arguments(call.arguments)} — {summary}")
     return Observed(read, tuple(lines))
 
 
@@ -134,10 +135,6 @@ def _summarise_result(seen: CallResult, sources: Sequence[Source]) -> str:
         return ", ".join(named)
     text = " ".join(seen.text.split())
     return text if len(text) <= TOLD else f"{text[:TOLD]} …"
-
-
-def _join_arguments(arguments: Mapping[str, object]) -> str:
-    return " ".join(" ".join(map(str, arguments.values())).split())
 
 
 def _sources(context: RunContext, state: State) -> str:
