@@ -13,7 +13,7 @@ from hira.core.tokens import count
 from hira.policies import open_policy
 from hira.policies.dialects import DIALECTS, Call
 from hira.policies.endpoint import Endpoint as Hardened
-from hira.policies.fitting import trim_messages
+from hira.policies.fitting import SHORTEST, Window, trim_messages
 from hira.testing import Endpoint, ScriptedPolicy
 from hira.testing.script import make_context
 
@@ -237,3 +237,88 @@ async def test_a_thought_that_a_stop_string_ended_is_left_to_the_dialect() -> No
         said = await policy.complete(Request((user("x"),), stop=("<|end_search_query|>",)))
         await policy.aclose()
         assert (said.text, said.reasoning, len(endpoint.calls)) == ("", "I need it: <|begin_search_query|>mars", 1)
+
+
+# --- the window by its figures
+
+
+MARK = 10
+"""The most tokens of the mark where a text lost its middle."""
+
+
+def of_size(words: int, most: int | None = None, tools: int = 0) -> Request:
+    """A request of so many tokens, and functions of at least so many."""
+    functions = ({"type": "function", "function": {"name": "x", "description": "word " * tools}},) if tools else ()
+    return Request((user(" ".join(["word"] * words)),), Sampling(max_tokens=most), tools=functions)
+
+
+def size_of(request: Request) -> int:
+    return sum(count(message.text) for message in request.messages)
+
+
+def test_a_reply_keeps_a_quarter_of_the_window_or_what_it_was_bounded_to() -> None:
+    assert size_of(of_size(700)) == 700
+    window = Window(size=1000)
+    for request, fits in (
+        (of_size(750), True),
+        (of_size(751), False),
+        (of_size(900, 100), True),
+        (of_size(901, 100), False),
+        (of_size(751, 600), False),
+    ):
+        fitted = window.fit(request)
+        assert (fitted is request) is fits
+        assert size_of(fitted) <= 1000 - min(request.sampling.max_tokens or 1000, 250) + MARK
+    heavy = of_size(600, tools=300)
+    assert size_of(window.fit(heavy)) <= 750 - count(str(heavy.tools)) + MARK, "functions take room, too"
+    assert size_of(Window(limit=400, size=1000).fit(of_size(700))) <= 400 + MARK
+    assert size_of(Window(limit=900, size=1000).fit(of_size(800))) <= 750 + MARK
+    assert size_of(Window(limit=400).fit(of_size(700))) <= 400 + MARK
+    assert Window(limit=400).fit(of_size(399)).messages == of_size(399).messages
+    unknown = of_size(9000)
+    assert Window().fit(unknown) is unknown
+    assert SHORTEST <= size_of(Window(size=100).fit(of_size(700))) <= SHORTEST + MARK, "no message loses more"
+
+
+def test_a_reply_is_bounded_by_the_room_that_the_prompt_leaves() -> None:
+    for size, request, most in (
+        (1000, of_size(300, 500), 500),
+        (1000, of_size(300, 699), 699),
+        (1000, of_size(300, 700), 1000 - 331),
+        (1000, of_size(300, 900), 1000 - 331),
+        (1000, of_size(900, 900), 250),
+        (1000, of_size(900), None),
+        (0, of_size(900, 900), 900),
+    ):
+        assert Window(size=size).leave_room(request).sampling.max_tokens == most
+    with_tools = of_size(300, 900, tools=200)
+    room = 1000 - int(1.1 * (300 + count(str(with_tools.tools))))
+    assert Window(size=1000).leave_room(with_tools).sampling.max_tokens == room
+
+
+@pytest.mark.parametrize(
+    ("words", "window", "asked", "limit"),
+    [
+        (2000, 1000, 2000, 750),
+        (2000, 1000, 4000, 375),  # the endpoint counts twice as much as we do
+        (2000, 1000, 0, 750),
+        (2000, 0, 0, 1000),
+        (2000, 2800, 2000, 1200),  # more than there is: its figure is not to be trusted
+        (300, 100, 300, SHORTEST),
+    ],
+)
+def test_the_next_limit_is_three_quarters_of_the_window_that_an_endpoint_names(
+    words: int, window: int, asked: int, limit: int
+) -> None:
+    known = Window()
+    assert known.narrow(of_size(words), _overflow(window, asked))
+    assert known.limit == limit
+
+
+def test_what_is_short_already_cannot_be_shortened() -> None:
+    assert not Window().narrow(of_size(SHORTEST), _overflow(100, 300))
+    assert trim_messages(of_size(SHORTEST).messages, 50) == of_size(SHORTEST).messages
+    (kept,) = trim_messages(of_size(SHORTEST + 50).messages, 50)
+    assert count(kept.text) <= SHORTEST + MARK
+    within = conversation("tags", 3)
+    assert trim_messages(within, sum(count(message.text) for message in within)) == within
