@@ -148,6 +148,21 @@ def test_each_public_set_is_read_from_rows_of_its_shape(tmp_path: Path) -> None:
         assert data.metric == SETS[name].metric
 
 
+def test_rows_without_text_or_answers_are_left_out_or_refused(tmp_path: Path) -> None:
+    seen = {**ROWS["hle"], "id": "seen", "image": "data:image/png;base64,x"}
+    (item,) = items_of_rows(SETS["hle"], [ROWS["hle"], seen], tmp_path, "hle")
+    assert item.id == "t"
+    assert "canary" not in item.meta
+    with pytest.raises(UsageError, match="simpleqa has no column 'answer'") as failed:
+        items_of_rows(SETS["simpleqa"], [{"problem": "q?", "gold": "17"}], tmp_path, "simpleqa")
+    assert failed.value.where == "columns: gold, problem"
+    (item,) = items_of_rows(SETS["aime2025"], [{"problem": "q?", "answer": "17"}], tmp_path, "aime2025")
+    assert item.id == "1", "a set may lack any other column"
+    bare = {"clean_case_presentation": "", "correct_diagnosis": "17"}
+    with pytest.raises(UsageError, match="the question is empty"):
+        items_of_rows(SETS["cupcase"], [bare], tmp_path, "cupcase")
+
+
 def test_sets_are_broken_down_as_the_papers_do(tmp_path: Path) -> None:
     def category(name: str, **changed: object) -> str:
         (item,) = items_of_rows(SETS[name], [{**ROWS[name], **changed}], tmp_path, name)
@@ -159,6 +174,14 @@ def test_sets_are_broken_down_as_the_papers_do(tmp_path: Path) -> None:
     for tools in ("1. Image recognition tools", "1. YouTube video player", "1. Speech-to-text", "1. OCR"):
         assert category("gaia", **{"Annotator Metadata": {"Tools": tools}}).endswith("multi-modality")
         assert category("gaia", **{"Annotator Metadata": json.dumps({"Tools": tools})}).endswith("multi-modality")
+    aside: dict[str, object] = {"Tools": "1. A browser", "Steps": "Look at the picture in the video."}
+    for metadata in (aside, json.dumps(aside), json.dumps("1. A browser"), None):
+        assert category("gaia", **{"Annotator Metadata": metadata}).endswith("reasoning & web browsing"), "by its tools"
+    assert category("gaia", **{"Annotator Metadata": json.dumps("1. OCR")}).endswith("multi-modality")
+    assert category("hle", category="") == "Other | SF"
+    assert category("hle", category="Engineering") == "Engineering | CE"
+    assert category("webwalkerqa", info="none") == ""
+    assert category("webwalkerqa", info=None, Info={"difficulty_level": "easy"}) == "easy"
     assert category("webwalkerqa") == "hard | zh"
     assert category("webwalkerqa", info={"Difficulty_Level": "Medium", "Language": "English"}) == "medium | en"
     assert category("hle") == "Math | NS"

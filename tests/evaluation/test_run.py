@@ -17,11 +17,12 @@ from hira.evaluation import report
 from hira.evaluation.cells import Cell, ablation, grid, sweep
 from hira.evaluation.data import Selection, load
 from hira.evaluation.difference import compare_folders
+from hira.evaluation.files import Item
 from hira.evaluation.mini import DOCS
 from hira.evaluation.record import Record, Score, read
 from hira.evaluation.rewards.answers import Gated
 from hira.evaluation.rewards.rubrics import RewardWeights
-from hira.evaluation.run import JOURNAL, RECORDS, Evaluation, EvaluationPlan, ToolCounts, digest
+from hira.evaluation.run import JOURNAL, RECORDS, Evaluation, EvaluationPlan, EvaluationTask, ToolCounts, digest
 from hira.evaluation.scorers import match
 from hira.evaluation.summary import rows
 from hira.journal.lines import encode_line
@@ -246,6 +247,13 @@ async def test_every_cell_is_asked_every_question_one_at_a_time_if_so_wished(tmp
         stopped.stop()
     assert 1 <= len(stopped.records) < plan.total, "no other question begins"
     assert len(stopped.left) == plan.total - len(stopped.records)
+
+
+def test_questions_and_runs_have_the_names_under_which_earlier_evaluations_recorded_them() -> None:
+    """Other names would begin them anew."""
+    item = Item("1", "How high?", ("31 m",), meta={"rubric": "r"})
+    assert digest([item]) == "a7b2ee8e2c66645c"
+    assert EvaluationTask(Cell("hira", "m"), item).run("plan") == "eval-13fbd302936a434d12e5"
 
 
 def test_results_are_not_written_among_the_documents(tmp_path: Path) -> None:

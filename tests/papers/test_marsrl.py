@@ -24,7 +24,7 @@ from hira.tools import Observation, Passage, Tool, Toolbox
 from hira.tools.documents import Index, search_documents
 from hira.workflows import rollout
 from hira.workflows.marsrl import MarsRL, best
-from hira.workflows.marsrl.steps import MarsProblem, Solution, correct, solve, verify
+from hira.workflows.marsrl.steps import MarsProblem, Solution, correct, pose, solve, verify
 
 ASEAN = Path(__file__).parent.parent / "data" / "asean"
 QUESTION = "What is the sum of the first ten odd numbers?"
@@ -216,6 +216,22 @@ def _towers() -> Toolbox:
 
     schema = {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]}
     return Toolbox(search=Tool("search", "Search.", schema, find, pure=True))
+
+
+async def test_a_search_without_a_hit_leaves_the_problem_as_it_is_and_equal_results_stand_once(tmp_path: Path) -> None:
+    nothing = Tool("search", "Search.", _towers().search.parameters, lambda _: _nothing(), pure=True)  # type: ignore[union-attr]
+    people, _ = context([], [], tools=Toolbox(search=nothing))
+    plain = MarsProblem(QUESTION)
+    assert (await pose(QUESTION, people)).documents == plain.documents
+    assert (await pose(QUESTION, people, search=False)).documents == plain.documents
+    people, _ = context([], [], tools=_towers())
+    posed = await pose(QUESTION, people, reply=99)
+    assert posed.documents.count("[s1] Squares") == 1
+    assert (posed.question, posed.reply) == (QUESTION, 99)
+
+
+async def _nothing() -> Observation:
+    return Observation("0 results")
 
 
 async def test_an_endpoint_that_dies_leaves_the_best_solution_as_a_clear_partial() -> None:
