@@ -1,11 +1,17 @@
 import asyncio
+from dataclasses import replace
 
 import pytest
 
-from hira.agents.run_context import RoleConfig, RunContext
+from hira.agents.run_context import Conversation, RoleConfig, RunContext
+from hira.core.budget import ReplyBound
 from hira.core.errors import Interrupted, OutOfBudget
-from hira.core.messages import user
+from hira.core.events import Notice, SourceRead
+from hira.core.messages import assistant, user
 from hira.core.policy import Completion, Usage
+from hira.core.tool import Observation, Tool
+from hira.evidence import Source
+from hira.policies.dialects import FALLBACKS, Call
 from hira.testing import ScriptedPolicy
 from hira.testing.script import make_context
 
@@ -101,3 +107,107 @@ async def test_a_shared_call_ends_when_the_last_who_waits_for_it_gives_up() -> N
     await asyncio.wait(waiting)
     await asyncio.sleep(0.01)
     assert ended.is_set()
+
+
+def searching(dialect: str, *replies: object) -> tuple[Conversation, ScriptedPolicy]:
+    async def run(_: dict[str, object]) -> Observation:
+        return Observation()
+
+    policy = ScriptedPolicy(list(replies))  # type: ignore[arg-type]
+    conversation = make_context(policy, dialect=dialect).conversation("worker")
+    schema = {"type": "object", "properties": {"query": {"type": "string"}}}
+    conversation.tools = [Tool("search", "Search.", schema, run)]
+    return conversation, policy
+
+
+@pytest.mark.parametrize("dialect", ["native", "tags", "json", "xml"])
+async def test_a_turn_stops_at_a_call_only_where_calls_may_be_made(dialect: str) -> None:
+    conversation, policy = searching(dialect, "a", "b", "c", "d", "e")
+    spoken, tools = conversation.config.dialect, conversation.tools
+    await conversation.turn(closing=True)
+    conversation.say(user("one"))
+    await conversation.turn(closing=True)
+    conversation.say(assistant("two"), user("three"))
+    await conversation.turn(several=2, schema={"type": "object"})
+    await conversation.turn()
+    await conversation.turn(closing=True)
+    first, short, calling, plain, closing = policy.requests
+    assert calling.stop == spoken.stops(tools, 2)
+    assert [request.stop for request in (first, short, plain, closing)] == [()] * 4
+    assert calling.tools == closing.tools == spoken.specs(tools), "history that speaks of tools is shown with them"
+    assert [request.tools for request in (first, short, plain)] == [()] * 3
+    assert [request.choose for request in policy.requests] == ["none", "none", "auto", "auto", "none"]
+    assert (calling.schema, plain.schema) == ({"type": "object"}, None)
+    assert not any(request.continues for request in policy.requests)
+
+
+async def test_a_message_that_is_carried_on_is_continued_and_remembers_its_results() -> None:
+    conversation, policy = searching("tags", "a", "b")
+    call = Call("search", {"query": "x"})
+    conversation.carry_on("Thus ")
+    assert [(message.role, message.text) for message in conversation.messages] == [("assistant", "Thus ")]
+    conversation.carry_on("far", [(call, "31 m")])
+    conversation.carry_on(".", [(call, "32 m")])
+    (message,) = conversation.messages
+    assert (message.text, message.values["results"]) == ("Thus far.", [(call, "31 m"), (call, "32 m")])
+    await conversation.turn()
+    assert policy.requests[0].continues
+    conversation.say(user("and?"))
+    conversation.carry_on("Well")
+    assert [message.role for message in conversation.messages] == ["assistant", "user", "assistant"]
+
+
+async def test_the_bound_of_a_reply_is_the_smaller_one_and_instructions_follow_the_first_question_once() -> None:
+    context = make_context(ScriptedPolicy([]), instructions="Be brief.")
+    bounded = replace(context.config_of("worker"), replies=ReplyBound.of(100))
+    context.roles = {**context.roles, "bounded": bounded}
+    for role, reply, most in (("worker", 50, 50), ("bounded", 50, 50), ("bounded", 200, 100), ("bounded", None, None)):
+        assert context.conversation(role, reply=reply).config.sampling.max_tokens == most
+    talk = context.conversation("worker")
+    talk.say(assistant("Ready."))
+    assert [message.text for message in talk.messages] == ["Ready."]
+    talk.say(assistant("Now."), user("One?"), user("Two?"))
+    talk.say(user("Three?"))
+    texts = [message.text for message in talk.messages]
+    assert [("Be brief." in text) for text in texts] == [False, False, True, False, False]
+    assert texts[2].startswith("One?\n\n")
+
+
+async def test_a_notice_is_shown_once_and_one_that_was_shown_already_never() -> None:
+    context = make_context(ScriptedPolicy([]))
+    heard: list[str] = []
+    context.events.readers.append(lambda event: heard.append(event.text) if isinstance(event, Notice) else None)
+    for text, shown in (("a", False), ("a", False), ("b", True), ("b", False), ("c", False)):
+        context.note(text, shown=shown)
+    assert heard == ["a", "c"]
+
+
+async def test_a_source_is_announced_when_it_is_first_read() -> None:
+    context = make_context(ScriptedPolicy([]))
+    heard: list[str] = []
+    context.events.readers.append(lambda event: heard.append(event.source) if isinstance(event, SourceRead) else None)
+    page = Source("https://a.example", "A", "text")
+    assert [context.read(page).id, context.read(page).id, context.read(replace(page, location="b")).id] == [
+        "s1", "s1", "s2"
+    ]  # fmt: skip
+    assert heard == ["s1", "s2"]
+
+
+async def test_a_conversation_falls_back_to_the_next_dialect_and_says_why() -> None:
+    conversation, _ = searching("native")
+    heard: list[str] = []
+    conversation.context.events.readers.append(
+        lambda event: heard.append(event.text) if isinstance(event, Notice) else None
+    )
+    assert not conversation.switch_dialect("they cannot be read")
+    conversation.config = replace(conversation.config, otherwise=FALLBACKS["native"])
+    assert conversation.switch_dialect("they cannot be read")
+    second = conversation.config.dialect.name
+    assert second == FALLBACKS["native"]
+    assert conversation.config.otherwise == FALLBACKS.get(second, "")
+    assert heard == [f"scripted: they cannot be read in the dialect native; calls are written in the dialect {second}"]
+    refused, _ = searching("native")
+    refused.context.events.readers.append(lambda event: heard.append(event.text) if isinstance(event, Notice) else None)
+    refused.config = replace(refused.config, otherwise=FALLBACKS["native"])
+    assert refused.switch_dialect()
+    assert heard[1:] == [f"scripted takes no tool calls: they are written as text (dialect {second})"]
