@@ -298,6 +298,7 @@ def _count(number: int) -> str:
 
 
 _TOKEN = re.compile(r"[^\W_]+(?:[-'’.,/][^\W_]+)*")
+_PHRASE = re.compile(r"[^\W\d_]+(?: [^\W\d_]+)+")
 _RUN = re.compile(f"(?:{CJK.pattern})+")
 _GROUPED = re.compile(r"\d{1,3}(?:[,'’]\d{3})+")
 _TERMS = 64
@@ -325,9 +326,6 @@ def _pieces(word: str) -> Iterator[str]:
         yield word[position:]
 
 
-_RUN = re.compile(r"[^\W\d_]+(?: [^\W\d_]+)+")
-
-
 def list_terms(question: str) -> list[str]:
     """Return the content words of a question as terms of an FTS5 query, nothing if it has no word.
 
@@ -337,8 +335,8 @@ def list_terms(question: str) -> list[str]:
     tokens = [match[0] for match in _TOKEN.finditer(text)]
     content = [token for token in tokens if words(token)] or tokens
     terms = [term for token in content for term in _terms(token)]
-    for run in _RUN.findall(text):  # a text may write "ARR" for "annual recurring revenue"
-        initials = "".join(token[0] for token in run.split() if words(token))
+    for phrase in _PHRASE.findall(text):  # a text may write "ARR" for "annual recurring revenue"
+        initials = "".join(word[0] for word in phrase.split() if words(word) and not CJK.search(word))
         terms += [
             quote_term(initials[start : start + length])
             for length in range(3, 6)
