@@ -173,6 +173,15 @@ async def test_the_bound_of_a_reply_is_the_smaller_one_and_instructions_follow_t
     assert texts[2].startswith("One?\n\n")
 
 
+def test_roles_that_neither_plan_nor_answer_are_not_told_the_instructions() -> None:
+    context = make_context(ScriptedPolicy([]), instructions="Be brief.")
+    silent = ("coordinator", "evidence", "look", "output", "reader", "state", "system1", "verifier")
+    for role in (*silent, "planner", "code", "solver", "system2", "report"):
+        talk = context.conversation(role, "1")
+        talk.say(user("One?"))
+        assert ("Be brief." in talk.messages[0].text) is (role not in silent), role
+
+
 async def test_a_notice_is_shown_once_and_one_that_was_shown_already_never() -> None:
     context = make_context(ScriptedPolicy([]))
     heard: list[str] = []

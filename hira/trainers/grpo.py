@@ -284,7 +284,7 @@ class RoleTrainer(Trainer):
         self.on_update(step)
         moved = step > min(self.config.warmup, 1)  # the first step of a warm-up has a rate of 0
         rates = [group["lr"] for group in self.optimizer.param_groups] if self.optimizer else []
-        if self._canary and not self._effective and moved and max(rates, default=0.0) > 0:
+        if self._canary and not self._effective and moved and any(rate > 0 for rate in rates):
             check_effect(self._bare, ids, adapter, self.accelerator.device)
             self._effective = True
         activate(self._bare, self._first_adapter)  # a checkpoint follows, and is loaded into that adapter first
