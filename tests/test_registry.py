@@ -1,5 +1,6 @@
 """The settings choose a workflow and its options; what does not fit is said."""
 
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from hira.cli.parser import collect_flags
 from hira.core.errors import UsageError
 from hira.runtime.registry import check_roles, make_workflow, options_of
 from hira.runtime.settings import Settings, load
+from hira.runtime.toolset import open_index
 from hira.workflows import WORKFLOWS, HiRA
 from hira.workflows.bound import Sizes
 
@@ -66,6 +68,61 @@ def test_a_role_of_another_workflow_may_stand_in_a_file_but_not_on_the_command_l
     check_roles(from_command_line(tmp_path), HiRA(), {})
     with pytest.raises(UsageError, match=r"unknown role 'coordinater'(.|\n)*did you mean 'coordinator'"):
         check_roles(from_command_line(tmp_path, "--role", "coordinater=m"), HiRA(), {})
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "names_file"),
+    [
+        ("[workflows.rag]\nfoo = 1", [], True),
+        ("[workflows.rag]\npages = -1", [], True),
+        ("[workflows.rga]\npages = 1", [], True),
+        ("[workflows.rag]\npages = 1", ["--workflow", "rag", "--set", "rag.pages=-1"], False),
+        ("[workflows.rag]\npages = 1", ["--workflow", "rag", "--set", "rag.foo=1"], False),
+        ("[roles.planer]\ntop_p = 0.3", [], True),
+        ("[roles.planer]\ntop_p = 0.3", ["--role", "planer=m"], False),
+        ("[roles.planner]\ntop_p = 0.3", ["--role", "planer=m"], False),
+    ],
+)
+def test_a_wrong_name_in_a_file_is_located_there_and_one_of_a_flag_is_not(
+    tmp_path: Path, text: str, words: list[str], *, names_file: bool
+) -> None:
+    (tmp_path / "hira.toml").write_text(text)
+    settings = from_command_line(tmp_path, *words)
+    with pytest.raises(UsageError) as raised:
+        check_roles(settings, make_workflow(settings), {})
+    table = text.partition("]")[0].removeprefix("[")
+    assert (f"{tmp_path / 'hira.toml'}, table [{table}]" in raised.value.where) is names_file
+
+
+def test_entries_that_a_program_replaces_are_not_located_in_the_file(tmp_path: Path) -> None:
+    (tmp_path / "hira.toml").write_text("[workflows.rag]\npages = 1\nfoo = 1\n[roles.planer]\ntop_p = 0.3\n")
+    settings = from_command_line(tmp_path)
+    changed = settings.with_values(
+        {"workflows": {"rag": {"pages": 2, "foo": 1}}, "roles": {"planer": {"model": "m"}}}, "a program"
+    )
+    names = ("workflows.rag.pages", "workflows.rag.foo", "roles.planer")
+    file = str(tmp_path / "hira.toml")
+    assert [settings.origin(name) for name in names] == [file, file, file]
+    assert [changed.origin(name) for name in names] == ["a program", file, "a program"]
+
+
+@pytest.mark.parametrize(
+    ("words", "environ", "where"),
+    [
+        ([], {}, "in FOLDER/hira.toml"),
+        ([], {"HIRA_DOCS": "nowhere"}, "set by HIRA_DOCS"),
+        (["--docs", "nowhere"], {"HIRA_DOCS": "nowhere"}, ""),
+    ],
+)
+async def test_missing_documents_are_located_where_they_are_named(
+    tmp_path: Path, words: list[str], environ: dict[str, str], where: str
+) -> None:
+    (tmp_path / "hira.toml").write_text('docs = ["nowhere"]')
+    args = build_parser("0").parse_args(["ask", "q", *words])
+    async with AsyncExitStack() as stack:
+        with pytest.raises(UsageError, match="no such file or folder") as raised:
+            await open_index(load(collect_flags(args), environ, tmp_path, tmp_path), stack)
+    assert raised.value.where == where.replace("FOLDER", str(tmp_path))
 
 
 @pytest.mark.parametrize("name", WORKFLOWS)

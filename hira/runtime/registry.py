@@ -61,7 +61,7 @@ def make_workflow(settings: Settings, experts: Sequence[Expert] = ()) -> BuiltIn
             raise UsageError(f"{settings.origin(general)} is not an option of workflow {name!r}", fix="remove it")
     _check_tables(settings)
     for option, value in settings.workflows.get(name, {}).items():
-        given[option] = _option(name, has, option, value)
+        given[option] = _option(settings, name, has, option, value)
     if "experts" in typing.get_type_hints(make):
         from hira.agents.experts import EXPERTS  # some workflows have none
 
@@ -117,11 +117,12 @@ def _check_tables(settings: Settings) -> None:
     where another one is run: a misspelt name would be passed over for good."""
     for name, options in settings.workflows.items():
         if name not in WORKFLOWS:
-            where = f"table [workflows.{name}]"
+            table = f"workflows.{name}"
+            where = settings.locate(table, table) or f"table [{table}]"
             raise UsageError(f"unknown workflow {name!r}", where=where, fix=did_you_mean(name, WORKFLOWS))
         has = options_of(WORKFLOWS[name])
         for option, value in options.items():
-            _option(name, has, option, value)
+            _option(settings, name, has, option, value)
 
 
 def options_of(make: Any) -> dict[str, Any]:
@@ -132,21 +133,22 @@ def options_of(make: Any) -> dict[str, Any]:
     return {field.name: hints[field.name] for field in fields(make) if field.name not in _NO_OPTIONS}
 
 
-def _option(workflow: str, has: Mapping[str, Any], option: str, value: Any) -> Any:
+def _option(settings: Settings, workflow: str, has: Mapping[str, Any], option: str, value: Any) -> Any:
     """The value as the option's type wants it; what came from a command line is text."""
+    where = settings.locate(f"workflows.{workflow}.{option}", f"workflows.{workflow}")
     if option not in has:
         fix = did_you_mean(option, has) if has else "it has none"
-        raise UsageError(f"workflow {workflow!r} has no option {option!r}", fix=fix)
+        raise UsageError(f"workflow {workflow!r} has no option {option!r}", where=where, fix=fix)
     try:
         read = TypeAdapter(has[option]).validate_python(value)
     except ValidationError as error:
         says = uncapitalise(error.errors(include_input=False)[0]["msg"])
         what = f"option {option!r} of workflow {workflow!r}: {says}, got {value!r}"
-        raise UsageError(what, fix="correct it, or remove the option") from None
+        raise UsageError(what, where=where, fix="correct it, or remove the option") from None
     least = 0 if option in MAY_BE_ZERO else 1
     if isinstance(read, int) and not isinstance(read, bool) and read < least:
         what = f"option {option!r} of workflow {workflow!r}: must be at least {least}, got {read}"
-        raise UsageError(what, fix=f"give {least} or more")
+        raise UsageError(what, where=where, fix=f"give {least} or more")
     return read
 
 
@@ -159,12 +161,14 @@ def check_roles(settings: Settings, workflow: Workflow, policies: Mapping[str, P
     if known is None:
         return
     known = known | ANYWHERE
-    wanted = {role for role in settings.roles if settings.origin(f"roles.{role}") != "default"} | set(policies)
     for role in (*settings.roles, *policies):
         if role in known or role == "*":
             continue
-        if role in wanted or not (role == JUDGE or any(role in make().roles for make in WORKFLOWS.values())):
-            where = f"in workflow {workflow.name!r}"
+        name = f"roles.{role}"
+        place = "" if role in policies else settings.locate(name, name)
+        wanted = role in policies or (not place and settings.origin(name) != "default")
+        if wanted or not (role == JUDGE or any(role in make().roles for make in WORKFLOWS.values())):
+            where = f"in workflow {workflow.name!r}" + (f", named {place}" if place else "")
             raise UsageError(f"unknown role {role!r}", where=where, fix=did_you_mean(role, sorted(known)))
 
 

@@ -306,7 +306,10 @@ async def open_index(
     from hira.tools.documents.walk import walk
     from hira.tools.media import can_be_sent
 
-    listing = await asyncio.to_thread(walk, settings.docs, settings.exclude)
+    try:
+        listing = await asyncio.to_thread(walk, settings.docs, settings.exclude)
+    except UsageError as error:
+        raise UsageError(error.what, where=error.where or settings.locate("docs"), fix=error.fix) from None
     if not (listing.files or (sees and any(map(can_be_sent, listing.media)))):
         raise _unseen(settings.docs) if listing.media else _unread(settings.docs, listing.warnings)
     encoder, reranker = like.models if like else (None, None)

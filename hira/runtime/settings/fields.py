@@ -363,6 +363,14 @@ class Settings(StrictModel):
             "default" if name not in self.model_fields_set or name in ("cache", "journal", "memory") else "Settings(…)",
         )
 
+    def locate(self, name: str, table: str = "") -> str:
+        """Return where to correct a setting, as the second line of an error: the file, and the table in it, or the
+        environment variable. Empty if this command or call set it, or nobody."""
+        origin = self.origin(name)
+        if origin.endswith(".toml"):
+            return f"in {origin}, table [{table}]" if table else f"in {origin}"
+        return f"set by {origin}" if origin.startswith("HIRA_") else ""
+
     @property
     def withheld(self) -> tuple[str, ...]:
         """List the settings that this run does not use, and why; one line each."""
@@ -372,7 +380,10 @@ class Settings(StrictModel):
         """These settings with other values, which came from `origin`."""
         kept = {name: getattr(self, name) for name in self.model_fields_set}
         changed = type(self)(**{**kept, **values})
-        return changed.with_origins({**self._origins, **dict.fromkeys(values, origin)}, self._withheld, self._secrets)
+        before = list_entries(kept)
+        entries = [name for name, entry in list_entries(values).items() if name not in before or before[name] != entry]
+        origins = {**self._origins, **dict.fromkeys([*values, *entries], origin)}
+        return changed.with_origins(origins, self._withheld, self._secrets)
 
     def with_origins(
         self, origins: Mapping[str, str], withheld: Iterable[str] = (), secrets: Iterable[str] = ()
@@ -383,6 +394,24 @@ class Settings(StrictModel):
         same._withheld = (*self._withheld, *withheld)  # noqa: SLF001 - an object of this class
         same._secrets = self._secrets.union(secrets)  # noqa: SLF001 - an object of this class
         return same
+
+
+def list_entries(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the entries of tables that have origins of their own, by names such as `roles.planner`, `mcp.files`,
+    `workflows.mars` and `workflows.mars.turns`. What is not a table has none."""
+    entries = {
+        f"{table}.{name}": entry
+        for table in ("roles", "mcp", "workflows")
+        if isinstance(values.get(table), Mapping)
+        for name, entry in values[table].items()
+    }
+    options = {
+        f"{name}.{option}": value
+        for name, table in entries.items()
+        if name.startswith("workflows.") and isinstance(table, Mapping)
+        for option, value in table.items()
+    }
+    return entries | options
 
 
 def _bare(value: Any) -> Any:

@@ -34,6 +34,7 @@ from hira.runtime.settings.fields import (
     Settings,
     TimeoutSettings,
     invalid,
+    list_entries,
     split_list,
 )
 from hira.runtime.settings.keys import pair_keys
@@ -175,8 +176,7 @@ def file_layer(kind: Literal["project", "user"], path: Path) -> Layer:
 
         check_harmless(values, path)
         check_litellm(places(values), path)
-    names = [*values, *(f"mcp.{name}" for name in values.get("mcp", {}))]
-    return Layer(kind, values, dict.fromkeys(names, str(path)))
+    return Layer(kind, values, dict.fromkeys((*values, *list_entries(values)), str(path)))
 
 
 def _check_tables(values: Mapping[str, Any], path: Path) -> None:
@@ -282,7 +282,7 @@ def load(
     folder, home = folder or Path.cwd(), home or Path.home()
     config = find_own_file(environ, home)
     called = {key: (names or {}).get(key) or f"--{key.replace('_', '-')}" for key in flags}
-    called |= {f"roles.{role}": called["roles"] for role in flags.get("roles", ())}  # files may name other roles
+    called |= {name: called[name.partition(".")[0]] for name in list_entries(flags)}
     closer = [Layer("flags", resolve_paths(flags, folder), called), environment(environ, folder)]
     recorded = []
     if record:
