@@ -129,7 +129,11 @@ class Toolset:
             if files:
                 from hira.tools.files import files_tool
 
-                attachments = files_tool(files, folder if self.python else None)
+                attachments = files_tool(
+                    files,
+                    folder if self.python else None,
+                    on_remark=lambda text: events(Notice(text, important=True)),
+                )
             if readable.shown:
                 from hira.tools.media import media_reader
 

@@ -4,7 +4,7 @@ import asyncio
 import re
 import tempfile
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby, islice
 from pathlib import Path
@@ -33,10 +33,13 @@ _FIRST_WORDS = 60
 _RANGE = re.compile(r"(\D*)(\d+)\s*(?:-|–|to|\.\.)\s*(\d+)")
 
 
-def files_tool(files: Sequence[Path], work: Path | None = None) -> Tool:
+def files_tool(
+    files: Sequence[Path], work: Path | None = None, *, on_remark: Callable[[str], None] | None = None
+) -> Tool:
     """Create the tool "files", which reads these files. Raises `UsageError` for one that cannot be attached.
 
     Programs of the run write into the folder `work`; their files are read by the paths that the model has seen.
+    `on_remark` receives, once for each attached file, what a person should know about how it was read.
     """
     from pydantic import Field
 
@@ -44,6 +47,7 @@ def files_tool(files: Sequence[Path], work: Path | None = None) -> Tool:
         check_attached(file.expanduser())
     attached = {str(file): file.expanduser() for file in files}
     reading = RunReader()
+    reported: set[str] = set()
 
     def show_part(path: str, part: str) -> Observation:
         if name := _find_attached(attached, path):
@@ -61,7 +65,12 @@ def files_tool(files: Sequence[Path], work: Path | None = None) -> Tool:
         ] = "",
     ) -> Observation:
         """Read a file that the user attached. Of a long one you are told the parts first; then ask for one of them."""
-        return await asyncio.to_thread(show_part, path, part)
+        shown = await asyncio.to_thread(show_part, path, part)
+        for remark in [*reading.remarks]:
+            if on_remark and remark not in reported:
+                reported.add(remark)
+                on_remark(remark)
+        return shown
 
     # not pure with a work folder: a program may rewrite its file
     made: Tool = tool(read_attached, name="files", seconds=300.0, pure=work is None)
@@ -72,10 +81,12 @@ def files_tool(files: Sequence[Path], work: Path | None = None) -> Tool:
 
 @dataclass(slots=True)
 class RunReader:
-    """Reads the files of one run, which have `left` seconds together."""
+    """Reads the files of one run, which have `left` seconds together; `remarks` name the attached files whose encoding
+    was guessed."""
 
     left: float = SECONDS
     known: dict[Path, tuple[tuple[int, int], Passages | ToolError]] = field(default_factory=dict)
+    remarks: list[str] = field(default_factory=list)
 
     def read_again(self, path: Path) -> Passages:
         """Read a file unless it was read, or could not be read, since its last change."""
@@ -89,6 +100,8 @@ class RunReader:
         result = self.known[path][1]
         if isinstance(result, ToolError):
             raise type(result)(str(result))
+        if result.remark:
+            self.remarks.append(f"{path.name} {result.remark}")
         return result
 
     def read(self, file: OpenFile) -> Passages:

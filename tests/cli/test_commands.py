@@ -267,6 +267,13 @@ def test_a_document_in_an_older_encoding_is_found_and_named_once(place: Command,
     assert "Билет в музей стоит пять рублей" in hits
 
 
+def test_an_attached_file_in_an_older_encoding_is_named_once(place: Command) -> None:
+    (place.folder / "mill.txt").write_bytes("Билет в музей стоит пять рублей. Мельница закрыта.\n".encode("cp1251"))
+    said = place("ask", "Билет стоит пять рублей?", "--file", "mill.txt", "--model", "offline", "--quiet")
+    remark = "mill.txt is not UTF-8; read as Windows-1251: save it as UTF-8 if its text looks wrong"
+    assert said.err.count(remark) == 1
+
+
 def test_a_file_that_was_not_recognised_is_read_again_once_the_package_is_there(
     place: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:

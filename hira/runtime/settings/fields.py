@@ -397,8 +397,8 @@ class Settings(StrictModel):
 
 
 def list_entries(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the entries of tables that have origins of their own, by names such as `roles.planner`, `mcp.files`,
-    `workflows.mars` and `workflows.mars.turns`. What is not a table has none."""
+    """Return the entries of tables whose origins are kept one by one, by names such as `roles.planner`, `mcp.files`,
+    `workflows.mars` and `workflows.mars.turns`. Values that are not tables have no entries."""
     entries = {
         f"{table}.{name}": entry
         for table in ("roles", "mcp", "workflows")
