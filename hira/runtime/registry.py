@@ -45,7 +45,7 @@ def make_workflow(settings: Settings, experts: Sequence[Expert] = ()) -> BuiltIn
         if isinstance(workflow, str):
             raise UsageError(f"{name!r} is not a workflow: {workflow!r:.80}", fix="name an object: docs/workflows.md")
         check_workflow(workflow)
-        _check_tables(settings)
+        _read_options(settings)
         return cast("BuiltIn", workflow)
     if name not in WORKFLOWS:
         fix = did_you_mean(name, [*WORKFLOWS, *find_installed(INSTALLED)])
@@ -59,9 +59,7 @@ def make_workflow(settings: Settings, experts: Sequence[Expert] = ()) -> BuiltIn
             given[general] = value
         elif value and settings.origin(general).startswith("--"):
             raise UsageError(f"{settings.origin(general)} is not an option of workflow {name!r}", fix="remove it")
-    _check_tables(settings)
-    for option, value in settings.workflows.get(name, {}).items():
-        given[option] = _option(settings, name, has, option, value)
+    given |= _read_options(settings).get(name, {})
     if "experts" in typing.get_type_hints(make):
         from hira.agents.experts import EXPERTS  # some workflows have none
 
@@ -112,17 +110,24 @@ def find_hidden_workflow(settings: Settings) -> list[str]:
     return [f"{name!r} is hira's own workflow; that of the package {packages} is not used"] if packages else []
 
 
-def _check_tables(settings: Settings) -> None:
-    """Raise `UsageError` for options of no workflow that there is, and for options that a workflow does not have, also
-    where another one is run: a misspelt name would be passed over for good."""
+def _read_options(settings: Settings) -> dict[str, dict[str, Any]]:
+    """Return the options of each workflow that the settings name, with the types of its fields.
+
+    Raises `UsageError` for a workflow that does not exist, and for an option that a workflow does not have, also where
+    another one is run: a misspelt name would be passed over for good.
+    """
+    read: dict[str, dict[str, Any]] = {}
     for name, options in settings.workflows.items():
+        table = f"workflows.{name}"
         if name not in WORKFLOWS:
-            table = f"workflows.{name}"
             where = settings.locate(table, table) or f"table [{table}]"
             raise UsageError(f"unknown workflow {name!r}", where=where, fix=did_you_mean(name, WORKFLOWS))
         has = options_of(WORKFLOWS[name])
-        for option, value in options.items():
-            _option(settings, name, has, option, value)
+        read[name] = {
+            option: _option(name, has, option, value, where=settings.locate(f"{table}.{option}", table))
+            for option, value in options.items()
+        }
+    return read
 
 
 def options_of(make: Any) -> dict[str, Any]:
@@ -133,9 +138,8 @@ def options_of(make: Any) -> dict[str, Any]:
     return {field.name: hints[field.name] for field in fields(make) if field.name not in _NO_OPTIONS}
 
 
-def _option(settings: Settings, workflow: str, has: Mapping[str, Any], option: str, value: Any) -> Any:
+def _option(workflow: str, has: Mapping[str, Any], option: str, value: Any, *, where: str) -> Any:
     """The value as the option's type wants it; what came from a command line is text."""
-    where = settings.locate(f"workflows.{workflow}.{option}", f"workflows.{workflow}")
     if option not in has:
         fix = did_you_mean(option, has) if has else "it has none"
         raise UsageError(f"workflow {workflow!r} has no option {option!r}", where=where, fix=fix)
