@@ -156,12 +156,28 @@ def run_sft(
         fix = 'write conversations = "FILE" below [sft], or train = "questions.jsonl" below [data]'
         raise UsageError("there is nothing to learn from", fix=fix)
     tokenizer, model = open_weights(plan)
-    configuration = plan.configuration
-    part, adapters = configuration.sft, configuration.model.adapters
+    part = plan.configuration.sft
     rows = _read_conversations(plan, tokenizer, folder / part.conversations, tell) if part.conversations else None
     on_start()
     if rows is None:
         rows = _drop_long(plan, _sample_own(plan, tokenizer, model, tell, resume=resume), tell)
+    teach_adapters(plan, model, tokenizer, rows, resume=resume, tell=tell, on_step=on_step)
+    save_adapters(plan, model, tokenizer)
+
+
+def teach_adapters(
+    plan: TrainingPlan,
+    model: Any,
+    tokenizer: Any,
+    rows: Sequence[Row],
+    *,
+    resume: bool = False,
+    tell: Tell,
+    on_step: Callable[[Mapping[str, Any]], None],
+) -> None:
+    """Teach each adapter the rows of its roles."""
+    configuration = plan.configuration
+    adapters = configuration.model.adapters
     for name in dict.fromkeys(adapters.values()):
         adapter_rows = [row for row in rows if adapter_of(row.role, adapters) == name]
         if not adapter_rows:
@@ -182,7 +198,6 @@ def run_sft(
             place,
             on_step=partial(_report_step, name, on_step),
         ).train(resume_from_checkpoint=str(done) if done else None)
-    save_adapters(plan, model, tokenizer)
 
 
 def _report_step(name: str, on_step: Callable[[Mapping[str, Any]], None], figures: Mapping[str, Any]) -> None:

@@ -35,20 +35,26 @@ class DemoOptions:
     seed: int = 0
     updates: int = 0
     small: bool = False
+    roles: str = ""
 
 
 def demo(options: DemoOptions, shell: Shell) -> int:
-    """Train a tiny model to answer with MATPO, or a pretrained one to cite its sources."""
+    """Train a tiny model to answer with MATPO, or a pretrained one to cite its sources or to play `roles`."""
     check_installed()
     from hira.trainers.demo.recipe import TINY
 
     if options.model == TINY:
+        if options.roles:
+            raise UsageError("--roles trains a pretrained model", fix="name one: --model smollm2")
         from hira.trainers.demo.matpo import MATPO_DEMO
 
         return run_recipe(MATPO_DEMO, options, shell)
     from hira.trainers.demo.cited import CITED
+    from hira.trainers.demo.roles import ROLES
 
-    return run_recipe(CITED, options, shell, find_model(options.model, shell))
+    return run_recipe(
+        ROLES[options.roles] if options.roles else CITED, options, shell, find_model(options.model, shell)
+    )
 
 
 def find_model(name: str, shell: Shell) -> str:

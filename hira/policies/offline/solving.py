@@ -29,6 +29,7 @@ from hira.policies.offline.answering import (
 
 NOTICES = frozenset(
     "result repeated unreadable empty cut record_again mams_begin conclude matpo_planner_summary matpo_worker_summary"
+    " matpo_brief_conclusion"
     " react_report_close".split()
 )
 """Prompts that set no task."""

@@ -94,12 +94,15 @@ def question_of(person: str, link: str, thing: str) -> str:
     return f"Which {thing} {THINGS[thing]} the town where {person} {LINKS[link]}?"
 
 
-def make_world(seed: int) -> World:
-    """Make the world of that seed. Nobody works where they were born."""
+def make_world(seed: int, *, apart: bool = False) -> World:
+    """Make the world of that seed. Nobody works where they were born. `apart` lets the held-out people live in towns of
+    their own, the last quarter."""
     chance = random.Random(seed)  # noqa: S311 - a repeatable world
     town: dict[tuple[str, str], str] = {}
+    edge = len(TOWNS) * 3 // 4
     for person in PEOPLE:
-        town[person, "born"], town[person, "works"] = chance.sample(TOWNS, 2)
+        towns = (TOWNS[:edge] if person in PEOPLE[:edge] else TOWNS[edge:]) if apart else TOWNS
+        town[person, "born"], town[person, "works"] = chance.sample(towns, 2)
     things = {"river": RIVERS, "hill": HILLS}
     thing = {(place, kind): chance.choice(names) for place in TOWNS for kind, names in things.items()}
     return World(town, thing)

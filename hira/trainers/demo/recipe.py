@@ -94,8 +94,8 @@ class DemoRecipe:
 
     `settings(folder)` are those of the runs. `teach(folder, seed, times)` writes the files that the runs need and plays
     the teacher's rollouts, `times` for each question. A `pretrained` model learns them as an adapter; a tiny one begins
-    at random, with the `tokenizer` that is learned from them. `varied` makes another demonstration from one, and
-    `dealt` repeats the demonstrations of a role.
+    at random, with the `tokenizer` that is learned from them. `adapters` has that of each role. `varied` makes another
+    demonstration from one, and `dealt` repeats the demonstrations of a role.
 
     `recipe` names the trained roles and their credit. `problems` are for training, `held_out`
     for exams. `reward` also scores exams, unless there is an `exam`; exams run `examining` in place of `workflow`, and
@@ -116,6 +116,7 @@ class DemoRecipe:
     commands: Callable[[int], Sequence[Command]]
     tokenizer: Callable[[Sequence[Rollout]], Any] | None = None
     pretrained: bool = False
+    adapters: Mapping[str, str] = field(default_factory=lambda: {"*": "default"})
     dealt: Mapping[str, int] = field(default_factory=dict)
     exam: Callable[[int], Reward] | None = None
     examining: Workflow | None = None
@@ -307,7 +308,13 @@ class Demo:
             recipe=self.recipe.recipe.name,
             out=self.folder,
             seed=self.seed,
-            model=ModelConfig(name=str(self.place), rank=sizes.rank, alpha=2 * sizes.rank, bits=32),
+            model=ModelConfig(
+                name=str(self.place),
+                adapters=self.recipe.adapters,
+                rank=sizes.rank,
+                alpha=2 * sizes.rank,
+                bits=32,
+            ),
             rollouts=RolloutConfig(
                 questions=sizes.questions,
                 attempts=sizes.attempts,
@@ -335,10 +342,18 @@ class Demo:
         )
 
     def _teach(self, learner: Any, tokenizer: Any, rows: Sequence[Row]) -> None:
-        from hira.trainers.sft import DemonstrationOrder, SftTrainer
+        """Teach a pretrained model's adapters their rows, or a tiny model all of them."""
+        from hira.trainers.sft import DemonstrationOrder, SftTrainer, teach_adapters
         from hira.trainers.weights import Muon
 
-        sizes, varied, on_step = self.sizes, self.recipe.varied, self.on_step
+        sizes, varied = self.sizes, self.recipe.varied
+
+        def on_step(figures: Mapping[str, Any]) -> None:
+            self.on_step({"stage": "sft", "of": sizes.learning, **figures})
+
+        if self.recipe.pretrained:
+            teach_adapters(self.plan, learner, tokenizer, rows, tell=self.tell, on_step=on_step)
+            return
         records.cut(self.folder / "sft" / records.METRICS, -1)
         trained = sum(parameter.numel() for parameter in learner.parameters() if parameter.requires_grad)
         self.tell(f"supervised training of {trained:,} parameters, {sizes.learning} steps")
@@ -348,6 +363,6 @@ class Demo:
             DemonstrationOrder(rows, self.plan.configuration, varied(tokenizer) if varied else None),
             self.plan.configuration,
             self.folder / "sft",
-            optimizer=None if self.recipe.pretrained else Muon(learner, rate=sizes.learning_rate),
-            on_step=lambda figures: on_step({"stage": "sft", "of": sizes.learning, **figures}),
+            optimizer=Muon(learner, rate=sizes.learning_rate),
+            on_step=on_step,
         ).train()

@@ -34,7 +34,8 @@ class MATPO:
     more hosts, separated by commas, that no worker sees.
     `results` are messages of the user, as in the paper, or of the tool, as it suggests to try. `parallel` lets one turn
     hand out several subtasks, whose workers run side by side (paper: one). Without a `planner` one worker answers the
-    question: the single agent that the paper compares with.
+    question: the single agent that the paper compares with. `brief` has prompts of a few lines, for models of less than
+    a billion parameters.
     """
 
     takes_tools: ClassVar[frozenset[str]] = frozenset({"worker"})
@@ -47,6 +48,7 @@ class MATPO:
     planner: bool = True
     recap: bool = True
     summary: bool = True
+    brief: bool = False
     block_leaks: bool = True
     planner_summary: bool = True
     blocked_hosts: str = ""
@@ -70,7 +72,7 @@ class MATPO:
         return frozenset({"planner", "worker"}) if self.planner else frozenset({"worker"})
 
     async def run(self, question: str, context: RunContext) -> str:
-        manner = LoopConfig(self.summary, self.results, self.window, self.reply)
+        manner = LoopConfig(self.summary, self.results, self.window, self.reply, self.brief)
         more = [host.strip() for host in self.blocked_hosts.split(",") if host.strip()]
         tools = tools_of(context, (*(LEAKING if self.block_leaks else ()), *more))
         if not self.planner:

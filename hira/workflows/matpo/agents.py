@@ -27,12 +27,14 @@ Speaker = Literal["user", "tool"]
 @dataclass(frozen=True, slots=True)
 class LoopConfig:
     """`summary` closes every conversation with one more turn, which sums it up. `results` says whose messages results
-    are. `window` are the tokens of a conversation, of which `reply` are kept free for its last turn."""
+    are. `window` are the tokens of a conversation, of which `reply` are kept free for its last turn. `brief`
+    has prompts of a few lines."""
 
     summary: bool = True
     results: Speaker = "user"
     window: int = 40_960
     reply: int = 4_096
+    brief: bool = False
 
     def loop(
         self,
@@ -51,7 +53,9 @@ class LoopConfig:
             conversation.config = replace(config, dialect=with_tool_messages(config.dialect))
 
         def conclude(reason: str) -> Filled:
-            return ask_summary(reason) if self.summary else CONCLUDE.fill(reason=reason)
+            if self.summary:
+                return ask_summary(reason)
+            return BRIEF_CONCLUSION.fill() if self.brief else CONCLUDE.fill(reason=reason)
 
         room = self.window - self.reply
         return Loop(conversation, tools, limit, several, final=final, conclude=conclude, window=room)
@@ -78,28 +82,33 @@ PLANNER = Prompt(__file__, "matpo_planner")
 QUESTION = Prompt(__file__, "matpo_messages", "matpo_question")
 BROWSING = Prompt(__file__, "matpo_messages", "matpo_browsing")
 PLANNER_SUMMARY = Prompt(__file__, "matpo_planner_summary")
+BRIEF_PLANNER = Prompt(__file__, "matpo_brief", "matpo_brief_planner")
+BRIEF_BROWSING = Prompt(__file__, "matpo_brief", "matpo_brief_browsing")
+BRIEF_WORKER = Prompt(__file__, "matpo_brief", "matpo_brief_worker")
+BRIEF_CONCLUSION = Prompt(__file__, "matpo_brief", "matpo_brief_conclusion")
 
 
-def browsing() -> Tool:
+def browsing(*, brief: bool = False) -> Tool:
     """The one tool of the planner (MATPO, appendix A)."""
-    return make_workflow_tool("search_and_browse", BROWSING.fill(), ["subtask"], server="browsing_agent")
+    about = (BRIEF_BROWSING if brief else BROWSING).fill()
+    return make_workflow_tool("search_and_browse", about, ["subtask"], server="browsing_agent")
 
 
 def begin(question: str, context: RunContext, manner: LoopConfig, *, limit: int, parallel: int) -> Loop:
     """Begin the planner's conversation with the question."""
-    tools = [browsing()]
+    tools = [browsing(brief=manner.brief)]
 
     def ask_summary(reason: str) -> Filled:
         return PLANNER_SUMMARY.fill(question=sanitize(question), reason=reason)
 
     conversation = context.conversation("planner")
     loop = manner.loop(conversation, tools, ask_summary, limit=limit, several=parallel, final=True)
-    prompt = PLANNER.fill(
-        today=context.rollout.today,
-        tools=conversation.explain(tools),
-        several=parallel if parallel > 1 else 0,
-        limit=limit,
-    )
+    explained = conversation.explain(tools)
+    several = parallel if parallel > 1 else 0
+    if manner.brief:
+        prompt = BRIEF_PLANNER.fill(tools=explained, several=several, limit=limit)
+    else:
+        prompt = PLANNER.fill(today=context.rollout.today, tools=explained, several=several, limit=limit)
     question_prompt = QUESTION.fill(question=sanitize(question), files=format_files(context.files))
     conversation.say(system(prompt), user(question_prompt))
     return loop
@@ -182,12 +191,11 @@ def _begin_worker(
 
     conversation = context.conversation("worker", subtask.id)
     loop = manner.loop(conversation, tools, ask_summary, limit=calls)
-    prompt = WORKER.fill(
-        today=context.rollout.today,
-        tools=conversation.explain(tools),
-        limit=calls,
-        recap=sanitize(main),
-    )
+    explained, recap = conversation.explain(tools), sanitize(main)
+    if manner.brief:
+        prompt = BRIEF_WORKER.fill(tools=explained, limit=calls, recap=recap)
+    else:
+        prompt = WORKER.fill(today=context.rollout.today, tools=explained, limit=calls, recap=recap)
     conversation.say(system(prompt), user(SUBTASK.fill(task=sanitize(subtask.text), files=format_files(context.files))))
     return loop
 

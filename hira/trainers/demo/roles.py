@@ -1,0 +1,168 @@
+"""`hira-train demo --model smollm2 --roles`: planner and worker of MATPO, each an adapter of one pretrained model.
+
+A question takes two steps, and two pages: "Which river flows through the town where Ulf works?". The planner asks a
+worker for the town, reads its report, asks for the river, and answers. Some dozen rollouts of a careless teacher show
+both roles the form, with the teacher's faults; reinforcement rewards right answers alone. No training question is about
+a person or a town of the exam.
+
+`--roles rag` trains the one role of `rag` alike, with the same questions, updates and rollouts; `--roles planner` and
+`--roles worker` reinforce one of the pair while the other keeps its lessons.
+"""
+
+import asyncio
+import random
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from hira.core.policy import Completion, Request
+from hira.evaluation.rewards.answers import ByWords, Reward
+from hira.evaluation.rewards.match import exact
+from hira.policies.offline.solving import Act, read_request
+from hira.policies.offline.solving import OfflineRequest as Seen
+from hira.runtime.settings import Settings
+from hira.trainers.demo.matpo import ENOUGH, MatpoTeacher, MatpoTeacherFaults, make_world
+from hira.trainers.demo.recipe import Command, Demonstrations, DemoRecipe, DemoSizes, Reply, record_demonstrations
+from hira.trainers.recipes import GRPO, Recipe
+from hira.trainers.recipes import MATPO as RECIPE
+from hira.trainers.rollouts import Problem
+from hira.workflows import BuiltIn
+from hira.workflows.baselines.single import Rag
+from hira.workflows.matpo import MATPO
+
+OPTIONS: Mapping[str, bool | int] = {
+    "max_subtasks": 2, "worker_calls": 1, "summary": False, "recap": False, "brief": True,
+}  # fmt: skip
+PAIR = MATPO(max_subtasks=2, worker_calls=1, summary=False, recap=False, brief=True)
+DEMONSTRATIONS = 48
+REPLY = 64
+"""The most tokens of a reply; the longest right one takes about 45."""
+_SHOWN = re.compile(r"\[(s\d+)\] (\w+) \(")
+
+
+def problems(seed: int, *, held_out: bool = False) -> list[Problem]:
+    """Return the problems in an order of the seed."""
+    asked = make_world(seed, apart=True).problems(held_out=held_out)
+    return random.Random(seed).sample(asked, len(asked))  # noqa: S311 - a repeatable order
+
+
+FAULTS = MatpoTeacherFaults(hasty=0.5, mistaken=0.1, misread=0.1)
+
+
+class PairTeacher(MatpoTeacher):
+    """Answers at once where MATPO's teacher waits to be asked for a summary."""
+
+    def planner(self, seen: Seen) -> Act:
+        act = super().planner(seen)
+        return (
+            super().planner(replace(seen, request=replace(seen.request, choose="none"))) if act.text == ENOUGH else act
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RagTeacher:
+    """Answers from the pages of its prompt, as often rightly as the pair's teacher: else with another town's."""
+
+    chance: random.Random
+    right: str
+    town: str
+    others: Mapping[str, str]
+    faults: MatpoTeacherFaults
+
+    def reply(self, request: Request) -> Completion:
+        ids = {title: id_ for id_, title in _SHOWN.findall(read_request(request).value("documents"))}
+        faults = (self.faults.hasty, *2 * (self.faults.mistaken, self.faults.misread))
+        answers = {self.town: self.right}
+        if any(self.chance.random() < often for often in faults):
+            answers = {town: value for town, value in self.others.items() if town in ids} or dict(self.others)
+        town, value = self.chance.choice(list(answers.items()))
+        return Completion(f"\\boxed{{{value}{f' [{ids[town]}]' if town in ids else ''}}}")
+
+
+def settings_of(workflow: str, folder: Path) -> Settings:
+    return Settings(
+        model="offline",
+        docs=(folder / "documents",),
+        workflow=workflow,
+        dialect="json",
+        sandbox="off",
+        max_reply_tokens=REPLY,
+    )
+
+
+def teach(folder: Path, seed: int, times: int, workflow: BuiltIn) -> Demonstrations:
+    """Write the documents of that seed's world, and return the teacher's rollouts of some dozen questions."""
+    world = make_world(seed, apart=True)
+    world.write(folder / "documents")
+
+    def teacher(chance: random.Random, problem: Problem) -> Reply:
+        if workflow.name == PAIR.name:
+            return PairTeacher(chance, FAULTS).reply
+        person, link, thing = problem.id.split("-")
+        town = world.town[person, link]
+        others = {place: name for (place, kind), name in world.thing.items() if kind == thing and place != town}
+        return RagTeacher(chance, problem.references[0], town, others, FAULTS).reply
+
+    asked, settings = problems(seed)[:DEMONSTRATIONS], settings_of(workflow.name, folder)
+    rollouts = asyncio.run(record_demonstrations(settings, workflow, asked, times, seed, teacher))
+    return Demonstrations(rollouts, f"{len(rollouts)} rollouts of a careless teacher of {workflow.name}")
+
+
+def reward() -> Reward:
+    return ByWords(exact)
+
+
+def commands(seed: int) -> list[Command]:
+    """Return questions about held-out people."""
+    return [
+        Command(("ask", problem.question), f"known: {problem.references[0]}")
+        for problem in problems(seed, held_out=True)[:3]
+    ]
+
+
+def _make(
+    recipe: Recipe, workflow: BuiltIn, adapters: Mapping[str, str], options: Mapping[str, bool | int]
+) -> DemoRecipe:
+    return DemoRecipe(
+        name="roles",
+        about=f"{recipe.name.upper()} GRPO of {workflow.name}",
+        recipe=recipe,
+        workflow=workflow,
+        options=options,
+        adapters=adapters,
+        settings=partial(settings_of, workflow.name),
+        teach=partial(teach, workflow=workflow),
+        problems=problems,
+        held_out=partial(problems, held_out=True),
+        reward=reward,
+        commands=commands,
+        pretrained=True,
+        sizes=SIZES,
+        small=SMALL,
+        examined="held-out questions of two steps right",
+    )
+
+
+SIZES = DemoSizes(
+    demonstrations=1,
+    learning=20,
+    batch=6,
+    learning_rate=1e-3,
+    updates=10,
+    questions=4,
+    attempts=8,
+    rate=3e-4,
+    rank=16,
+    exam=1,
+)
+SMALL = replace(SIZES, learning=1, batch=2, updates=1, questions=1, attempts=2, rank=4, thin=12)
+ADAPTERS = {"planner": "planner", "worker": "worker"}
+ROLES = {
+    "pair": _make(RECIPE, PAIR, ADAPTERS, OPTIONS),
+    "planner": _make(replace(RECIPE, roles=frozenset({"planner"})), PAIR, ADAPTERS, OPTIONS),
+    "worker": _make(replace(RECIPE, roles=frozenset({"worker"})), PAIR, ADAPTERS, OPTIONS),
+    "rag": _make(GRPO, Rag(), {"*": "default"}, {}),
+}
+"""The recipes by the roles that are reinforced."""
