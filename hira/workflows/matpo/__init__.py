@@ -34,8 +34,8 @@ class MATPO:
     more hosts, separated by commas, that no worker sees.
     `results` are messages of the user, as in the paper, or of the tool, as it suggests to try. `parallel` lets one turn
     hand out several subtasks, whose workers run side by side (paper: one). Without a `planner` one worker answers the
-    question: the single agent that the paper compares with. `brief` has prompts of a few lines, for models of less than
-    a billion parameters.
+    question: the single agent that the paper compares with. `brief` has prompts of a few lines and the search as the
+    worker's only tool, for models of less than a billion parameters.
     """
 
     takes_tools: ClassVar[frozenset[str]] = frozenset({"worker"})
@@ -75,6 +75,7 @@ class MATPO:
         manner = LoopConfig(self.summary, self.results, self.window, self.reply, self.brief)
         more = [host.strip() for host in self.blocked_hosts.split(",") if host.strip()]
         tools = tools_of(context, (*(LEAKING if self.block_leaks else ()), *more))
+        tools = tools[:1] if self.brief else tools
         if not self.planner:
             return (
                 await work(Subtask("1", question), "", context, manner, tools=tools, calls=self.worker_calls)

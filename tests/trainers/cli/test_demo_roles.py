@@ -1,0 +1,53 @@
+"""`hira-train demo --model … --roles`: planner and worker of MATPO, each with an adapter of one pretrained model."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from later import needs
+from terminal import Terminal
+from tiny_llama import make_model
+
+from hira.trainers import records
+from hira.trainers.demo.roles import ROLES, problems, teach
+
+pytestmark = pytest.mark.filterwarnings("default")
+
+
+def test_no_person_and_no_town_of_the_exam_is_in_training() -> None:
+    trained, held = problems(3), problems(3, held_out=True)
+    assert (len(trained), len(held)) == (72, 24)
+    assert not {problem.id.split("-")[0] for problem in trained} & {problem.id.split("-")[0] for problem in held}
+
+
+def test_the_teacher_of_either_comparison_is_right_in_part(tmp_path: Path) -> None:
+    known = {problem.question: problem.references for problem in problems(4)}
+    for name in ("pair", "rag"):
+        rollouts = teach(tmp_path / name, 4, 1, ROLES[name].workflow).rollouts
+        scores = [asyncio.run(ROLES[name].reward()(rollout, known[rollout.question])) for rollout in rollouts]
+        assert 0.15 < sum(score.value or 0 for score in scores) / len(scores) < 0.6, name
+
+
+@needs("torch", "trl", "gguf")
+def test_roles_without_a_pretrained_model_are_refused(terminal: Terminal) -> None:
+    assert terminal.train("demo", "--roles") == 2
+    assert "--model smollm2" in terminal.err
+
+
+@pytest.mark.heavy(seconds=60)
+@needs("torch", "trl", "gguf")
+def test_both_adapters_change_and_the_profile_answers(terminal: Terminal, tmp_path: Path) -> None:
+    make_model(tmp_path / "tiny.gguf")
+    assert terminal.train("demo", "--model", "tiny.gguf", "--roles", "--small", "--output", "run") == 0, terminal.err
+    exams = records.read(tmp_path / "run" / records.EXAMS)
+    assert [exam["step"] for exam in exams] == [-1, 0, 1]
+    from safetensors.torch import load_file
+
+    for name in ("planner", "worker"):
+        weights = load_file(tmp_path / "run" / "adapters" / name / "adapter_model.safetensors")
+        assert any(bool(tensor.any()) for key, tensor in weights.items() if "lora_B" in key), f"{name} has learned"
+    profile = (tmp_path / "run" / "profile.toml").read_text(encoding="utf-8")
+    assert "[roles.planner]" in profile
+    assert "brief = true" in profile
+    code = terminal.hira("ask", problems(0)[0].question, "--profile", "run", "--max-reply-tokens", "8", "--quiet")
+    assert code in (0, 4), terminal.err
