@@ -26,7 +26,6 @@ from hira.trainers.profile import save_adapters
 from hira.trainers.records import count_of, last_checkpoint, step_of
 from hira.trainers.rows import Row
 from hira.trainers.training import Training, open_weights
-from hira.trainers.weights import activate
 
 Changed = Callable[[Row, random.Random], Row]
 """Makes another demonstration from one, the same for the same random numbers."""
@@ -185,7 +184,6 @@ def teach_adapters(
             continue
         tokens = sum(row.tokens for row in adapter_rows)
         tell(f"adapter {name!r}: {count_of(len(adapter_rows), 'conversation')} to learn, {count_of(tokens, 'token')}")
-        activate(model, name)
         model.set_adapter(name)  # the others are not trained now
         place = plan.folder / "sft" / name
         done = last_checkpoint(place) if resume else None

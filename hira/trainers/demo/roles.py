@@ -41,6 +41,7 @@ OPTIONS: Mapping[str, bool | int] = {
     "max_subtasks": 2, "worker_calls": 1, "summary": False, "recap": False, "brief": True,
 }  # fmt: skip
 PAIR = MATPO(max_subtasks=2, worker_calls=1, summary=False, recap=False, brief=True)
+WORKFLOWS: Mapping[str, BuiltIn] = {"matpo": PAIR, "rag": Rag()}
 DEMONSTRATIONS = 48
 REPLY = 64
 """The most tokens of a reply; the longest right one takes about 45."""
@@ -97,22 +98,22 @@ def settings_of(workflow: str, folder: Path) -> Settings:
     )
 
 
-def teach(folder: Path, seed: int, times: int, workflow: BuiltIn) -> Demonstrations:
+def teach(name: str, folder: Path, seed: int, times: int) -> Demonstrations:
     """Write the documents of that seed's world, and return the teacher's rollouts of some dozen questions."""
     world = make_world(seed, apart=True)
     world.write(folder / "documents")
 
     def teacher(chance: random.Random, problem: Problem) -> Reply:
-        if workflow.name == PAIR.name:
+        if name == PAIR.name:
             return PairTeacher(chance, FAULTS).reply
         person, link, thing = problem.id.split("-")
         town = world.town[person, link]
         others = {place: name for (place, kind), name in world.thing.items() if kind == thing and place != town}
         return RagTeacher(chance, problem.references[0], town, others, FAULTS).reply
 
-    asked, settings = problems(seed)[:DEMONSTRATIONS], settings_of(workflow.name, folder)
-    rollouts = asyncio.run(record_demonstrations(settings, workflow, asked, times, seed, teacher))
-    return Demonstrations(rollouts, f"{len(rollouts)} rollouts of a careless teacher of {workflow.name}")
+    asked, settings = problems(seed)[:DEMONSTRATIONS], settings_of(name, folder)
+    rollouts = asyncio.run(record_demonstrations(settings, WORKFLOWS[name], asked, times, seed, teacher))
+    return Demonstrations(rollouts, f"{len(rollouts)} rollouts of a careless teacher of {name}")
 
 
 def reward() -> Reward:
@@ -138,7 +139,7 @@ def _make(
         options=options,
         adapters=adapters,
         settings=partial(settings_of, workflow.name),
-        teach=partial(teach, workflow=workflow),
+        teach=partial(teach, workflow.name),
         problems=problems,
         held_out=partial(problems, held_out=True),
         reward=reward,
@@ -168,6 +169,6 @@ ROLES = {
     "pair": _make(RECIPE, PAIR, ADAPTERS, OPTIONS),
     "planner": _make(replace(RECIPE, roles=frozenset({"planner"})), PAIR, ADAPTERS, OPTIONS),
     "worker": _make(replace(RECIPE, roles=frozenset({"worker"})), PAIR, ADAPTERS, OPTIONS),
-    "rag": _make(GRPO, Rag(), {"*": "default"}, {}),
+    "rag": _make(GRPO, WORKFLOWS["rag"], {"*": "default"}, {}),
 }
 """The recipes by the roles that are reinforced."""

@@ -9,7 +9,7 @@ from terminal import Terminal
 from tiny_llama import make_model
 
 from hira.trainers import records
-from hira.trainers.demo.roles import ROLES, problems, teach
+from hira.trainers.demo.roles import ROLES, problems
 
 pytestmark = pytest.mark.filterwarnings("default")
 
@@ -23,7 +23,7 @@ def test_no_person_and_no_town_of_the_exam_is_in_training() -> None:
 def test_the_teacher_of_either_comparison_is_right_in_part(tmp_path: Path) -> None:
     known = {problem.question: problem.references for problem in problems(4)}
     for name in ("pair", "rag"):
-        rollouts = teach(tmp_path / name, 4, 1, ROLES[name].workflow).rollouts
+        rollouts = ROLES[name].teach(tmp_path / name, 4, 1).rollouts
         scores = [asyncio.run(ROLES[name].reward()(rollout, known[rollout.question])) for rollout in rollouts]
         assert 0.15 < sum(score.value or 0 for score in scores) / len(scores) < 0.6, name
 
