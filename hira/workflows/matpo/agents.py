@@ -53,9 +53,8 @@ class LoopConfig:
             conversation.config = replace(config, dialect=with_tool_messages(config.dialect))
 
         def conclude(reason: str) -> Filled:
-            if self.summary:
-                return ask_summary(reason)
-            return BRIEF_CONCLUSION.fill() if self.brief else CONCLUDE.fill(reason=reason)
+            closing = BRIEF_CONCLUSION.fill() if self.brief else CONCLUDE.fill(reason=reason)
+            return ask_summary(reason) if self.summary else closing
 
         room = self.window - self.reply
         return Loop(conversation, tools, limit, several, final=final, conclude=conclude, window=room)
