@@ -89,7 +89,7 @@ _LIMITS = group(
     "limits of the run; a tenth is reserved for the answer",
     flag("--max-tokens", "N", "prompt and reply tokens"),
     flag("--max-cost", "USD", "US dollars"),
-    flag("--max-time", "TIME", "such as 90, 90s, 5m or 1h"),
+    flag("--max-time", "TIME", "such as 90, 90s, 5m or 1h, without the time for indexing documents"),
     flag("--max-calls", "N", "model calls"),
     flag("--max-reply-tokens", "N", "tokens of one reply (4096)"),
 )

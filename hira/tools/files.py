@@ -20,7 +20,7 @@ from hira.tools.documents.document import Lacking, Piece, join_pieces, write_pie
 from hira.tools.documents.parsing import check_readable
 from hira.tools.documents.reader import FileReader, Passages
 from hira.tools.media import how_to_see
-from hira.tools.opening import OpenFile, explaining, open_regular
+from hira.tools.opening import OpenFile, Unopened, explaining, open_regular
 from hira.tools.python import folder
 
 LARGEST = 64 * 2**20
@@ -49,10 +49,10 @@ def files_tool(
     reading = RunReader()
     reported: set[str] = set()
 
-    def show_part(path: str, part: str) -> Observation:
+    def show_part(path: str, part: str, reader: FileReader) -> Observation:
         if name := _find_attached(attached, path):
-            return show(name, reading.read_again(attached[name]), part)
-        if work and (place := _find_place(work, path)) and (made := _read_written(work, place, reading)):
+            return show(name, reading.read_again(attached[name], reader), part)
+        if work and (place := _find_place(work, path)) and (made := _read_written(work, place, reading, reader)):
             return _mark_computed(show(f"../{place}", made, part))
         others = f"; no program wrote {path!r} either" if work else ""
         names = ", ".join(map(flatten_name, attached)) or "no files are attached"
@@ -65,7 +65,8 @@ def files_tool(
         ] = "",
     ) -> Observation:
         """Read a file that the user attached. Of a long one you are told the parts first; then ask for one of them."""
-        shown = await asyncio.to_thread(show_part, path, part)
+        with FileReader() as reader:  # a call that is cancelled ends the read
+            shown = await asyncio.to_thread(show_part, path, part, reader)
         for remark in [*reading.remarks]:
             if on_remark and remark not in reported:
                 reported.add(remark)
@@ -88,13 +89,15 @@ class RunReader:
     known: dict[Path, tuple[tuple[int, int], Passages | ToolError]] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
 
-    def read_again(self, path: Path) -> Passages:
+    def read_again(self, path: Path, reader: FileReader) -> Passages:
         """Read a file unless it was read, or could not be read, since its last change."""
         with explaining(path), open_regular(path) as file:
             marks = (file.size, file.changed)
             if path not in self.known or self.known[path][0] != marks:
                 try:
-                    self.known[path] = (marks, self.read(file))
+                    self.known[path] = (marks, self.read(file, reader))
+                except Unopened:
+                    raise
                 except ToolError as error:
                     self.known[path] = (marks, error)
         result = self.known[path][1]
@@ -104,14 +107,13 @@ class RunReader:
             self.remarks.append(f"{path.name} {result.remark}")
         return result
 
-    def read(self, file: OpenFile) -> Passages:
+    def read(self, file: OpenFile, reader: FileReader) -> Passages:
         """Read an open file. Raises `ToolError` if the files have taken too long."""
         if self.left <= 0:
             raise ToolError(f"{file.path.name} is not read: the files of this question took {SECONDS:g} s together")
         began = time.monotonic()
         try:
-            with FileReader() as reader:
-                return reader.read_passages(file, self.left)
+            return reader.read_passages(file, self.left)
         finally:
             self.left -= time.monotonic() - began
 
@@ -129,7 +131,7 @@ def _find_place(work: Path, path: str) -> str:
     return places[0] if len(places) == 1 else ""
 
 
-def _read_written(work: Path, place: str, reading: RunReader) -> Passages | None:
+def _read_written(work: Path, place: str, reading: RunReader, reader: FileReader) -> Passages | None:
     """Read a file that a program wrote, None if there is no such file. A copy of its bytes is read: no link is
     followed."""
     try:
@@ -142,7 +144,7 @@ def _read_written(work: Path, place: str, reading: RunReader) -> Passages | None
         copy = Path(copied, Path(place).name)
         copy.write_bytes(data)
         with explaining(copy), open_regular(copy) as file:
-            return reading.read(file)
+            return reading.read(file, reader)
 
 
 def _mark_computed(seen: Observation) -> Observation:

@@ -1,5 +1,6 @@
 """A file that is damaged or made to do harm costs its own reading, and one clear line, never the run."""
 
+import asyncio
 import json
 import os
 import random
@@ -19,7 +20,7 @@ from hira.tools.documents.reader import FileReader
 from hira.tools.documents.refresh import Refresh, find_changes
 from hira.tools.documents.store import open_store
 from hira.tools.documents.walk import walk
-from hira.tools.files import RunReader
+from hira.tools.files import RunReader, files_tool
 from hira.tools.opening import open_regular
 from tests.tools.made_documents import (
     OFFICE,
@@ -259,14 +260,28 @@ def test_files_that_take_too_long_leave_the_time_of_the_others_and_are_named_onc
 def test_attached_files_share_their_time_and_a_damaged_one_is_parsed_once(tmp_path: Path) -> None:
     broken = written(tmp_path / "broken.xlsx", b"PK\x03\x04 and no more")
     reading = RunReader()
-    with pytest.raises(ToolError, match="damaged"):
-        reading.read_again(broken)
-    assert 0 < reading.left < RunReader().left
-    reading.left = 0.0
-    with pytest.raises(ToolError, match="damaged"):
-        reading.read_again(broken)
-    with pytest.raises(ToolError, match="took 120 s together"):
-        reading.read_again(docx(tmp_path / "good.docx", paragraph("Not read.")))
+    with FileReader() as reader:
+        with pytest.raises(ToolError, match="damaged"):
+            reading.read_again(broken, reader)
+        assert 0 < reading.left < RunReader().left
+        reading.left = 0.0
+        with pytest.raises(ToolError, match="damaged"):
+            reading.read_again(broken, reader)
+        with pytest.raises(ToolError, match="took 120 s together"):
+            reading.read_again(docx(tmp_path / "good.docx", paragraph("Not read.")), reader)
+
+
+async def test_a_cancelled_call_ends_the_read_of_an_attached_file_and_the_next_call_reads_it(tmp_path: Path) -> None:
+    book = xlsx(tmp_path / "book.xlsx", {"Sums": rows(*([f"town {row}", row] for row in range(20_000)))})
+    made, before = files_tool([book]), children()
+    reading = asyncio.create_task(made.call({"path": "book.xlsx"}))
+    while not (begun := children() - before):
+        await asyncio.sleep(0.01)
+    reading.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await reading
+    assert begun.isdisjoint(children())
+    assert "parts" in (await made.call({"path": "book.xlsx"})).text
 
 
 def named_again(path: Path, kind: str) -> Path:
