@@ -25,6 +25,7 @@ from pathlib import Path
 from hira.core.policy import Completion, Request
 from hira.evaluation.rewards.answers import ByWords, Reward
 from hira.evaluation.rewards.match import exact
+from hira.policies.dialects.answer import find_boxed
 from hira.policies.offline.solving import Act, read_request
 from hira.policies.offline.solving import OfflineRequest as Seen
 from hira.runtime.settings import Settings
@@ -58,13 +59,22 @@ FAULTS = MatpoTeacherFaults(hasty=0.5, mistaken=0.1, misread=0.1)
 
 
 class PairTeacher(MatpoTeacher):
-    """Answers at once where MATPO's teacher waits to be asked for a summary."""
+    """Answers where MATPO's teacher waits to be asked for a summary, and writes calls and plain sentences alone:
+    a small model repeats headings and boxes without end."""
 
     def planner(self, seen: Seen) -> Act:
         act = super().planner(seen)
-        return (
-            super().planner(replace(seen, request=replace(seen.request, choose="none"))) if act.text == ENOUGH else act
-        )
+        if act.text == ENOUGH:
+            act = super().planner(replace(seen, request=replace(seen.request, choose="none")))
+        return _make_plain(act)
+
+    def worker(self, seen: Seen) -> Act:
+        return _make_plain(super().worker(seen))
+
+
+def _make_plain(act: Act) -> Act:
+    text = act.text.removeprefix("## Conclusion\n")
+    return Act("" if act.calls else find_boxed(text) or text, act.calls)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +94,7 @@ class RagTeacher:
         if any(self.chance.random() < often for often in faults):
             answers = {town: value for town, value in self.others.items() if town in ids} or dict(self.others)
         town, value = self.chance.choice(list(answers.items()))
-        return Completion(f"\\boxed{{{value}{f' [{ids[town]}]' if town in ids else ''}}}")
+        return Completion(f"{value} [{ids[town]}]" if town in ids else value)
 
 
 def settings_of(workflow: str, folder: Path) -> Settings:
