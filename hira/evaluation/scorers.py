@@ -10,11 +10,13 @@ from hira.agents.model_verifier import ModelVerifier
 from hira.agents.run_context import RunContext, RunOptions
 from hira.agents.trajectory import Rollout
 from hira.core.errors import AccessDenied, EndpointError, UsageError, did_you_mean
+from hira.core.events import Events
 from hira.core.options import LIMITS
 from hira.core.sanitize import clean, without_userinfo
 from hira.evaluation.files import Item
 from hira.evaluation.record import Score
 from hira.evaluation.rewards.answer_judge import JUDGES
+from hira.evaluation.rewards.answers import collect_notices
 from hira.evaluation.rewards.match import best, contains, equal, exact, extract_answer, f1
 from hira.evaluation.rewards.report_judge import Dimension, criteria_of, judge_race, score
 from hira.evidence import SourcedClaim
@@ -153,11 +155,11 @@ def score_by_race(context: RunContext) -> Scorer:
 
     async def score_answer(item: Item, answer: Answer) -> Score:
         dimensions, reference = require_race(item)
-        judgement = await judge_race(
-            begin_judgement(context, item.question), item.question, dimensions, answer.text, reference
-        )
+        judging = begin_judgement(context, item.question)
+        notices = collect_notices(judging)
+        judgement = await judge_race(judging, item.question, dimensions, answer.text, reference)
         if judgement is None:
-            return Score(None, None, "race", "the judge failed")
+            return score_nothing("race", notices)
         return Score(None, judgement.overall, "race", parts=judgement.dimensions)
 
     return score_answer
@@ -193,9 +195,11 @@ def score_by_rubric(context: RunContext) -> Scorer:
 
     async def score_answer(item: Item, answer: Answer) -> Score:
         rubric = require_rubric(item)
-        scores = await score(begin_judgement(context, item.question), rubric, item.question, answer.text)
+        judging = begin_judgement(context, item.question)
+        notices = collect_notices(judging)
+        scores = await score(judging, rubric, item.question, answer.text)
         if scores.normalised is None:
-            return Score(None, None, "rubric", "the judge failed")
+            return score_nothing("rubric", notices)
         text = ", ".join(f"{item.title} {rated}" for item, rated in zip(rubric.items, scores.ratings, strict=True))
         return Score(None, scores.normalised, "rubric", text)
 
@@ -210,23 +214,29 @@ def score_by_judge(name: str, context: RunContext) -> Scorer:
             return score_abstention(answer, name)
         if not answer.text:
             return Score(correct=False, value=0.0, metric=name, note="there is no answer")
-        conversation = begin_judgement(context, item.question).conversation("judge")
+        judging = begin_judgement(context, item.question)
+        notices = collect_notices(judging)
         judge = JUDGES[item.judge if name == "hira" and item.judge else name]
-        verdict = await judge(conversation, item.question, item.gold, extract_answer(answer.text))
+        verdict = await judge(judging.conversation("judge"), item.question, item.gold, extract_answer(answer.text))
         if verdict is None:
-            return Score(None, None, name, "the judge failed")
+            return score_nothing(name, notices)
         note = ": ".join(part for part in (verdict.grade, verdict.reason) if part)
         return Score(verdict.correct, float(verdict.correct), name, note, verdict.extracted)
 
     return score_answer
 
 
+def score_nothing(metric: str, notices: Sequence[str]) -> Score:
+    """Return the score of an answer that the judge did not judge, with the last notice that says why."""
+    return Score(None, None, metric, notices[-1] if notices else "the judge failed")
+
+
 def begin_judgement(context: RunContext, question: str) -> RunContext:
     """Return a run context for one judgement, so that no conversation outlives it. Whoever named the judge trusts it:
-    it takes no exam."""
+    it takes no exam. Its events are passed on to those of `context`."""
     record = Rollout("", question, "judge")
     return RunContext(
-        context.roles, record, budget=context.budget, events=context.events, options=RunOptions(exam=False)
+        context.roles, record, budget=context.budget, events=Events(context.events), options=RunOptions(exam=False)
     )
 
 
