@@ -21,6 +21,14 @@ _ALL = frozenset(
 )
 _EXCEPTING = frozenset("except excluding exception exceptions ausgenommen 除外".split())
 _PROVIDED = compile_lazily(r"\b(?:provided|providing|assuming|supposing) that\b", re.IGNORECASE)
+_LIMITING = frozenset(
+    "under over below above than about around near before after since until between within towards beyond".split()
+)
+"""Links before a number that is a limit: "under 20 euros" is no price, "before 1911" no date."""
+_PENDING = compile_lazily(
+    r"\b(?:is|are|was|were|be|been)\s+(?:(?:about|going|supposed|meant|set|due)\s+)?to\s+[a-z]", re.IGNORECASE
+)
+"""What is to happen: a sentence with it says nothing about what is."""
 _BEFORE_CLAUSE = ("and", "but", "as", "because", "since", "while", "whereas", "although", "though")
 """Links after a comma that begin a clause that is a statement."""
 _LABELLED_BY = frozenset(("", "be", "in", "be in", ANY_LINK))
@@ -39,6 +47,8 @@ def is_copy(claim: Sequence[Word], sentence: Sentence) -> bool:
     if ours == theirs and not sentence.conditions:
         return True
     if _PROVIDED.search(sentence.text) and not any(_PROVIDED.match(f"{word.text} that") for word in claim):
+        return False
+    if _PENDING.search(sentence.text):
         return False
     if sentence.is_row or sentence.record is not None:
         return is_copied_record(claim, sentence)
@@ -165,7 +175,8 @@ class _Alignment:
             alike = total or claimed.link in _LABELLED_BY
         else:
             alike = _is_bound_alike(claimed, word, apart=bool(skipped))
-        if self._loses_part(place, before) or not alike:
+        partly = self.sentence.value_start if not self.value_start else 0  # a part of a label has no value
+        if before < partly <= phrase or self._loses_part(place, before) or not alike:
             return False
         if labelled or not skipped:
             return not any(other.kind == self.words[place].kind for other in skipped)
@@ -223,6 +234,9 @@ class _Alignment:
             return False
         if rest and (self._qualifies(place, rest[0]) or self._is_excepted(place, rest[0])):
             return False
+        begun = any(word.link.startswith("be") for word in self.words[: place + 1])
+        if rest and rest[0].link == "be" and not begun:  # "The offer was declined" does not say "There is an offer"
+            return False
         clause = next((index for index, word in enumerate(rest) if word.marked or begins_another(word)), len(rest))
         ours = {word.key for word in self.claim if is_condition(word)}
         theirs = {word.key for word in [*self.words[: place + 1], *rest[:clause]] if is_condition(word)}
@@ -261,5 +275,6 @@ def _is_bound_alike(claimed: Word, word: Word, *, apart: bool = False) -> bool:
     same last one. A comma before an article may replace "is"."""
     ours, theirs = (term.link.rpartition(" ")[2] if apart else term.link for term in (claimed, word))
     if claimed.link == ANY_LINK:
-        return not (apart and theirs == "of")
+        limited = word.kind == "number" and not _LIMITING.isdisjoint(word.link.split())
+        return not (limited or (apart and theirs == "of"))
     return ours == theirs or (ours == "be" and not theirs and word.marked and word.determined)

@@ -8,11 +8,21 @@ compared as the statement that it makes of its question (`questions`).
 import math
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 from hira.evidence.alignment import is_copy, list_orders
 from hira.evidence.citations import BY_WORDS, Judgement
 from hira.evidence.passages import Passages, Word, is_related, read_words
-from hira.evidence.questions import ASKING_UNSPACED, MOST, fill_gap, names_other_role, read_question, replace_pronoun
+from hira.evidence.questions import (
+    ASKING_UNSPACED,
+    MOST,
+    asks_when,
+    fill_gap,
+    names_other_role,
+    read_question,
+    replace_pronoun,
+    tells_time,
+)
 from hira.evidence.sentence import Sentence, find_subject, read_keys
 from hira.evidence.verdicts import Verdict
 
@@ -118,10 +128,12 @@ def check_words(
     # without its question, a name or a number alone says nothing, and neither do two characters of Chinese
     states = any(word.kind == "word" and (not word.dense or len(words) > BARE) for word in words)
     full = compared.copied and (in_row or whole or states)
+    when = asks_when(question) if record is None else ""
+    untold = (when,) if when and not tells_time(words) else ()
     if question and record is None and len(value or words) <= BARE:
         judged = _check_answer(value or words, words, question, passages, above)
         if judged.verdict is Verdict.SUPPORTED or not full:
-            return judged
+            return replace(judged, lacking=(*untold, *judged.lacking))
     if compared.sentence is None:
         verdict = Verdict.UNSUPPORTED if is_comparable(claim, passages) else Verdict.UNCHECKED
         return Judgement(verdict, by=BY_WORDS, missing=tuple(dict.fromkeys(word.text for word in words)))
@@ -129,6 +141,7 @@ def check_words(
         score = min(compared.score, 0.99)
         return Judgement(Verdict.UNSUPPORTED, score, compared.quote, by=BY_WORDS, missing=compared.missing)
     lacking = find_lacking(wanted, words, compared.sentence)
+    lacking = (*untold, *lacking)
     if asks.role and asks.role.text not in lacking and names_other_role(words, asks):
         lacking = (asks.role.text, *lacking)
     return Judgement(Verdict.SUPPORTED, 1.0, compared.quote, by="quote" if whole else BY_WORDS, lacking=lacking)
@@ -201,7 +214,7 @@ def find_lacking(wanted: Sequence[Word], claim: Sequence[Word], sentence: Senten
         and word.kind == "name"
         and not is_related(sentence.words[place - 1].key, wanted_keys)
     }
-    keys = sentence.around | {word.key for word in [*claim, *sentence.antecedent]}
+    keys = sentence.around | {word.key for word in claim}
     places = [sentence.positions[word.key][0] for word in claim if word.key in sentence.keys]
     if places and max(places) >= sentence.value_start > 0:  # a value has the words of its label
         places.append(0)

@@ -67,6 +67,11 @@ def is_row(line: str) -> bool:
     return CELL in line or "\t" in line.strip() or line.lstrip().startswith("|")
 
 
+LABEL = compile_lazily(
+    r"(?:[-*+•‣>]\s+|\d{1,3}[.)]\s+)*[*_]{0,2}(?!(?:the|an?|this|that|there|it|he|she|they)\b)([^\W\d_][^:.!?;|]{0,60}):[*_]{0,2}\s(?=\S)",
+    re.IGNORECASE,
+)
+"""A label before a value: "- **Founded:** 2019"."""
 LONGEST = 1_000
 """The most characters of a sentence; a longer one is cut at a space. A row is never cut."""
 _WORD = compile_lazily(
@@ -92,8 +97,8 @@ NEGATIONS = frozenset(
 )
 CONDITIONS = NEGATIONS | frozenset(
     "will would can could may might must shall should if unless until except only almost nearly hardly barely rarely"
-    " possibly probably perhaps maybe allegedly reportedly supposedly alleged expected planned proposed false"
-    " unlikely forecast myth rumour rumours rumoured denied".split()
+    " possibly probably perhaps maybe allegedly reportedly supposedly alleged expected planned proposed todo false"
+    " unlikely forecast myth myths rumour rumours rumoured denied being wird werden soll sollen".split()
 )
 """Words that a statement cannot lose or gain without becoming another one."""
 DENIALS = frozenset(
@@ -109,7 +114,7 @@ PRONOUNS = frozenset("he she it they er sie es il elle ils elles هو هي 他 �
 POSSESSIVES = frozenset("his her hers him its their theirs them".split())
 POINTERS = PRONOUNS | POSSESSIVES | frozenset("this that these those dieser diese dieses 其 该 這 这".split())
 _ARTICLES = frozenset("a an the this these those each every such".split())
-_BE = frozenset("is are was were be been being am".split())
+_BE = frozenset("is are was were be been am".split())
 _HAVE = frozenset("has have had do does did".split())
 _FILLERS = frozenset("having done also there that so now currently thus therefore moreover furthermore".split())
 _LINKS = frozenset(
@@ -122,7 +127,7 @@ _FOREIGN = {
     "article": frozenset("der das des ein eine eines einer le les une el los las una".split()),
     "accusative": frozenset("den einen".split()),
     "dative": frozenset("dem einem".split()),
-    "be": frozenset("wurde wurden ist sind waren wird werden est sont était fut es son fue fueron".split()),
+    "be": frozenset("wurde wurden ist sind waren est sont était fut es son fue fueron".split()),
     "of": frozenset("von de du del della".split()),
     "in": frozenset("im am dans en".split()),
     "and": frozenset("und et y".split()),
@@ -437,8 +442,13 @@ def _level(line: str, following: list[str]) -> int:
         return 0
     if line[0] == "(" and line[-1] == ")":
         return 1
-    leads = bool(following) and (following[0][-1] in _FINAL or is_row(following[0]))
-    return 2 if TRAIL in line and leads else 9 if line[-1] == ":" or (line[-1] not in _FINAL and leads) else 0
+    if line[-1] == ":":
+        return 9
+    below = following[0] if following else ""
+    leads = bool(below) and (below[-1] in _FINAL or is_row(below) or LABEL.match(below) is not None)
+    if not leads or line[-1] in _FINAL or BULLET.match(line)[0].strip() or LABEL.match(line):  # type: ignore[index]
+        return 0
+    return 2 if TRAIL in line else 9
 
 
 def points_back(sentence: str) -> bool:

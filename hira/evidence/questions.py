@@ -33,6 +33,15 @@ _ASKING_KIND = frozenset(
     " cuántas quale quali quanto quanta quanti quante qual quais quantos quantas welke welk hoe hoeveel".split()
 )
 """Those of them before the kind of thing that is asked for ("Quel jour", "In welchem Jahr")."""
+_WHEN = frozenset("when wann quand cuándo quando".split())
+_TIMES = frozenset(
+    "monday tuesday wednesday thursday friday saturday sunday weekend weekday spring summer autumn winter morning noon"
+    " afternoon evening night midnight today yesterday tomorrow daily weekly monthly yearly annually century easter"
+    " christmas never always montag dienstag mittwoch donnerstag freitag samstag sonntag frühling sommer herbst"
+    " heute gestern morgen nie immer matin soir nuit hier demain jamais toujours hoy ayer mañana nunca siempre".split()
+)
+_TIME_LINKS = frozenset("before after since during until when while".split())
+"""Light words that tell a time, besides numbers and `_TIMES`."""
 _COUNTING = frozenset("many much viel viele combien cuántos cuántas quanti quante quantos quantas hoeveel".split())
 """Those before what is counted."""
 ASKING_UNSPACED = compile_lazily(
@@ -96,6 +105,20 @@ def read_question(text: str) -> Question:
         word for place, word in enumerate(words) if not (word.light or lower[place] in asking or place in kinds)
     )
     return Question(words, wanted, _find_role(wanted) if _COPULA.match(text) else None, _find_counted(words))
+
+
+def asks_when(question: str) -> str:
+    """Return the word of a question that asks for a time, "" without one."""
+    first = question.split(maxsplit=1)[:1]
+    return first[0] if first and first[0].lower().strip("¿") in _WHEN else ""
+
+
+def tells_time(claim: Sequence[Word]) -> bool:
+    """Return whether a claim has a number or a word of time."""
+    return any(
+        word.kind == "number" or word.text.lower() in _TIMES or not _TIME_LINKS.isdisjoint(word.link.split())
+        for word in claim
+    )
 
 
 def _find_counted(words: Sequence[Word]) -> tuple[Word, ...]:

@@ -87,6 +87,9 @@ def _fits_row(claim: Sequence[Word], cells: Sequence[_CellKeys], sentence: Sente
     names = frozenset[str]().union(*(cell.name for cell in cells))
     if not held or not keys <= values | names | sentence.topic:
         return False
+    first = read_words(sentence.cells[0].text)
+    if len(held) > 1 and cells[0] not in held and any(word.kind != "number" for word in first):
+        return False  # the other cells of a row are its first one's, not each other's
     theirs = sentence.conditions.union(*(cell.limits for cell in held), *(cell.bars for cell in cells))
     if not {word.key for word in claim if is_condition(word)} <= theirs <= keys:
         return False

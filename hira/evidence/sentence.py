@@ -1,20 +1,26 @@
 """A sentence of a text with what it leans on: headings, title, what its pronoun refers to, its label or its columns."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from hira.core.patterns import compile_lazily
-from hira.evidence.passages import CONDITIONS, Cell, Passages, Word, begins_with_pointer, is_row, read_words, takes_back
+from hira.evidence.passages import (
+    CONDITIONS,
+    LABEL,
+    Cell,
+    Passages,
+    Word,
+    begins_with_pointer,
+    is_row,
+    read_words,
+    takes_back,
+)
 
 ANY_LINK = "*"
 """The link of a word that a question brings: how it is bound, the question does not say."""
-_LABEL = compile_lazily(
-    r"(?:[-*+•‣>]\s+|\d{1,3}[.)]\s+)*[*_]{0,2}(?!(?:the|an?|this|that|there|it|he|she|they)\b)([^\W\d_][^:.!?;|]{0,60}):[*_]{0,2}\s(?=\S)",
-    re.IGNORECASE,
-)
-"""A label before a value: "- **Founded:** 2019"."""
+_STRUCK = compile_lazily(r"~~|(?:[-*+]\s+)?\[ \]\s|<!--|-->")
+"""Marks of what is not said: struck out, not done yet, or a comment."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +56,9 @@ class Sentence:
 
     @cached_property
     def is_denied(self) -> bool:
-        """True if the next sentence takes this one back: "This is a myth."."""
+        """True if it is struck out or not done yet, or the next sentence takes it back: "This is a myth."."""
+        if _STRUCK.search(self.text):
+            return True
         following = self.passages.sentences[self.place + 1 : self.place + 2]
         return any(begins_with_pointer(other) and takes_back(read_words(other)) for other in following)
 
@@ -91,7 +99,7 @@ class Sentence:
     @cached_property
     def value_start(self) -> int:
         """The place of the first word after the label ("Price: 48 euros"), 0 without a label."""
-        label = None if self.is_row else _LABEL.match(self.text)
+        label = None if self.is_row else LABEL.match(self.text)
         return len(read_words(label[1])) if label else 0
 
     @cached_property

@@ -783,6 +783,83 @@ def test_a_colon_within_a_sentence_binds_no_value() -> None:
     assert not judge("The regatta of Selby is Otto Falk", text).verdict.holds
 
 
+NOTES = """# Harrow notes
+
+## Boathouse
+
+- Length: 31 metres
+- Racks per bay: 4
+- Rent ceiling: 700 euros
+- Not for: guests
+
+The boathouse was painted by Ines Roe in 2018.
+
+## Myths
+
+The boathouse was built by monks.
+"""
+
+
+@pytest.mark.parametrize(
+    ("claim", "question", "holds"),
+    [
+        ("The length of the boathouse is 31 metres", "", True),
+        ("The boathouse was painted by Ines Roe in 2018", "", True),
+        ("The boathouse was built by monks", "", False),
+        ("4 racks", "How many racks are there?", False),
+        ("There are 4 racks", "How many racks are there?", False),
+        ("The rent is 700 euros", "What is the rent?", False),
+    ],
+)
+def test_a_heading_lends_its_subject_and_a_part_of_a_label_has_no_value(
+    claim: str, question: str, *, holds: bool
+) -> None:
+    assert judge(claim, NOTES, question).verdict.holds is holds
+
+
+@pytest.mark.parametrize(
+    ("claim", "text", "question"),
+    [
+        ("The jetty was mended", "The jetty is being mended.", ""),
+        ("The jetty was sold to Ida Roe", "The jetty is about to be sold to Ida Roe.", ""),
+        ("The jetty is painted white", "The jetty is to be painted white.", ""),
+        ("Der Steg wurde 2026 saniert", "Der Steg wird 2026 saniert.", ""),
+        ("There is a plan to raise the jetty", "The plan to raise the jetty was given up.", ""),
+        ("The fine is 40 euros", "The fine of 40 euros was waived.", "How much is the fine?"),
+        ("The fee is 30 euros", "The fee is under 30 euros.", "How much is the fee?"),
+        ("30 euros", "The fee is below 30 euros.", "How much is the fee?"),
+        ("1911", "The jetty was built before 1911.", "When was the jetty built?"),
+        ("The jetty was tested", "- [ ] The jetty was tested", ""),
+        ("The jetty is white", "~~The jetty is white.~~", ""),
+    ],
+)
+def test_what_is_pending_given_up_limited_or_struck_out_is_not_stated(claim: str, text: str, question: str) -> None:
+    assert not judge(claim, text, question).verdict.holds
+
+
+def test_a_pronoun_lends_its_subject_and_not_the_rest_of_the_sentence_before() -> None:
+    text = "The ferry Alma was launched in 1923 at Selby. Her crew is 12 sailors."
+
+    judged = judge("Her crew is 12 sailors", text, "Where was the ferry Alma launched?")
+    assert judged.verdict.holds
+    assert judged.lacking == ("launched",)
+
+
+def test_a_question_for_a_time_is_answered_by_a_number_or_a_word_of_time() -> None:
+    text = "Ines Roe rows for Selby. The gate opens on Monday."
+
+    assert judge("Ines Roe rows for Selby", text, "When does Ines Roe row?").lacking == ("When",)
+    assert not judge("The gate opens on Monday", text, "When does the gate open?").lacking
+
+
+def test_a_cell_is_the_first_cells_and_not_another_ones() -> None:
+    text = "| Pupil | Tutor | Age |\n|---|---|---|\n| Lia | Ms Hart | 7 |\n| Ben | Mr Orr | 8 |"
+
+    assert judge("The age of Lia is 7", text).verdict.holds
+    assert judge("The tutor of Ben is Mr Orr", text).verdict.holds
+    assert not judge("The age of Ms Hart is 7", text).verdict.holds
+
+
 def test_sentences_that_are_glued_together_are_two() -> None:
     text = "The hearings were set for March 2021 and May 2022.The council closed the road."
 

@@ -502,3 +502,17 @@ def test_what_would_grow_while_it_is_read_is_refused(tmp_path):
     path = zipped(tmp_path / "s.docx", {"word/document.xml": b"<a>" + b" " * (MEMBER // 4) + b"</a>"})
     assert path.stat().st_size < 100_000
     assert "unpacks to too much data" in refusal(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "title"),
+    [
+        ("plan.md", "# Plan 2022\n\nA.\n\n## Part\n\nB.\n\n# Plan 2023\n\nC.\n", "plan"),
+        ("plan.md", "# Plan\n\n## Part\n\nB.\n\n## Other\n\nC.\n", "Plan"),
+        ("plan.html", "<h1>North</h1><p>A.</p><h1>South</h1><p>B.</p>", "plan"),
+        ("plan.html", "<title>Ports</title><h1>North</h1><p>A.</p><h1>South</h1><p>B.</p>", "Ports"),
+    ],
+)
+def test_a_heading_among_others_of_its_level_is_no_title(tmp_path, name, text, title):
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    assert read_file(tmp_path / name).title == title

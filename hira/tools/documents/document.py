@@ -66,19 +66,24 @@ class Document:
 
 
 def add_title(path: Path, parts: tuple[Part, ...], title: str = "") -> Document:
-    """Return a document with its own title, otherwise its first heading, otherwise the name of its file."""
+    """Return a document with its own title, otherwise its first heading, otherwise the name of its file. A heading
+    beside which others of its level stand is the title of a section alone."""
     given = clip_title(title)
     if given.lower().startswith(("untitled", "microsoft word -", "powerpoint presentation", "document")):
         given = ""
-    return Document(given or _heading(parts) or path.stem, parts)
+    heading, is_section = _read_first_heading(parts)
+    if is_section and given in ("", heading):
+        return Document(path.stem, parts)
+    return Document(given or heading or path.stem, parts)
 
 
-def _heading(parts: tuple[Part, ...]) -> str:
-    for part in parts[:3]:
-        for line in part.text[:2000].splitlines():
-            if line.startswith("#"):
-                return clip_title(line.lstrip("#").strip(" *_"))
-    return ""
+def _read_first_heading(parts: tuple[Part, ...]) -> tuple[str, bool]:
+    """Return the first heading, and whether a later one has its level or a higher one."""
+    lines = (line for part in parts for line in part.text.splitlines() if line.startswith("#"))
+    headings = (match for line in lines if (match := _HEADING.fullmatch(line.rstrip())))
+    if (first := next(headings, None)) is None:
+        return "", False
+    return clip_title(first[2].strip(" *_#")), any(len(match[1]) <= len(first[1]) for match in headings)
 
 
 ENOUGH, MOST = 120, 200

@@ -37,6 +37,7 @@ def tags(names: str) -> frozenset[str]:
 _VOID = tags("area base br col embed hr img input link meta param source track wbr")
 _DROPPED = tags(
     "script style head iframe noembed object embed canvas audio video datalist select option textarea button dialog"
+    " del s strike"
 )
 BLOCKS = tags(
     """address article aside blockquote body center dd details div dl dt fieldset figcaption figure footer form h1 h2 h3
