@@ -66,8 +66,8 @@ class Document:
 
 
 def add_title(path: Path, parts: tuple[Part, ...], title: str = "") -> Document:
-    """Return a document with its own title, otherwise its first heading, otherwise the name of its file. A heading
-    beside which others of its level stand is the title of a section alone."""
+    """Return a document with its own title, otherwise its first heading, otherwise the name of its file. The first of
+    several headings of the highest level is not the title."""
     given = clip_title(title)
     if given.lower().startswith(("untitled", "microsoft word -", "powerpoint presentation", "document")):
         given = ""
