@@ -28,7 +28,7 @@ _LIMITING = frozenset(
 _PENDING = compile_lazily(
     r"\b(?:is|are|was|were|be|been)\s+(?:(?:about|going|supposed|meant|set|due)\s+)?to\s+[a-z]", re.IGNORECASE
 )
-"""What is to happen: a sentence with it says nothing about what is."""
+"""Words of a sentence about what has not happened yet."""
 _BEFORE_CLAUSE = ("and", "but", "as", "because", "since", "while", "whereas", "although", "though")
 """Links after a comma that begin a clause that is a statement."""
 _LABELLED_BY = frozenset(("", "be", "in", "be in", ANY_LINK))
