@@ -16,12 +16,10 @@ from hira.evidence.passages import Passages, Word, is_related, read_words
 from hira.evidence.questions import (
     ASKING_UNSPACED,
     MOST,
-    asks_when,
     fill_gap,
     names_other_role,
     read_question,
     replace_pronoun,
-    tells_time,
 )
 from hira.evidence.sentence import Sentence, find_subject, read_keys
 from hira.evidence.verdicts import Verdict
@@ -128,8 +126,7 @@ def check_words(
     # without its question, a name or a number alone says nothing, and neither do two characters of Chinese
     states = any(word.kind == "word" and (not word.dense or len(words) > BARE) for word in words)
     full = compared.copied and (in_row or whole or states)
-    when = asks_when(question) if record is None else ""
-    untold = (when,) if when and not tells_time(words) else ()
+    untold = find_untold_time(question, words) if record is None else ()
     if question and record is None and len(value or words) <= BARE:
         judged = _check_answer(value or words, words, question, passages, above)
         if judged.verdict is Verdict.SUPPORTED or not full:

@@ -107,18 +107,16 @@ def read_question(text: str) -> Question:
     return Question(words, wanted, _find_role(wanted) if _COPULA.match(text) else None, _find_counted(words))
 
 
-def asks_when(question: str) -> str:
-    """Return the word of a question that asks for a time, "" without one."""
+def find_untold_time(question: str, claim: Sequence[Word]) -> tuple[str, ...]:
+    """Return the word with which a question asks for a time, if the claim has neither a number nor a word of time."""
     first = question.split(maxsplit=1)[:1]
-    return first[0] if first and first[0].lower().strip("¿") in _WHEN else ""
-
-
-def tells_time(claim: Sequence[Word]) -> bool:
-    """Return whether a claim has a number or a word of time."""
-    return any(
+    if not first or first[0].lower().strip("¿") not in _WHEN:
+        return ()
+    told = any(
         word.kind == "number" or word.text.lower() in _TIMES or not _TIME_LINKS.isdisjoint(word.link.split())
         for word in claim
     )
+    return () if told else (first[0],)
 
 
 def _find_counted(words: Sequence[Word]) -> tuple[Word, ...]:
