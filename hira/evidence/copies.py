@@ -17,6 +17,7 @@ from hira.evidence.questions import (
     ASKING_UNSPACED,
     MOST,
     fill_gap,
+    find_untold_time,
     names_other_role,
     read_question,
     replace_pronoun,
