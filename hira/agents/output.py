@@ -4,7 +4,7 @@ import json
 from dataclasses import replace
 from typing import Any
 
-from hira.agents.output_type import OutputType, keep_supported
+from hira.agents.output_type import OutputType, find_field_citations, keep_supported
 from hira.agents.record import ask_for_record
 from hira.agents.role import OUTPUT
 from hira.agents.run_context import RunContext
@@ -15,6 +15,8 @@ from hira.core.sanitize import clean, sanitize
 from hira.policies.names import OFFLINE
 
 FILL = Prompt(__file__, "output", "output_fill")
+_SHOWN = 8
+"""The number of fields that a notice names."""
 
 
 async def fill_output(context: RunContext, output: OutputType) -> Any:
@@ -53,6 +55,10 @@ async def settle_output(context: RunContext, output: OutputType) -> None:
     try:
         record.output = await fill_output(context, output)
         record.has_output = True
+        cited = find_field_citations(record.output, list(record.citations))
+        if record.status == "answered" and (bare := [path for path, citations in cited.items() if not citations]):
+            text = f"no supported claim has the value of {', '.join(bare[:_SHOWN])} in the output: compare it"
+            context.note(text, important=True)
     except (DialectError, EndpointError, Stop) as error:
         record.output_error = f"the model wrote no value of the output type: {error.what}"
         context.note(record.output_error, important=True)

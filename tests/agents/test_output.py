@@ -72,6 +72,14 @@ async def test_a_value_that_does_not_fit_is_asked_for_once_more(docs: Path) -> N
     assert "year: field required" in policy.requests[-1].messages[-1].text
 
 
+async def test_a_value_that_no_supported_claim_has_is_named(docs: Path, caplog: pytest.LogCaptureFixture) -> None:
+    hira, _ = asking(docs, json.dumps({"builder": "Asta Brink", "year": 2031}))
+    async with hira:
+        answer = await hira.ask("Who built the Nordmole?", output_type=Mole)
+    assert answer.output_sources["year"] == ()
+    assert "no supported claim has the value of year in the output: compare it" in caplog.text
+
+
 async def test_without_a_value_the_answer_is_kept_and_reading_the_output_says_why(docs: Path) -> None:
     hira, _ = asking(docs, "no JSON", "still none")
     async with hira:
