@@ -197,18 +197,19 @@ class Worker:
                 began = time.monotonic()
         short = call.seconds is not None and call.seconds < self.limits.wall_seconds
         seconds = call.seconds + began - time.monotonic() if call.seconds and short else self.limits.wall_seconds
+        request = call.encode(self.limits.cpu_seconds)
         late = threading.Timer(max(seconds, 0.0), child.process.kill)
         late.start()
         lines, kind, size = list[bytes](), b"", 0
         try:
-            child.send(call.encode(self.limits.cpu_seconds), call.handle)
+            child.send(request, call.handle)
             while size < self.limits.output and (line := child.replies.readline(self.limits.output - size)):
                 size += len(line)
                 kind = line[:1] if line.endswith(b"\n") else b""
                 if kind != b"+":
                     break
                 lines.append(line[1:])
-        except OSError:
+        except (OSError, ValueError):  # the last user of the child may close its pipes at any moment
             kind = b""
         finally:
             late.cancel()

@@ -113,7 +113,9 @@ def find_untold_time(question: str, claim: Sequence[Word]) -> tuple[str, ...]:
     if not first or first[0].lower().strip("¿") not in _WHEN:
         return ()
     told = any(
-        word.kind == "number" or word.text.lower() in _TIMES or not _TIME_LINKS.isdisjoint(word.link.split())
+        word.kind == "number"
+        or not _TIMES.isdisjoint((word.text.lower(), word.text.lower().removesuffix("s")))
+        or not _TIME_LINKS.isdisjoint(word.link.split())
         for word in claim
     )
     return () if told else (first[0],)

@@ -78,6 +78,26 @@ def lookup(word: str) -> str:
     return word
 
 
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("When does the museum open?", "The museum opens at 9 o'clock."),
+        ("At what time does the museum open?", "The museum opens at 9 o'clock."),
+        ("When is the tower closed?", "The tower is closed on Mondays."),
+        ("Who is the porter?", "Porter: Lena Falk"),
+        ("Who is the gardener?", None),
+    ],
+)
+async def test_hours_days_and_labels_answer(tmp_path: Path, question: str, answer: str | None) -> None:
+    text = "# Museum\n\nThe museum opens at 9 o'clock. The tower is closed on Mondays.\n\n- Porter: Lena Falk\n"
+    (tmp_path / "museum.md").write_text(text, encoding="utf-8")
+    settings = Settings(model="offline", docs=(tmp_path,), journal=None, cache=None)
+    async with Hira(settings=settings, workflow="react") as hira:
+        told = await hira.ask(question)
+    assert (told.status == "answered") is (answer is not None)
+    assert answer is None or answer in told.text
+
+
 def test_a_tool_that_the_request_does_not_offer_is_named_and_not_called() -> None:
     assert isinstance(lookup, Tool)
     asked = read_request(Request((), tools=(lookup.spec,)))

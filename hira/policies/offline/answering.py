@@ -98,7 +98,11 @@ _TENS = (
 )
 _NUMBER = rf"(?:\d[\d.,]*|\b(?:{_TENS}|dozens?|hundreds?|thousands?)\b)"
 _MONTH = r"January|February|March|April|May|June|July|August|September|October|November|December"
-_TIME = rf"\b\d{{3,4}}\b|\b(?:{_MONTH})\b|\b\d+(?:st|nd|rd|th) century\b|\b\d{{1,2}}:\d\d\b"
+_DAY = r"(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?|spring|summer|autumn|winter|noon|midnight"
+_TIME = (
+    rf"\b\d{{3,4}}\b|\b(?:{_MONTH}|{_DAY})\b|\b\d+(?:st|nd|rd|th) century\b|\b\d{{1,2}}:\d\d\b"
+    r"|\b\d{1,2} ?(?:o['’]clock|[ap]\.?m\b|Uhr\b)"
+)
 _PLACE = rf"\b(?:in|at|on|near|from|to|into|between|across|around)\s+(?:\w+\s+){{0,3}}{NAME}|[~\w.-]*/[\w./-]+"
 _CAUSE = r"\b(?:because|since|so that|due to|in order to|as a result|therefore|owing to)\b"
 _AUXILIARY = "do|does|did|is|are|was|were|can|could|to|would|should|has|have|had|will|may|must|might"
@@ -106,14 +110,14 @@ _KINDS = tuple(
     (re.compile(form, re.IGNORECASE), re.compile(value))
     for form, value in (
         (r"\bwho(?:m|se)?\b", NAME),
-        (r"\bwhen\b|\b(?:what|which) (?:year|month|day|date|century|decade)\b", _TIME),
+        (r"\bwhen\b|\b(?:what|which) (?:year|month|day|date|century|decade|time)\b", _TIME),
         (r"\bwhere\b", _PLACE),
         (rf"\bhow (?!(?:{_AUXILIARY})\b)\w+|\b(?:what|which) (?:percentage|number|amount|share)\b", _NUMBER),
         (r"\bwhy\b", _CAUSE),
     )
 )
 _UNIT = re.compile(
-    rf"\b(?:what|which) (?:year|month|day|date|century|decade)\b"
+    rf"\b(?:what|which) (?:year|month|day|date|century|decade|time)\b"
     rf"|\bhow (?!(?:many|much|{_AUXILIARY})\b)\w+ (?=(?!is|are|was|were)(?:{_AUXILIARY})\b)",
     re.IGNORECASE,
 )
@@ -163,10 +167,11 @@ class ParsedQuestion:
 
 
 def _defines(subject: str, text: str) -> bool:
-    """Return whether a sentence is a definition of the subject: "A is …" or "… is A"."""
+    """Return whether a sentence is a definition of the subject: "A is …", "… is A" or "A: …"."""
     named, verb = rf"(?:an? |the )?\b{re.escape(subject)}\b", r"\b(?:is|are|was|were)\b"
     start = "" if " " in subject else r"^\W*"
-    return bool(re.search(rf"{start}{named}(?: \([^()]*\))? {verb} (?!not\b)|\w {verb} {named}", text, re.IGNORECASE))
+    forms = (rf"{start}{named}(?: \([^()]*\))? {verb} (?!not\b)", rf"\w {verb} {named}", rf"^\W*{named}: \w")
+    return bool(re.search("|".join(forms), text, re.IGNORECASE))
 
 
 def find_answer(question: str, passages: Sequence[ShownPassage]) -> Sentence | None:
