@@ -151,3 +151,16 @@ async def test_a_planner_that_only_repeats_itself_ends_with_the_only_report_or_t
         context.rollout.findings.append(finding)
         thought = await planner.resume([finding])
     assert thought.answer == answer
+
+
+@pytest.mark.parametrize("ok", [True, False])
+async def test_only_a_subtask_that_failed_is_handed_out_again(*, ok: bool) -> None:
+    policy = ScriptedPolicy([turn("Find it."), turn("Find it."), r"\boxed{found}"])
+    context = make_context(policy, dialect="native")
+    planner = Planner(context)
+    (subtask,) = (await planner.begin("How high is it?")).subtasks
+    finding = Finding(subtask, "desk", "Looked.", "31 m", ok=ok)
+    context.rollout.findings.append(finding)
+    again = await planner.resume([finding])
+    assert ("Find it." in [issued.text for issued in again.subtasks]) is not ok
+    assert context.rollout.trajectories["planner"].failed == (0 if ok else 1)
