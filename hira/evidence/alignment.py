@@ -26,7 +26,8 @@ _LIMITING = frozenset(
 )
 """Links before a number that is a limit: "under 20 euros" is no price, "before 1911" no date."""
 _PENDING = compile_lazily(
-    r"\b(?:is|are|was|were|be|been)\s+(?:(?:about|going|supposed|meant|set|due)\s+)?to\s+[a-z]", re.IGNORECASE
+    r"\b(?:is|are|was|were|be|been)\s+(?:(?:about|going|supposed|meant|set|due)\s+)?to\s+(?!(?:an?|the|its?|his|her|their)\b)[a-z]",
+    re.IGNORECASE,
 )
 """Words of a sentence about what has not happened yet."""
 _BEFORE_CLAUSE = ("and", "but", "as", "because", "since", "while", "whereas", "although", "though")
@@ -59,7 +60,7 @@ def is_copy(claim: Sequence[Word], sentence: Sentence) -> bool:
 def _put_label_first(claim: Sequence[Word], sentence: Sentence) -> Iterator[list[Word]]:
     """Yield the claim in the order of a labelled value: "Founded: 2019" is "Otto Ltd was founded in 2019". The value
     follows the label in the claim; a figure may also come before it ("has 20 employees")."""
-    label, value = sentence.words[: sentence.value_start], sentence.words[sentence.value_start :]
+    label, value = sentence.label, sentence.words[sentence.value_start :]
     keys = {word.key for word in label}
     places = [place for place, word in enumerate(claim) if word.key in keys]
     if not label or {claim[place].key for place in places} != keys:
@@ -121,7 +122,7 @@ class _Alignment:
 
     def __init__(self, claim: Sequence[Word], sentence: Sentence) -> None:
         self.claim, self.sentence, self.words = claim, sentence, sentence.words
-        label = {word.key for word in self.words[: sentence.value_start]}
+        label = {word.key for word in sentence.label}
         self.value_start = sentence.value_start if label <= {word.key for word in claim} else 0
 
     def exists(self) -> bool:
@@ -247,7 +248,9 @@ class _Alignment:
         "12 euros for children"."""
         last = self.words[place]
         unit = place > 0 and last.close and self.words[place - 1].kind == "number"
-        if unit and _YEAR.match(self.words[place - 1].text):  # "the 2023 summit of ASEAN" counts nothing
+        if (
+            unit and self.words[place - 1].determined and _YEAR.match(self.words[place - 1].text)
+        ):  # "the 2023 summit of ASEAN" counts nothing
             return False
         if word.marked or not (unit or last.kind == "number"):
             return False

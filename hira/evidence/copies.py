@@ -106,15 +106,13 @@ def check_words(
         context: The title and the name of the text: a sentence leans on them.
         record: The call that produced the text, if a tool or a program did: its words count with the result.
     """
-    words = read_words(claim)
+    words = [word for word in read_words(claim) if record is None or word.text != "="]
     if not words or not passages.sentences or len(words) > MOST:
         return Judgement(Verdict.UNCHECKED, by=BY_WORDS)
     above = frozenset(word.key for word in read_words(context))
     called = None if record is None else read_keys(record)
     asks = read_question(question)
     wanted = asks.wanted
-    if called is not None:
-        words = [word for word in words if word.text != "="]
     compared = Comparison(words, passages, above, called)
     if words[0].light and not compared.copied:
         replaced = replace_pronoun(words, wanted)

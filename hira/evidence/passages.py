@@ -22,7 +22,7 @@ _BEGINS = compile_lazily(r"\s*(?:#{1,6}\s|[-*+•|>]\s?|\d+[.)]\s|[A-Z][\w ]{1,2
 _STOP = compile_lazily(
     rf"(?:(?<=[^\W_][^\W\d_])|(?<=[\d)\]\"'”’»%*_`]))[.!?…]++[\"'”’»)\]*_]*+(?:\s*+{CITED.pattern})*+\s++(?=[^a-z\s])"
     rf"|[。！？؟۔।]++[」』”]*+(?:\s*+{CITED.pattern})*+\s*+"
-    r"|(?<=[^\W_][a-z\d])[.!?](?=[A-Z][a-z]+\s)"  # pages whose paragraphs are glued: "in 2020.The court"
+    r"|(?<=\d)[.!?](?=[A-Z][a-z]+\s)"  # pages whose paragraphs are glued: "in 2020.The court"
 )
 _NO_STOP = compile_lazily(
     r"(?:\b(?:e\.g|i\.e|al|Dr|Mr|Mrs|Ms|Prof|St|Figs?|No|vs|cf|ca|approx|Jr|Sr)|^[\s#*]*\d{1,3})\.\Z", re.MULTILINE
@@ -419,7 +419,9 @@ class Passages:
             names = _split_row(self.sentences[self.headers[place]])
             return [Cell(names[n] if n < len(names) else "", cell) for n, cell in enumerate(cells)]
         parts = [cell.partition(": ") for cell in cells]
-        if all(_LETTERS.fullmatch(name) for name, _, _ in parts):  # of a sheet without a header
+        letters = [name for name, _, value in parts if value and _LETTERS.fullmatch(name)]
+        in_order = letters == sorted(letters, key=lambda name: (len(name), name))
+        if len(letters) == len(parts) and in_order and len(letters[0]) == 1:  # of a sheet without a header
             return [Cell("", value) for _, _, value in parts]
         return [Cell(name, value) if value else Cell("", name) for name, _, value in parts]
 

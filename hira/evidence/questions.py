@@ -168,10 +168,10 @@ def fill_gap(
     the sentence has, with any light word before it; only "by" must be the same, which tells who does it."""
     asks_by = _BY.search(question) is not None and not any(word.link.endswith("by") for word in wanted)
     value = [answer[0]._replace(link="by" if asks_by else ANY_LINK), *answer[1:]]
-    keys = sentence.keys | sentence.topic | sentence.subject
+    keys = sorted(sentence.keys | sentence.topic | sentence.subject)
     rest = [
         word._replace(
-            key=next((key for key in keys if is_related(word.key, {key})), word.key),
+            key=word.key if word.key in keys else next((key for key in keys if is_related(word.key, {key})), word.key),
             link=word.link if sentence.is_row or word.link.endswith(_BINDING) else ANY_LINK,
         )
         for word in wanted

@@ -64,7 +64,12 @@ class _CellKeys(NamedTuple):
 
 def _read_cell(cell: Cell) -> _CellKeys:
     words = read_words(cell.text)
-    year = len(words) == 1 and len(words[0].text) == len("2026") and words[0].text[:2] in ("18", "19", "20")
+    year = (
+        len(words) == 1
+        and words[0].text.isdecimal()
+        and len(words[0].text) == len("2026")
+        and words[0].text[:2] in ("18", "19", "20")
+    )
     light = frozenset(word for word in cell.name.lower().split() if not read_words(word))
     figure = bool(words) and words[0].kind == "number" and not year
     text = frozenset(word.key for word in words)
@@ -87,6 +92,11 @@ def _fits_row(claim: Sequence[Word], cells: Sequence[_CellKeys], sentence: Sente
     names = frozenset[str]().union(*(cell.name for cell in cells))
     if not held or not keys <= values | names | sentence.topic:
         return False
+    ordered = [word.key for word in claim]
+    if not all(
+        _is_part_of(cell.text, ordered) for cell, read in zip(sentence.cells, cells, strict=True) if read in held
+    ):
+        return False
     first = read_words(sentence.cells[0].text)
     if len(held) > 1 and cells[0] not in held and any(word.kind != "number" for word in first):
         return False  # the other cells of a row are its first one's, not each other's
@@ -97,6 +107,12 @@ def _fits_row(claim: Sequence[Word], cells: Sequence[_CellKeys], sentence: Sente
         return False
     named = [cell for cell in cells if cell.name and cell.name <= places.keys() and not cell.name <= values]
     return all(cell in held for cell in named) and _keeps_columns(claim, named, values, places)
+
+
+def _is_part_of(cell: str, keys: Sequence[str]) -> bool:
+    """Return whether the words of a cell are among the keys, in their order."""
+    rest = iter(keys)
+    return all(word.key in rest for word in read_words(cell))
 
 
 def _keeps_columns(

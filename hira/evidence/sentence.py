@@ -100,18 +100,24 @@ class Sentence:
     def value_start(self) -> int:
         """The place of the first word after the label ("Price: 48 euros"), 0 without a label."""
         label = None if self.is_row else LABEL.match(self.text)
-        return len(read_words(label[1])) if label else 0
+        return len(read_words(self.text[: label.end(1)])) if label else 0
+
+    @cached_property
+    def label(self) -> list[Word]:
+        """The words of the label, without the number of its item."""
+        label = None if self.is_row else LABEL.match(self.text)
+        return self.words[len(read_words(self.text[: label.start(1)])) : self.value_start] if label else []
 
     @cached_property
     def is_row(self) -> bool:
         return is_row(self.passages.sentences[self.place])
 
-    @property
+    @cached_property
     def around(self) -> frozenset[str]:
         """All keys that count with the sentence without being in it."""
         return self.topic | self.subject | self.header
 
-    @property
+    @cached_property
     def positions(self) -> dict[str, list[int]]:
         by_key: dict[str, list[int]] = {}
         for place, word in enumerate(self.words):

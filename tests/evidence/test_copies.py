@@ -860,6 +860,26 @@ def test_a_cell_is_the_first_cells_and_not_another_ones() -> None:
     assert not judge("The age of Ms Hart is 7", text).verdict.holds
 
 
+@pytest.mark.parametrize(
+    ("claim", "text", "holds"),
+    [
+        ("Falk greeted Roe", "| Event |\n|---|\n| Roe greeted Falk |", False),
+        ("The route is from Bonn to Selby", "| Route |\n|---|\n| from Selby to Bonn |", False),
+        ("The rent is 1700 euros", "The rent is 1700 euros per month.", False),
+        ("The closure was due to a flood", "The closure was due to a flood in the cellar.", True),
+        ("Harrow Ltd was founded in 2011", "# Harrow Ltd\n\n1. Founded: 2011\n2. Seat: Selby", True),
+        ("The GNP is 7", "row 1: GNP: 7 | CPI: 4", True),
+        ("Rowing.Com is a firm in Selby", "Rowing.Com is a firm in Selby.", True),
+    ],
+)
+def test_order_in_cells_limits_numbers_of_items_and_dotted_names(claim: str, text: str, *, holds: bool) -> None:
+    assert judge(claim, text).verdict.holds is holds
+
+
+def test_a_claim_of_signs_about_a_computation_is_unchecked() -> None:
+    assert judge("( = )", "2 = 2", record="x").verdict == "unchecked"
+
+
 def test_sentences_that_are_glued_together_are_two() -> None:
     text = "The hearings were set for March 2021 and May 2022.The council closed the road."
 
