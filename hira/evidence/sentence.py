@@ -19,7 +19,7 @@ from hira.evidence.passages import (
 
 ANY_LINK = "*"
 """The link of a word that a question brings: how it is bound, the question does not say."""
-_STRUCK = compile_lazily(r"~~|(?:[-*+]\s+)?\[ \]\s|<!--|-->")
+_STRUCK = compile_lazily(r"~~|\A(?:[-*+]\s+)?\[ \]\s|\A<!--")
 """Marks of what is not said: struck out, not done yet, or a comment."""
 
 
