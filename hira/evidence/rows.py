@@ -32,21 +32,10 @@ def is_copied_record(claim: Sequence[Word], sentence: Sentence) -> bool:
         return False
     keys = {word.key for word in claim}
     if keys <= sentence.keys and keys.isdisjoint(_OPERATORS):
-        return _is_in_order(claim, sentence)
+        return _are_in_order(claim, sentence.words)
     numbers = {word.key for word in claim if word.kind == "number"}
     computed = not numbers or not numbers.isdisjoint(sentence.keys)
     return computed and keys <= sentence.keys | sentence.around and not keys.isdisjoint(sentence.keys)
-
-
-def _is_in_order(claim: Sequence[Word], sentence: Sentence) -> bool:
-    """Return whether a tool's result has the words of a claim in their order."""
-    last = -1
-    for word in claim:
-        later = [place for place in sentence.positions[word.key] if place > last]
-        if not later:
-            return False
-        last = later[0]
-    return True
 
 
 class _CellKeys(NamedTuple):
@@ -92,10 +81,8 @@ def _fits_row(claim: Sequence[Word], cells: Sequence[_CellKeys], sentence: Sente
     names = frozenset[str]().union(*(cell.name for cell in cells))
     if not held or not keys <= values | names | sentence.topic:
         return False
-    ordered = [word.key for word in claim]
-    if not all(
-        _is_part_of(cell.text, ordered) for cell, read in zip(sentence.cells, cells, strict=True) if read in held
-    ):
+    texts = [cell.text for cell, read in zip(sentence.cells, cells, strict=True) if read in held]
+    if not all(_are_in_order(read_words(text), claim) for text in texts):
         return False
     first = read_words(sentence.cells[0].text)
     if len(held) > 1 and cells[0] not in held and any(word.kind != "number" for word in first):
@@ -109,10 +96,10 @@ def _fits_row(claim: Sequence[Word], cells: Sequence[_CellKeys], sentence: Sente
     return all(cell in held for cell in named) and _keeps_columns(claim, named, values, places)
 
 
-def _is_part_of(cell: str, keys: Sequence[str]) -> bool:
-    """Return whether the words of a cell are among the keys, in their order."""
-    rest = iter(keys)
-    return all(word.key in rest for word in read_words(cell))
+def _are_in_order(words: Sequence[Word], among: Sequence[Word]) -> bool:
+    """Return whether words are among others, in the same order."""
+    rest = iter([word.key for word in among])
+    return all(word.key in rest for word in words)
 
 
 def _keeps_columns(
