@@ -17,7 +17,8 @@ from hira.cli.shell import Shell, visible
 from hira.core.errors import HiraError, UsageError
 from hira.core.files import replace_file
 from hira.evidence import Citation, Relevance, Source, is_accepted
-from hira.evidence.citations import locate
+from hira.evidence.citations import SourcedClaim, locate
+from hira.evidence.lexical_verifier import LexicalVerifier
 from hira.evidence.verdicts import find_worst
 from hira.evidence.verifiers import LONG
 from hira.policies.names import OFFLINE
@@ -37,6 +38,8 @@ _PACKAGES = {".docx": ("docx", "python-docx"), ".pdf": ("typst", "typst")}
 _ACTING = re.compile(r"([\\`*_{}\[\]<>#|!])")
 QUOTED = 200
 """Characters of a passage below its source."""
+CLOSE = 1 / 3
+"""The share of a question's words, rare ones weighing more, that the sentence shown with a refusal has."""
 
 
 class Output(Protocol):
@@ -95,6 +98,7 @@ def what_is_missing(answer: Answer, *, searched: bool) -> HiraError:
     """Explain why an answer is not accepted, and what would help. If the user `searched`, the advice does not suggest
     it."""
     by_source = {citation.source: citation for citation in answer.citations if citation.verdict.denies}
+    where = ""
     unchecked = any(not citation.verdict.rank for citation in answer.citations)
     if answer.rollout.workflow == "direct":
         why, fix = (
@@ -116,7 +120,7 @@ def what_is_missing(answer: Answer, *, searched: bool) -> HiraError:
     elif unchecked:
         why, fix = "its claims could not be checked", "see the notices above; --verify lexical needs no model"
     elif answer.status == "insufficient_evidence":
-        why = "what was read does not hold the answer"
+        why, where = "what was read does not hold the answer", find_closest(answer)
         more = "other documents or a web search that hold" if searched else "documents (--docs) that hold"
         fix = f"name {more} it, or ask more precisely"
     elif answer.rollout.lacking and is_accepted(answer.citations):
@@ -132,7 +136,18 @@ def what_is_missing(answer: Answer, *, searched: bool) -> HiraError:
             "compare the marked claims with the sources, or ask more precisely",
         )
     outcome = "not enough evidence" if answer.status == "insufficient_evidence" else "the answer is not verified"
-    return HiraError(f"{outcome}: {why}", fix=fix)
+    return HiraError(f"{outcome}: {why}", where=where, fix=fix)
+
+
+def find_closest(answer: Answer) -> str:
+    """Return the sentence of the sources that has most words of the question, with its place; empty if none has a
+    third of their weight."""
+    (judged,) = LexicalVerifier().judge([SourcedClaim(answer.rollout.question, answer.sources)])
+    if judged.score < CLOSE or not judged.quote:
+        return ""
+    source = answer.source(judged.source)
+    place = f", {place}" if (place := source.find_place(judged.quote)) else ""
+    return f"closest: “{brief(judged.quote, QUOTED)}” ({source.location}{place})"
 
 
 def text(answer: Answer) -> str:

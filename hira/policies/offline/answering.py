@@ -87,12 +87,12 @@ def read_sentences(passage: ShownPassage) -> tuple[Sentence, ...]:
     return tuple(sentences)
 
 
-NOTHING = "The documents do not hold the answer to this question"
+NOTHING = "The documents do not hold the answer in the words of this question"
 UNSEARCHED = "I could not answer this question, because the run ended before any search was finished"
 _LONGEST_REPEATED = 500
 """Characters of a question that a refusal repeats."""
 NAME = r"[A-ZÀ-Þ][\w’'.-]*\w(?:\s+(?:(?:of|the|de|von|van)\s+)?[A-ZÀ-Þ][\w’'.-]*\w)*"
-_FILLER = frozenset(words("many much name call kind sort type exactly please tell give happen use"))
+_FILLER = frozenset(words("many much per name call kind sort type exactly please tell give happen use"))
 _TENS = (
     "two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\\w+teen|(?:twen|thir|for|fif|six|seven|eigh|nine)ty"
 )
