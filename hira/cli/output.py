@@ -120,7 +120,7 @@ def what_is_missing(answer: Answer, *, searched: bool) -> HiraError:
     elif unchecked:
         why, fix = "its claims could not be checked", "see the notices above; --verify lexical needs no model"
     elif answer.status == "insufficient_evidence":
-        why, where = "what was read does not hold the answer", find_closest(answer)
+        why, where = "what was read does not hold the answer", find_closest(answer.rollout.question, answer.sources)
         more = "other documents or a web search that hold" if searched else "documents (--docs) that hold"
         fix = f"name {more} it, or ask more precisely"
     elif answer.rollout.lacking and is_accepted(answer.citations):
@@ -139,13 +139,13 @@ def what_is_missing(answer: Answer, *, searched: bool) -> HiraError:
     return HiraError(f"{outcome}: {why}", where=where, fix=fix)
 
 
-def find_closest(answer: Answer) -> str:
+def find_closest(question: str, sources: Sequence[Source]) -> str:
     """Return the sentence of the sources that has most words of the question, with its place; empty if none has a
     third of their weight."""
-    (judged,) = LexicalVerifier().judge([SourcedClaim(answer.rollout.question, answer.sources)])
+    (judged,) = LexicalVerifier().judge([SourcedClaim(question, tuple(sources))])
     if judged.score < CLOSE or not judged.quote:
         return ""
-    source = answer.source(judged.source)
+    source = next(source for source in sources if source.id == judged.source)
     place = f", {place}" if (place := source.find_place(judged.quote)) else ""
     return f"closest: “{brief(judged.quote, QUOTED)}” ({source.location}{place})"
 
