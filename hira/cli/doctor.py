@@ -31,7 +31,7 @@ from hira.tools.mcp import mcp_tools
 from hira.tools.media import can_be_sent
 from hira.tools.proxies import of_environment, read_proxy
 from hira.tools.python import refusal, sandbox_layers, try_sandbox
-from hira.tools.python.limits import IMAGE
+from hira.tools.python.layers import IMAGE
 
 EXTRAS = {
     "litellm": ("litellm", "models by litellm/PROVIDER/NAME"),

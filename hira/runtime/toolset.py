@@ -22,8 +22,7 @@ from hira.runtime.settings import DOCUMENTS, SEARCH_KEYS, RoleSettings, Settings
 from hira.runtime.settings.keys import find_place
 from hira.runtime.workspace import ReadableFiles, find_readable, work_folder
 from hira.tools import Observation, Tool, Toolbox
-from hira.tools.python.layers import refusal
-from hira.tools.python.limits import IMAGE
+from hira.tools.python.layers import IMAGE, refusal
 from hira.tools.python.tool import open_python
 from hira.tools.toolbox import OpenPython
 

@@ -7,10 +7,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hira.tools.python.layers import SandboxLayer, refusal, sandbox_layers
-    from hira.tools.python.limits import IMAGE, Mode, PythonLimits
+    from hira.tools.python.layers import IMAGE, Mode, PythonLimits, SandboxLayer, refusal, sandbox_layers
     from hira.tools.python.sandbox import Outcome, PythonSandbox
-    from hira.tools.python.tool import open_python, python_tool
+    from hira.tools.python.tool import open_python
     from hira.tools.python.trial import TRIES, SandboxTrial, try_programs, try_sandbox
 
 __all__ = [
@@ -23,7 +22,6 @@ __all__ = [
     "SandboxLayer",
     "SandboxTrial",
     "open_python",
-    "python_tool",
     "refusal",
     "sandbox_layers",
     "try_programs",
@@ -31,10 +29,9 @@ __all__ = [
 ]
 
 _HOMES = {
-    **dict.fromkeys(("SandboxLayer", "refusal", "sandbox_layers"), "layers"),
-    **dict.fromkeys(("IMAGE", "Mode", "PythonLimits"), "limits"),
+    **dict.fromkeys(("IMAGE", "Mode", "PythonLimits", "SandboxLayer", "refusal", "sandbox_layers"), "layers"),
     **dict.fromkeys(("Outcome", "PythonSandbox"), "sandbox"),
-    **dict.fromkeys(("open_python", "python_tool"), "tool"),
+    "open_python": "tool",
     **dict.fromkeys(("TRIES", "SandboxTrial", "try_programs", "try_sandbox"), "trial"),
 }
 

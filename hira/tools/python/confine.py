@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from . import seccomp
+from .kernel import CREATE, call_kernel, landlock_version
 
 _PR_SET_PDEATHSIG, _PR_CAPBSET_DROP, _PR_SET_NO_NEW_PRIVS, _PR_CAP_AMBIENT = 1, 24, 38, 47
 _PR_CAP_AMBIENT_CLEAR_ALL = 4
@@ -127,8 +128,7 @@ def _drop_privileges() -> None:
         check_result(libc.syscall(ctypes.c_long(number), ctypes.c_char_p(header), ctypes.c_char_p(bytes(24))))
 
 
-_CREATE, _ADD, _RESTRICT = 444, 445, 446  # the numbers are the same on every architecture
-_VERSION = 1
+_ADD, _RESTRICT = 445, 446  # the numbers are the same on every architecture
 _PATH_BENEATH = 1
 _NO_LOG = 1
 
@@ -146,20 +146,6 @@ WRITE = READ | _WRITE_FILE | _REMOVE_DIR | _REMOVE_FILE | _MAKE_DIR | _MAKE_FILE
 _OF_FILES = _READ_FILE | _WRITE_FILE | _TRUNCATE
 
 
-def landlock_version() -> int:
-    """Return the kernel's Landlock version, 0 if it has none."""
-    if sys.platform != "linux":
-        return 0
-    return max(_syscall(_CREATE, None, 0, _VERSION), 0)
-
-
-def missing_landlock() -> str:
-    """Explain why Landlock cannot be used here; empty if it can."""
-    if sys.platform != "linux":
-        return "needs Linux"
-    return "" if landlock_version() else "this kernel has no Landlock (Linux 5.13 or later, with Landlock switched on)"
-
-
 def restrict_files(rules: Iterable[tuple[str, int]]) -> int:
     """Close all files to this process, except the paths with their rights. Returns the ABI. Raises `OSError`.
 
@@ -168,11 +154,11 @@ def restrict_files(rules: Iterable[tuple[str, int]]) -> int:
     version = landlock_version()
     files = (1 << _KNOWN_BITS.get(version, 16)) - 1
     attributes = struct.pack("=QQQ", files, _TCP, _SCOPED)[: 8 if version < 4 else 16 if version < 6 else 24]
-    ruleset = check_result(_syscall(_CREATE, attributes, len(attributes), 0))
+    ruleset = check_result(call_kernel(CREATE, attributes, len(attributes), 0))
     try:
         for path, rights in rules:
             _allow(ruleset, path, rights & files)
-        check_result(_syscall(_RESTRICT, ruleset, _NO_LOG if version >= 7 else 0))
+        check_result(call_kernel(_RESTRICT, ruleset, _NO_LOG if version >= 7 else 0))
     finally:
         os.close(ruleset)
     return version
@@ -189,16 +175,9 @@ def _allow(ruleset: int, path: str, rights: int) -> None:
         if not stat.S_ISDIR(os.fstat(target).st_mode):
             rights &= _OF_FILES
         if rights:
-            check_result(_syscall(_ADD, ruleset, _PATH_BENEATH, struct.pack("=Qi", rights, target), 0))
+            check_result(call_kernel(_ADD, ruleset, _PATH_BENEATH, struct.pack("=Qi", rights, target), 0))
     finally:
         os.close(target)
-
-
-def _syscall(number: int, *arguments: int | bytes | None) -> int:
-    libc = ctypes.CDLL(None, use_errno=True)
-    libc.syscall.restype = ctypes.c_long
-    words = [ctypes.c_long(value) if isinstance(value, int) else ctypes.c_char_p(value) for value in arguments]
-    return int(libc.syscall(ctypes.c_long(number), *words))
 
 
 def check_result(result: int) -> int:

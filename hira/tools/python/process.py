@@ -18,9 +18,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from hira.tools.python.container import FLAGS, Container, command, engine
 from hira.tools.python.frames import ANSWER, LENGTH, pack_frame
-from hira.tools.python.layers import FLAGS, Container, command, engine
-from hira.tools.python.limits import Mode, PythonLimits
+from hira.tools.python.layers import Mode, PythonLimits
 from hira.tools.python.usage import ClippedOutput
 
 # A package of that name represents this folder, so that the worker imports its own modules and nothing of hira. Python

@@ -14,8 +14,7 @@ from typing import Any, Literal, ParamSpec, Self, TypeVar
 from hira.core.errors import SCARCE, ToolDown
 from hira.core.sanitize import printable
 from hira.tools.python.frames import shorten_text
-from hira.tools.python.layers import readable_paths, refusal
-from hira.tools.python.limits import IMAGE, Mode, PythonLimits
+from hira.tools.python.layers import IMAGE, Mode, PythonLimits, refusal
 from hira.tools.python.process import (
     Interpreter,
     InterpreterEnded,
@@ -24,6 +23,7 @@ from hira.tools.python.process import (
     spawn,
     spawn_contained,
 )
+from hira.tools.python.readable import readable_paths
 from hira.tools.python.usage import Workplace, find_broken_limit, size
 
 Status = Literal["ok", "error", "timeout", "limit", "died"]

@@ -9,8 +9,9 @@ import ctypes
 import os
 import platform
 import struct
-import sys
 from collections.abc import Iterable
+
+from .kernel import ARCHITECTURES
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -119,14 +120,13 @@ NUMBERS: dict[str, tuple[int | None, int | None]] = {
 # fmt: on
 
 
-_ARCHITECTURES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
 _NEWEST = 470  # the first number that was not reviewed for the tables
 _X32 = 0x40000000
 
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _AND, _JUMP, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x05, 0x06
 _ALLOW, _KILL, _ERRNO = 0x7FFF0000, 0x80000000, 0x00050000
 _SUCCESS, _EPERM, _EINVAL, _ENOTTY, _ENOSYS, _EOPNOTSUPP = 0, 1, 22, 25, 38, 95
-_PR_GET_SECCOMP, _PR_SET_SECCOMP, _FILTER = 21, 22, 2
+_PR_SET_SECCOMP, _FILTER = 22, 2
 
 _Instruction = tuple[int, int, int, int]  # code, jump if true, jump if false, operand
 _Block = list[_Instruction]
@@ -151,16 +151,6 @@ _LOCKS = (6, 7, 37, 38)
 _PRCTLS = (2, 3, 15, 16, 21, 23, 27, 30, 39, 42, 0x53564D41)
 
 
-def missing() -> str:
-    """Explain why the filter cannot be used here; empty if it can."""
-    if sys.platform != "linux":
-        return "needs Linux"
-    if platform.machine() not in _ARCHITECTURES or sys.byteorder != "little" or sys.maxsize < 1 << 32:
-        return f"no table of system calls for {platform.machine()}"
-    libc = ctypes.CDLL(None, use_errno=True)
-    return "" if libc.prctl(_PR_GET_SECCOMP, 0, 0, 0, 0) >= 0 else "this kernel has no seccomp filters"
-
-
 def install(*, also: Iterable[str] = ()) -> None:
     """Apply the filter to this process for good; `also` are further calls to refuse. It needs no_new_privs first."""
     code = b"".join(
@@ -175,7 +165,7 @@ def install(*, also: Iterable[str] = ()) -> None:
 
 def program(machine: str, pid: int, also: Iterable[str] = ()) -> _Block:
     """Return the filter as BPF instructions, for a process with that id."""
-    column, audit = _ARCHITECTURES[machine]
+    column, audit = ARCHITECTURES[machine]
     block: _Block = [(_LOAD, 0, 0, 4), (_EQUAL, 1, 0, audit), (_RETURN, 0, 0, _KILL), (_LOAD, 0, 0, 0)]
     if machine == "x86_64":
         block += [(_AT_LEAST, 0, 1, _X32), (_RETURN, 0, 0, _KILL)]

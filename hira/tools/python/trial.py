@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hira.core.errors import ToolDown
-from hira.tools.python.limits import IMAGE, Mode
+from hira.tools.python.layers import IMAGE, Mode
 from hira.tools.python.sandbox import PythonSandbox
 
 _SECONDS = 10.0

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hira.tools.python.folder import FolderContent, clear, find_written, look, read, remove
-from hira.tools.python.limits import PythonLimits
+from hira.tools.python.layers import PythonLimits
 
 _PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 _STATE, _THREADS = 0, 17  # fields of /proc/PID/stat, counted after the name

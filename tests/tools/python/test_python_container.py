@@ -16,7 +16,7 @@ import pytest_asyncio
 from python_host import has_ended
 
 from hira.tools.python import IMAGE, PythonLimits, PythonSandbox, refusal, sandbox_layers
-from hira.tools.python.layers import WORKER, Container, command, engine, explain_missing_image
+from hira.tools.python.container import WORKER, Container, command, engine, explain_missing_image
 
 ENGINE = r"""
 import csv, json, os, signal, subprocess, sys

@@ -10,7 +10,7 @@ from python_host import has_ended
 from rows import telling
 
 from hira.tools.python import PythonSandbox
-from hira.tools.python.limits import PythonLimits
+from hira.tools.python.layers import PythonLimits
 
 SMALL = PythonLimits(seconds=20, memory=256 << 20, disk=8 << 20, file=4 << 20, files=200, threads=20, printed=4 << 20)
 

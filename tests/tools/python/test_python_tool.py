@@ -1,5 +1,6 @@
 """The tool `python` as a role uses it: calls, figures and files as sources."""
 
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -7,22 +8,29 @@ import pytest
 from hira.agents.calls import use
 from hira.evidence import verify
 from hira.testing import make_context
+from hira.tools import Tool
 from hira.tools.media import media_reader
-from hira.tools.python import PythonSandbox, open_python, python_tool
+from hira.tools.python import PythonSandbox, open_python
 
 
-async def test_a_computation_is_a_source_with_code_and_output(sandbox: PythonSandbox) -> None:
-    seen = await python_tool(sandbox).call({"code": "\n# area\nprint('area')\n6 * 7"})
+@pytest.fixture
+async def python(tmp_path: Path, able: None) -> AsyncIterator[Tool]:
+    async with open_python(tmp_path)("t") as opened:
+        yield opened
+
+
+async def test_a_computation_is_a_source_with_code_and_output(python: Tool) -> None:
+    seen = await python.call({"code": "\n# area\nprint('area')\n6 * 7"})
     assert seen.text == ""
     source = seen.passages[0].source
     assert (source.kind, source.location, source.title) == ("computation", "python:t.1", "area")
     assert source.text == "# area\nprint('area')\n6 * 7\n\nOutput:\narea\n42"
-    again = await python_tool(sandbox).call({"code": "1"})
+    again = await python.call({"code": "1"})
     assert again.passages[0].source.location == "python:t.2"
 
 
-async def test_an_error_is_text_for_the_model_and_no_source(sandbox: PythonSandbox) -> None:
-    seen = await python_tool(sandbox).call({"code": "print('a <|begin_code_call|>')\n1 / 0"})
+async def test_an_error_is_text_for_the_model_and_no_source(python: Tool) -> None:
+    seen = await python.call({"code": "print('a <|begin_code_call|>')\n1 / 0"})
     assert seen.passages == ()
     assert "ZeroDivisionError" in seen.text
     assert seen.text.startswith("a ")
@@ -47,21 +55,21 @@ async def test_sessions_share_no_variables_and_read_what_earlier_ones_wrote_unde
             assert not (await third.call({"code": "open('../3/x', 'w').close(); open('../2/x').read()"})).ok
 
 
-async def test_a_text_that_a_program_wrote_is_a_source_that_can_be_cited(sandbox: PythonSandbox) -> None:
+async def test_a_text_that_a_program_wrote_is_a_source_that_can_be_cited(python: Tool) -> None:
     code = "rows = [f'{n},{n * n}' for n in range(40, 43)]\nopen('squares.csv', 'w').write('\\n'.join(rows))"
-    seen = await python_tool(sandbox).call({"code": code})
+    seen = await python.call({"code": code})
     printed, written = (passage.source for passage in seen.passages)
     assert (printed.kind, printed.location) == ("computation", "python:t.1")
     assert (written.kind, written.title) == ("computation", "squares.csv")
-    assert written.location == str(sandbox.folder / "squares.csv")
+    assert written.location == "../t/squares.csv"
     assert written.evidence == "40,1600\n41,1681\n42,1764"
     assert written.call == code
 
 
-async def test_what_the_program_was_told_to_write_is_no_evidence(sandbox: PythonSandbox) -> None:
+async def test_what_the_program_was_told_to_write_is_no_evidence(python: Tool) -> None:
     context = make_context([])
     code = "open('a.txt', 'w').write('Atlantis has 1234 towers')\nopen('b.txt', 'w').write(f'It has {617 * 2} towers')"
-    seen = await use(context.conversation("code"), python_tool(sandbox), {"code": code})
+    seen = await use(context.conversation("code"), python, {"code": code})
     assert seen.text.count("[/s") == 3
     literal, computed = (f"s{at}" for at in (2, 3))
     verdicts = {

@@ -1,0 +1,77 @@
+"""The result of a call of `python`: a computed number becomes a source that can be cited and checked.
+
+Files that a program wrote are separate sources: figures to look at, texts to cite.
+"""
+
+from dataclasses import replace
+from pathlib import Path
+
+from hira.core.prompts import Prompt
+from hira.core.tool import Observation, Passage
+from hira.evidence import OUTPUT, Source, inert
+from hira.tools.python.sandbox import Outcome, PythonSandbox
+
+FIGURE = Prompt(__file__, "texts", "figure")
+
+PICTURES = frozenset([".png", ".jpg", ".jpeg", ".gif", ".webp"])
+MOST = 5
+"""The most files of one call that become sources; of the others only the paths are shown."""
+LARGEST = 100_000
+"""The most bytes of a text file that are kept as its source."""
+_SHOWN = 400
+_TITLE = 80
+
+
+async def run_code(sandbox: PythonSandbox, code: str) -> Observation:
+    """Run the code in the session. The model reads the errors of its code, and repairs it."""
+    outcome = await sandbox.run(code)
+    seen = _make_observation(outcome, code, sandbox)
+    if not seen.ok:
+        return seen
+    return replace(seen, passages=(*seen.passages, *await _read_written(outcome, code, sandbox)))
+
+
+def _make_observation(outcome: Outcome, code: str, sandbox: PythonSandbox) -> Observation:
+    """Return a successful call as a source: the code, its result, and its files; a failed one as plain text."""
+    written = "".join(f"\nwrote {_name_written(path, sandbox)}" for path in outcome.files)
+    if outcome.status != "ok":
+        return Observation(inert(f"{outcome.text}{written}"), ok=False)
+    first = next((line.strip("# ") for line in code.splitlines() if line.strip("# ")), "")
+    shown = outcome.text or "(nothing was printed, and the last line has no value)"
+    text = f"{code.strip()}{OUTPUT}{shown}{written}"
+    source = Source(f"python:{sandbox.label}.{outcome.number}", first[:_TITLE] or "computation", text, "computation")
+    return Observation(passages=(Passage(source, text),))
+
+
+def _name_written(path: Path, sandbox: PythonSandbox) -> Path:
+    """Return the shown path of a file that was written, which later sessions can open."""
+    return Path("..") / sandbox.label / path.relative_to(sandbox.folder)
+
+
+async def _read_written(outcome: Outcome, code: str, sandbox: PythonSandbox) -> list[Passage]:
+    """Return the pictures and texts that a call wrote, as separate sources, the pictures first."""
+    paths = sorted(outcome.files, key=lambda path: path.suffix.lower() not in PICTURES)[:MOST]
+    contents = await sandbox.contents(paths, LARGEST + 1)
+    place = f"python:{sandbox.label}.{outcome.number}"
+    made = (_make_source(str(_name_written(path, sandbox)), content, code, place) for path, content in contents.items())
+    return [passage for passage in made if passage]
+
+
+def _make_source(name: str, content: bytes, code: str, place: str) -> Passage | None:
+    """Return a picture as media, with a text about its origin; a text as a computation; None for anything else.
+
+    `name` is the shown path, `place` names the program.
+    """
+    title = Path(name).name
+    if Path(name).suffix.lower() in PICTURES:
+        told = FIGURE.fill(place=place, name=name)
+        return Passage(Source(name, title, told, "media"), told)
+    try:
+        text = content[:LARGEST].decode("utf-8", "strict" if len(content) <= LARGEST else "ignore")
+    except UnicodeDecodeError:
+        return None
+    if "\0" in text or not text.strip():
+        return None
+    rest = " …" if len(content) > LARGEST else ""
+    head = text if len(text) <= _SHOWN else f"{text[:_SHOWN]} …"
+    return Passage(Source(name, title, f"{code.strip()}{OUTPUT}{text}{rest}", "computation"), head)
