@@ -45,7 +45,8 @@ from hira.policies.offline.solving import find_statements  # noqa: E402
 from hira.runtime.settings import load  # noqa: E402
 from hira.tools.addresses import canonicalise_url, urls  # noqa: E402
 from hira.tools.browse import read  # noqa: E402
-from hira.tools.documents import Index, read_file  # noqa: E402
+from hira.tools.documents import Index  # noqa: E402
+from hira.tools.documents.reader import read_file  # noqa: E402
 from hira.tools.fetch import Fetched  # noqa: E402
 from hira.tools.mcp import clean_schema  # noqa: E402
 from hira.tools.pages import extract  # noqa: E402

@@ -11,8 +11,10 @@ from pathlib import Path
 from hira.core.errors import ToolError
 from hira.core.sanitize import presentable
 from hira.testing.web import FakeWeb, Served
-from hira.tools.documents import FileReader, Index, read_file
-from hira.tools.documents.refresh import Refresh, find_changes
+from hira.tools.documents import Index
+from hira.tools.documents.changes import find_changes
+from hira.tools.documents.reader import FileReader, read_file
+from hira.tools.documents.refresh import Refresh
 from hira.tools.documents.store import open_store
 from hira.tools.documents.walk import walk
 from hira.tools.fetch import identification

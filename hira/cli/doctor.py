@@ -27,8 +27,8 @@ from hira.runtime.settings import SEARCH_KEYS, Settings, list_retrievers
 from hira.runtime.toolset import mcp_servers, web_searches
 from hira.tools.documents import Index
 from hira.tools.documents.walk import walk
+from hira.tools.file_kinds import can_be_sent
 from hira.tools.mcp import mcp_tools
-from hira.tools.media import can_be_sent
 from hira.tools.proxies import of_environment, read_proxy
 from hira.tools.python import refusal, sandbox_layers, try_sandbox
 from hira.tools.python.layers import IMAGE

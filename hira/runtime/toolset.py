@@ -307,7 +307,7 @@ async def open_index(
         return None
     from hira.tools.documents import Index
     from hira.tools.documents.walk import walk
-    from hira.tools.media import can_be_sent
+    from hira.tools.file_kinds import can_be_sent
 
     try:
         listing = await asyncio.to_thread(walk, settings.docs, settings.exclude)

@@ -29,7 +29,7 @@ def find_readable(docs: Sequence[Path], files: Sequence[Path] = (), exclude: Seq
     if not (docs or files):
         return ReadableFiles(read_at=time.monotonic())
     from hira.tools.documents.walk import walk
-    from hira.tools.media import can_be_sent
+    from hira.tools.file_kinds import can_be_sent
 
     listing = walk(docs, exclude)
     named = {**{str(file): file.expanduser() for file in files}, **listing.media, **listing.files}

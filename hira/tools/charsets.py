@@ -5,7 +5,8 @@ import codecs
 import contextlib
 import re
 from collections import Counter
-from importlib.util import find_spec
+
+from hira.tools.file_kinds import RECOGNISING, can_recognise
 
 _CODECS = frozenset(
     """utf-8 ascii iso8859-1 iso8859-2 iso8859-3 iso8859-4 iso8859-5 iso8859-6 iso8859-7 iso8859-8 iso8859-9 iso8859-10
@@ -55,8 +56,6 @@ _OTHER = (
     "cp1251", "koi8_u", "koi8_r", "cp866", "cp1253", "cp1255", "cp1256", "gb18030", "big5", "cp932", "euc_jp", "cp949"
 )  # fmt: skip
 _NAMES = {"cp866": "CP866", "cp932": "Shift-JIS", "cp949": "EUC-KR", "euc_jp": "EUC-JP", "iso8859_2": "ISO-8859-2"}
-RECOGNISING = "pip install 'hira[files]'"
-"""The advice for a file whose encoding cannot be recognised without a package."""
 _CONTROLS = bytes(range(9)) + bytes(range(14, 27)) + bytes(range(28, 32))
 
 
@@ -98,11 +97,6 @@ def decode_text(data: bytes) -> tuple[str, str] | None:
         codec, remark = _guess_codec(data)
         text = data.decode(codec, "replace")
     return text.replace("\r\n", "\n").replace("\r", "\n"), remark
-
-
-def can_recognise() -> bool:
-    """Return whether the package is installed that recognises encodings."""
-    return find_spec("charset_normalizer") is not None
 
 
 def _guess_codec(data: bytes) -> tuple[str, str]:

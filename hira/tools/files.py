@@ -19,7 +19,7 @@ from hira.tools.documents import LONG, find_nearest, fit_within
 from hira.tools.documents.document import Lacking, Piece, join_pieces, write_pieces
 from hira.tools.documents.parsing import check_readable
 from hira.tools.documents.reader import FileReader, Passages
-from hira.tools.media import how_to_see
+from hira.tools.file_kinds import how_to_see
 from hira.tools.opening import OpenFile, Unopened, explaining, open_regular
 from hira.tools.python import folder
 
@@ -92,7 +92,7 @@ class RunReader:
     def read_again(self, path: Path, reader: FileReader) -> Passages:
         """Read a file unless it was read, or could not be read, since its last change."""
         with explaining(path), open_regular(path) as file:
-            marks = (file.size, file.changed)
+            marks = (file.size, file.about.st_mtime_ns)
             if path not in self.known or self.known[path][0] != marks:
                 try:
                     self.known[path] = (marks, self.read(file, reader))

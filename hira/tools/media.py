@@ -10,7 +10,6 @@ however many pictures they look at, one is in memory, and no more of it than `LA
 
 import base64
 import io
-import mimetypes
 import os
 import re
 import sys
@@ -26,6 +25,7 @@ from typing import Any, Literal
 
 from hira.core.errors import ToolError
 from hira.core.messages import Media
+from hira.tools.file_kinds import MP3, PDF, WAV, decodes, kind_of, renders_pages
 from hira.tools.opening import OpenFile, ReadingChild, explaining, open_regular
 
 LARGEST = 25 * 2**20
@@ -54,26 +54,6 @@ _PLAIN = {"image/png", "image/jpeg", "image/webp", "image/gif"}
 _SHARE = re.compile(r"(\d{1,3})/(\d{1,3})")
 _TIME = re.compile(r"(?:(\d+):)?(\d+(?:\.\d+)?)")
 _PLACE = re.compile(r"#(page|second|share)=(.*)$", re.DOTALL)
-_PDF = "application/pdf"
-_WAV = {"audio/wav", "audio/x-wav", "audio/vnd.wave"}
-_MP3 = {"audio/mpeg", "audio/mp3"}
-# kinds that some machines' tables lack
-_KINDS = {
-    ".flac": "audio/flac",
-    ".ogg": "audio/ogg",
-    ".oga": "audio/ogg",
-    ".opus": "audio/ogg",
-    ".m4a": "audio/mp4",
-    ".aac": "audio/aac",
-    ".wma": "audio/x-ms-wma",
-    ".webp": "image/webp",
-    ".heic": "image/heic",
-    ".avif": "image/avif",
-    ".mkv": "video/x-matroska",
-    ".webm": "video/webm",
-    ".mp4": "video/mp4",
-    ".mov": "video/quicktime",
-}
 
 
 class TooLarge(ToolError):
@@ -103,8 +83,8 @@ def _read_media(file: OpenFile, kind: str, place: str, value: str) -> Media:
     if kind.startswith("image/"):
         return Media("image", read_picture(file, kind))
     if kind.startswith("audio/"):
-        if kind in _WAV | _MP3 and file.size <= LARGEST:
-            return Media("audio", encode_uri(file.rewind().read(LARGEST), kind), "mp3" if kind in _MP3 else "wav")
+        if kind in WAV | MP3 and file.size <= LARGEST:
+            return Media("audio", encode_uri(file.rewind().read(LARGEST), kind), "mp3" if kind in MP3 else "wav")
         check_decoder(f"{path.name} must be converted to wav first: {EXTRA}")
         return Media("audio", _decode(send_sound, file), "wav")
     if kind.startswith("video/"):
@@ -114,7 +94,7 @@ def _read_media(file: OpenFile, kind: str, place: str, value: str) -> Media:
         if file.size > LARGEST:
             raise TooLarge(f"{path.name} has {file.size / 2**20:.0f} MB; at most {LARGEST // 2**20} MB can be sent")
         return Media("video", encode_uri(file.rewind().read(LARGEST), kind))
-    if kind == _PDF:
+    if kind == PDF:
         if not renders_pages():
             raise ToolError(f"pages of {path.name} cannot be looked at: pip install 'hira[pdf]'")
         return Media("image", _decode(send_page, file, value))
@@ -124,29 +104,6 @@ def _read_media(file: OpenFile, kind: str, place: str, value: str) -> Media:
 def _decode(function: Callable[..., Iterator[str]], file: OpenFile, *more: str) -> str:
     with ReadingChild() as child:
         return "".join(child.collect(function, file, *more))
-
-
-def kind_of(name: str) -> str:
-    """Return the media type of a file's name, empty if it is unknown."""
-    return _KINDS.get(Path(name).suffix.lower()) or mimetypes.guess_type(name)[0] or ""
-
-
-def can_be_sent(name: str) -> bool:
-    """Return whether a file of this name has something to see or hear that can be sent to a model."""
-    kind = kind_of(name)
-    if kind == "image/svg+xml":
-        return False
-    if kind.startswith("audio/"):
-        return kind in _WAV | _MP3 or decodes()
-    return kind.startswith(("image/", "video/")) or (kind == _PDF and renders_pages())
-
-
-def how_to_see(name: str) -> str:
-    """Return, as a part of a sentence, how to see the pages of a document that hold no text."""
-    if kind_of(name) != _PDF:
-        return "saved as a PDF file, the multimodal expert can look at it"
-    look = "the multimodal expert can look at it" + ("" if renders_pages() else " after: pip install 'hira[pdf]'")
-    return f"{look}; an OCR tool makes it searchable (ocrmypdf IN.pdf OUT.pdf)"
 
 
 def _resolve(path: Path, allowed: Sequence[Path]) -> Path:
@@ -169,11 +126,6 @@ def _find_file(name: str, allowed: Sequence[Path]) -> Path:
                 return real
     known = ", ".join(root.name for root in allowed) or "none"
     raise ToolError(f"there is no file {name!r} here; readable: {known}")
-
-
-def renders_pages() -> bool:
-    """Return whether the packages that render pages of PDF files are installed."""
-    return find_spec("pypdfium2") is not None and find_spec("PIL") is not None
 
 
 def read_picture(file: OpenFile, kind: str) -> str:
@@ -245,11 +197,6 @@ def encode_picture(image: Any) -> str:
 def encode_uri(data: bytes, kind: str) -> str:
     """Encode bytes of a media type as a data URI."""
     return f"data:{kind};base64,{base64.b64encode(data).decode()}"
-
-
-def decodes() -> bool:
-    """Return whether PyAV is installed."""
-    return find_spec("av") is not None
 
 
 @contextmanager

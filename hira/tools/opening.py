@@ -16,12 +16,13 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Self, TypeVar
 
+from hira.core.child import OutOfTime, open_reading_worker
 from hira.core.errors import ToolError
-from hira.core.worker import OutOfTime, WorkerError, open_reading_worker
+from hira.core.worker import WorkerError
+from hira.tools.file_kinds import LIMIT
 
 T = TypeVar("T")
 
-LIMIT = 200 * 1024 * 1024
 _SHOWN = 100
 _HOLES = 1024 * 1024
 """The most bytes of a file that were never written."""
@@ -44,19 +45,10 @@ class OpenFile:
     def size(self) -> int:
         return self.about.st_size
 
-    @property
-    def changed(self) -> int:
-        return cut_time(self.about.st_mtime_ns)
-
     def rewind(self) -> BufferedReader:
         """Return the file from its beginning; closing what is returned leaves the descriptor open."""
         os.lseek(self.handle, 0, os.SEEK_SET)
         return os.fdopen(self.handle, "rb", closefd=False)
-
-
-def cut_time(nanoseconds: int) -> int:
-    """Return a time as a number that SQLite can hold: a file may be dated 2300, or before 1970."""
-    return nanoseconds % 2**63
 
 
 @contextmanager

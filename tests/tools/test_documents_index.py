@@ -16,7 +16,7 @@ from hira.tools.documents import Document, Index, Part, browse_documents, search
 from hira.tools.documents.document import MOST, cut, list_terms, words_in
 from hira.tools.documents.store import Store
 from hira.tools.documents.walk import walk
-from hira.tools.media import how_to_see
+from hira.tools.file_kinds import how_to_see
 
 LIBRARY = Path(__file__).parent.parent / "data" / "library"
 

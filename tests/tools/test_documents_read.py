@@ -25,12 +25,12 @@ from made_documents import (
 
 from hira.core.errors import ToolError
 from hira.tools.charsets import decode_file, decode_text
-from hira.tools.documents import read_file
 from hira.tools.documents.archive import MEMBER
 from hira.tools.documents.document import cut
 from hira.tools.documents.parsing import parse_file
 from hira.tools.documents.plain import reflow
-from hira.tools.opening import LIMIT
+from hira.tools.documents.reader import read_file
+from hira.tools.file_kinds import LIMIT
 
 
 def refusal(path: Path) -> str:

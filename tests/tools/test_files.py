@@ -5,8 +5,8 @@ import pytest
 from made_documents import docx, paragraph, pdf, rows, xlsx
 
 from hira.core.errors import ToolError
+from hira.tools.file_kinds import how_to_see
 from hira.tools.files import files_tool
-from hira.tools.media import how_to_see
 
 LIBRARY = Path(__file__).parent.parent / "data" / "library"
 

@@ -13,11 +13,12 @@ from pathlib import Path
 import pytest
 
 from hira.core.errors import ToolError
-from hira.tools.documents import Index, read_file
+from hira.tools.documents import Index
+from hira.tools.documents.changes import find_changes
 from hira.tools.documents.document import cut
 from hira.tools.documents.parsing import parse_file
-from hira.tools.documents.reader import FileReader
-from hira.tools.documents.refresh import Refresh, find_changes
+from hira.tools.documents.reader import FileReader, read_file
+from hira.tools.documents.refresh import Refresh
 from hira.tools.documents.store import open_store
 from hira.tools.documents.walk import walk
 from hira.tools.files import RunReader, files_tool

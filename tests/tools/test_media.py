@@ -18,7 +18,8 @@ from made_documents import pdf, video
 
 from hira.core.errors import ToolError
 from hira.core.messages import Media, user
-from hira.tools.media import LONGEST_SIDE, RATE, TooLarge, can_be_sent, media_reader
+from hira.tools.file_kinds import can_be_sent
+from hira.tools.media import LONGEST_SIDE, RATE, TooLarge, media_reader
 
 Image = pytest.importorskip("PIL.Image")
 
@@ -128,7 +129,7 @@ def test_without_the_library_it_is_said_what_to_install(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(start)
     program = (
         "import importlib.util, sys\nfrom pathlib import Path\nsys.modules['av'] = None\n"
-        "import hira.tools.media as decoding\ndecoding.find_spec = lambda name: None\n"
+        "import hira.tools.file_kinds as kinds\nkinds.find_spec = lambda name: None\n"
         "from hira.tools.media import media_reader\nfrom hira.core.errors import ToolError\n"
         "read = media_reader([Path(sys.argv[1])])\n"
         "for name in ('a.flac', 'a.mp3', 'a.mp4#second=1'):\n"

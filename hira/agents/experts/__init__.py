@@ -168,7 +168,8 @@ def look(context: RunContext, subtask: str) -> Tool:
 async def _look(context: RunContext, subtask: str, path: str, question: str) -> str:
     """Return what the seeing model says of the file. A video that it does not take, or a file that is too large, is
     shown as pictures."""
-    from hira.tools.media import TooLarge, decodes
+    from hira.tools.file_kinds import decodes
+    from hira.tools.media import TooLarge
 
     read = context.tools.media
     assert read is not None  # noqa: S101 - `needs` says so
@@ -190,7 +191,7 @@ async def _look(context: RunContext, subtask: str, path: str, question: str) -> 
 def _list_places(names: Sequence[str]) -> str:
     """The names of files as lines, the first of them where there are many, and how a page of a document or a moment of
     a video is named."""
-    from hira.tools.media import decodes, kind_of
+    from hira.tools.file_kinds import decodes, kind_of
 
     lines = []
     for name in names[:LISTED]:

@@ -1,6 +1,6 @@
 """Documents on this machine: an index of those that a person named, built once, updated with changes, safe to share.
 
-Two tools use it: `search` finds passages, `browse` opens a document that was found. `read_file` reads a single file.
+Two tools use it: `search` finds passages, `browse` opens a document that was found.
 """
 
 import asyncio
@@ -17,28 +17,26 @@ from hira.core.errors import ToolError, find_near
 from hira.core.sanitize import clean
 from hira.core.tool import Observation, Passage, Tool, tool
 from hira.evidence import Source
-from hira.tools.charsets import RECOGNISING, can_recognise
+from hira.tools.documents.changes import Progress, find_changes
 from hira.tools.documents.document import Document, EncoderFailed, Part, drop_title, join_pieces, write_pieces
 from hira.tools.documents.ranking import NEAR_CONSTANT, Ranked, fuse
-from hira.tools.documents.reader import FileReader, read_file
-from hira.tools.documents.refresh import Progress, Refresh, find_changes
 from hira.tools.documents.store import IndexedFile, PassageHit, open_store
 from hira.tools.documents.walk import real_paths, roots_of, walk
+from hira.tools.file_kinds import RECOGNISING, can_recognise
 
 if TYPE_CHECKING:
     from hira.tools.documents.encoder import Encoder, Reranker, Spend
+    from hira.tools.documents.reader import FileReader
     from hira.tools.documents.vectors import Vectors
 
 __all__ = [
     "Document",
     "EncoderFailed",
-    "FileReader",
     "Index",
     "Part",
     "PassageHit",
     "browse_documents",
     "format_warnings",
-    "read_file",
     "search_documents",
 ]
 
@@ -76,7 +74,7 @@ class Index:
         self.warnings: list[str] = []
         self._ready = False
         self._turn = threading.Lock()
-        self._reader = FileReader()
+        self._reader: FileReader | None = None
         self._stopped = threading.Event()
         self._reranker = reranker
         self._vectors: Vectors | None = None
@@ -102,8 +100,7 @@ class Index:
         try:
             await asyncio.to_thread(self._refresh, on_progress)
         except asyncio.CancelledError:
-            self._stopped.set()
-            self._reader.close()
+            self._stop_reading()
             raise
 
     async def encode(self, on_progress: Progress | None = None, spend: "Spend | None" = None) -> None:
@@ -182,17 +179,21 @@ class Index:
                 await used.endpoint.aclose()
 
     def close(self) -> None:
-        self._stopped.set()
-        self._reader.close()
+        self._stop_reading()
         with self._turn:
             self._store.close()
+
+    def _stop_reading(self) -> None:
+        self._stopped.set()
+        if self._reader:
+            self._reader.close()
 
     async def _ensure_fresh(self) -> None:
         if not self._ready:
             await self.refresh()
 
     def _refresh(self, on_progress: Progress | None) -> None:
-        with self._turn, FileReader() as self._reader:
+        with self._turn:
             if can_recognise() and (unrecognised := self._store.find_noted(RECOGNISING)):
                 self._store.drop(unrecognised)  # they were read before the package was installed
             # read the index before the walk: a file that another process adds meanwhile must not look removed
@@ -202,8 +203,12 @@ class Index:
                 self._store.drop(sorted(gone))
             changes, unread = find_changes(listing.files, known, refused)
             if changes:
-                reading = Refresh(self._store, self._reader, roots_of(self.paths), unread, self._stopped)
-                reading.read(changes, on_progress)
+                from hira.tools.documents.reader import FileReader  # most questions come to an index without changes
+                from hira.tools.documents.refresh import Refresh
+
+                with FileReader() as self._reader:
+                    reading = Refresh(self._store, self._reader, roots_of(self.paths), unread, self._stopped)
+                    reading.read(changes, on_progress)
             trouble = [self._store.trouble] if self._store.trouble else []
             warnings = [*trouble, *listing.warnings, *unread.describe(), *self._store.notes()]
             self.warnings = [" ".join(clean(warning).split()) for warning in warnings]

@@ -75,6 +75,11 @@ class Refused(NamedTuple):
     tried: float
 
 
+def cut_time(nanoseconds: int) -> int:
+    """Return a time as a number that SQLite can hold: a file may be dated 2300, or before 1970."""
+    return nanoseconds % 2**63
+
+
 @dataclass(frozen=True, slots=True)
 class IndexedFile:
     """One indexed file. `name` is its shown name, `note` something that a person should know about it."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hira.core.errors import UsageError
 from hira.core.sanitize import is_text, printable
-from hira.tools.left_out import FOLDERS, holds_keys, is_evaluation
+from hira.tools.file_kinds import FOLDERS, holds_keys, is_evaluation
 
 _PICTURES = [".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".heic", ".avif", ".ico"]
 _SOUNDS = [".mp3", ".wav", ".flac", ".ogg", ".m4a", ".aac", ".opus"]

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterable
 from functools import cache
 from pathlib import Path
 
-from hira.tools.left_out import FOLDERS, holds_keys, is_evaluation
+from hira.tools.file_kinds import FOLDERS, holds_keys, is_evaluation
 
 _Listing = Callable[[Path], list[os.DirEntry[str]]]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hira.core.errors import ToolError
-from hira.tools.documents import read_file
+from hira.tools.documents.reader import read_file
 from hira.tools.python import (
     TRIES,
     Mode,
