@@ -41,7 +41,7 @@ from hira.agents.model_verifier import BATCH
 from hira.agents.queries import QUERIES
 from hira.agents.recovery import REPEATS
 from hira.agents.retrieval import PAGES as PAGES_OPENED
-from hira.cli.flags import build_parser
+from hira.cli.options import build_parser
 from hira.cli.shell import Shell
 from hira.core.tool import SHOWN
 from hira.evidence.verifiers import CANDIDATES, LONG, SECONDS

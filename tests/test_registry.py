@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hira.cli.flags import build_parser
+from hira.cli.options import build_parser
 from hira.cli.parser import collect_flags
 from hira.core.errors import UsageError
 from hira.runtime.registry import check_roles, make_workflow, options_of

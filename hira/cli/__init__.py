@@ -9,8 +9,7 @@ from dataclasses import replace
 from importlib import import_module
 
 import hira
-from hira.cli.flags import expand_short_forms, parse_arguments
-from hira.cli.options import Command, read_options
+from hira.cli.options import Command, expand_short_forms, parse_arguments, read_options
 from hira.cli.shell import Shell, open_shell, rare_collections
 from hira.core.errors import EndpointError, HiraError, NotTrusted, UsageError, fault
 from hira.core.events import RUNS, Error

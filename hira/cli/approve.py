@@ -10,9 +10,9 @@ from dataclasses import replace
 from typing import Any, overload
 
 from hira.agents.trajectory import Rejected, Subtask
-from hira.cli.progress import View
 from hira.cli.shell import Shell, encodable, visible
-from hira.core.errors import Interrupted, UsageError
+from hira.cli.view import View
+from hira.core.errors import Interrupted
 from hira.core.hooks import Refusal, ToolUse, parse_arguments
 
 CHOICES = "run it? [y]es, [e]dit, [n]o, [a]ll that follow: "
@@ -117,17 +117,3 @@ class AtTerminal:
     def _show(self, text: str) -> None:
         self.shell.stderr.write(encodable(visible(text), self.shell.stderr))
         self.shell.stderr.flush()
-
-
-def at_terminal(shell: Shell, *, needed: bool = True) -> AtTerminal | None:
-    """Return a function that asks at the terminal; None without one, and if a program reads the output.
-
-    In these cases, raises `UsageError` if a person is `needed`.
-    """
-    if shell.events or not (shell.stdin.isatty() and shell.stderr.isatty()):
-        if not needed:
-            return None
-        why = "a program reads --events" if shell.events else "this is not a terminal"
-        fix = "from Python: Hira(approve=…, approve_tool=…); over HTTP: hira serve, and its page"
-        raise UsageError(f"a person has to approve what this run does, and {why}", fix=fix)
-    return AtTerminal(shell)

@@ -11,10 +11,9 @@ from typing import Any
 from hira.agents.trajectory import Status
 from hira.api import Hira
 from hira.cli import INTERRUPTED, OK, code_of, explain, output
-from hira.cli.approve import AtTerminal, at_terminal
 from hira.cli.options import AskOptions
 from hira.cli.parser import check_options
-from hira.cli.running import announce_model, open_view, show_progress
+from hira.cli.running import announce_model, at_terminal, open_view, show_progress
 from hira.cli.shell import Shell, read_text
 from hira.core.errors import HiraError, UsageError
 from hira.core.options import LIMITS
@@ -42,7 +41,11 @@ def ask(options: AskOptions, shell: Shell) -> int:
         from hira.cli.dry_run import print_bound  # it runs nothing
 
         return print_bound(options, settings, shell)
-    path = output.check_output_path(options.output, shell.folder, text=question) if options.output else None
+    path = None
+    if options.output:
+        from hira.cli.export import check_output_path  # most answers are only printed
+
+        path = check_output_path(options.output, shell.folder, text=question)
     person = at_terminal(shell, needed=options.approve)
     hira = Hira(settings=settings, approve=person if options.approve else None, approve_tool=person)
     begin = partial(hira.chat(earlier).stream, question, files=files, output_type=schema)
@@ -111,8 +114,11 @@ async def show(
     try:
         async with hira if close else nullcontext():
             with open_view(shell, quiet=options.quiet) as view:
-                if isinstance(hira.approve_tool, AtTerminal):
-                    hira.approve_tool.view = view
+                if hira.approve_tool:
+                    from hira.cli.approve import AtTerminal  # nobody is asked elsewhere
+
+                    if isinstance(hira.approve_tool, AtTerminal):
+                        hira.approve_tool.view = view
                 run = await begin()
                 notice = announce_model(await hira.open_session(), run.files) if announce else ""
                 async with show_progress(run, view):

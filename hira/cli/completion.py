@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import hira
 from hira.cli import OK
-from hira.cli.flags import build_parser
+from hira.cli.options import build_parser
 from hira.cli.shell import Shell
 from hira.core.errors import UsageError
 

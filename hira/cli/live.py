@@ -18,8 +18,6 @@ from rich.tree import Tree
 
 from hira.cli.progress import (
     CellCounts,
-    View,
-    brief,
     draw_bar,
     format_call,
     format_duration,
@@ -28,6 +26,7 @@ from hira.cli.progress import (
     format_usage,
 )
 from hira.cli.shell import Shell, visible
+from hira.cli.view import View, brief
 from hira.core.events import (
     DocumentsRead,
     Event,

@@ -1,14 +1,60 @@
-"""The options of a command, read from the command line once. Each command annotates its parameter `options` with the
+"""The command line, read once into the options of a command. Each command annotates its parameter `options` with the
 class that it takes."""
 
 import argparse
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from hira.cli.flags import add_asking
+from hira.cli.parser import Parser, collect_flags
 from hira.cli.shell import Shell
+from hira.core.errors import UsageError
 
 Command = Callable[[Any, Shell], int]
+ASKING_COMMANDS = ("ask", "chat", "report", "rubric", "compare")
+EVALUATING = ("run", "ablate", "sweep", "diff", "judge", "preferences", "candidates")
+
+
+def expand_short_forms(arguments: Sequence[str]) -> list[str]:
+    """`hira eval DATA` is short for `hira eval run DATA`, `hira help COMMAND` for `hira COMMAND --help`."""
+    first, *rest = arguments or [""]
+    if first == "help":
+        return [*rest, "--help"]
+    if first == "eval" and rest and rest[0] not in (*EVALUATING, "-h", "--help"):
+        return ["eval", "run", *rest]
+    return list(arguments)
+
+
+def parse_arguments(arguments: Sequence[str], version: str) -> Any:
+    """Parse the command line with the parsers that its command needs; all of them are built only to explain an
+    error."""
+    try:
+        return build_parser(version, *arguments[:1]).parse_args(arguments)
+    except UsageError:
+        return build_parser(version).parse_args(arguments)
+
+
+def build_parser(version: str, command: str = "") -> Parser:
+    """The parser of the command line; with a `command` only the part for this command and those like it."""
+    main = Parser(
+        prog="hira",
+        description="Ask hard questions of any model; get answers bound to evidence.",
+        epilog="exit codes: 0 answered, 1 a fault in hira, 2 usage or configuration, 3 endpoint or key, "
+        "4 not verified or not enough evidence, 5 partial (a budget ran out), 130 interrupted",
+        hints={"COMMAND": 'hira ask "question" asks; hira --help lists the commands'},
+    )
+    main.add_argument("--version", action="version", version=f"hira {version}")
+    commands = main.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    if command in ASKING_COMMANDS:
+        add_asking(commands)
+        return main
+    from hira.cli.commands import COMMANDS  # most starts ask
+
+    parts = [add for add, names in COMMANDS.items() if command in names]
+    for add in parts or (add_asking, *COMMANDS):
+        add(commands)
+    return main
 
 
 def read_options(command: Command, args: argparse.Namespace) -> Any:
@@ -18,8 +64,6 @@ def read_options(command: Command, args: argparse.Namespace) -> Any:
     given = {name: tuple(value) if isinstance(value, list) else value for name, value in vars(args).items()}
     values = {option.name: given[option.name] for option in fields(kind) if given.get(option.name) is not None}
     if "settings" in kind.__annotations__:
-        from hira.cli.parser import collect_flags  # its settings load pydantic, which some commands do without
-
         values["settings"] = collect_flags(args)
     return kind(**values)
 

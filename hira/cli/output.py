@@ -1,21 +1,17 @@
-"""How an answer is written: for a person, as JSON, and into a file that is never half-written."""
+"""How an answer is printed: for a person, or as JSON."""
 
 import json
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
 
 from hira.agents.trajectory import Status
 from hira.cli import ENDPOINT, INTERRUPTED, NO_EVIDENCE, OK, PARTIAL, explain
 from hira.cli.options import AskOptions
-from hira.cli.progress import brief
-from hira.cli.shell import Shell, visible
-from hira.core.errors import HiraError, UsageError
-from hira.core.files import replace_file
+from hira.cli.shell import Shell
+from hira.cli.view import brief
+from hira.core.errors import HiraError
 from hira.evidence import Citation, Relevance, Source, is_accepted
 from hira.evidence.citations import SourcedClaim, locate
 from hira.evidence.lexical_verifier import LexicalVerifier
@@ -32,10 +28,6 @@ CODES: dict[Status, int] = {
     "interrupted": INTERRUPTED,
     "failed": ENDPOINT,
 }
-Form = Callable[[Answer], str | bytes]
-_PACKAGES = {".docx": ("docx", "python-docx"), ".pdf": ("typst", "typst")}
-"""The module and the package that write a kind of file."""
-_ACTING = re.compile(r"([\\`*_{}\[\]<>#|!])")
 QUOTED = 200
 """Characters of a passage below its source."""
 CLOSE = 1 / 3
@@ -69,6 +61,8 @@ class AnswerOutput:
             (shell.tell if answer.output_type else shell.say)(text(answer))  # what is no JSON stays off its stream
 
     def write(self, answer: Answer, path: Path) -> None:
+        from hira.cli.export import write  # most answers are only printed
+
         write(answer, path)
 
 
@@ -184,94 +178,3 @@ def _format_worst(citations: Sequence[Citation]) -> str:
 
 def as_json(answer: Answer) -> str:
     return json.dumps(answer.json(), ensure_ascii=False, indent=2, default=str)
-
-
-def markdown(answer: Answer) -> str:
-    """Return a page: the question, the answer, its sources and the quoted passages."""
-    parts = [f"# {escape_markdown(answer.rollout.question)}", answer.flagged]
-    if answer.status in ("unverified", "insufficient_evidence"):
-        parts.append(f"*{what_is_missing(answer, searched=True).what}*")
-    if answer.cited:
-        parts.append("## Sources")
-        parts.append("\n".join(f"- [{source.id}] {describe_source(answer, source)}" for source in answer.cited))
-    quotes = [
-        f"- [{', '.join(filter(None, (citation.source, escape_markdown(citation.place))))}] {citation.flag()}: "
-        f"“{escape_markdown(citation.quote)}”"
-        for citation in answer.citations
-        if citation.quote
-    ]
-    if quotes:
-        parts += ["## Evidence", "\n".join(quotes)]
-    return "\n\n".join(parts)
-
-
-def describe_source(answer: Answer, source: Source) -> str:
-    """Format a source in Markdown: its title, its location, and where in it the cited passages are."""
-    from hira.cli.report_sources import find_url
-
-    place = f"<{find_url(source)}>" if find_url(source) else escape_markdown(locate(source, answer.citations))
-    return " — ".join(part for part in (escape_markdown(source.title), place) if part)
-
-
-def escape_markdown(text: str) -> str:
-    """Return a text on one line, with no markup of Markdown in it."""
-    return _ACTING.sub(r"\\\1", " ".join(text.split()))
-
-
-def make_forms(markdown: Callable[[Answer], str]) -> dict[str, Form]:
-    """Return how each suffix is written, given the Markdown that documents are rendered from."""
-    exported = {suffix: partial(_export, suffix, markdown) for suffix in (".docx", ".pdf", ".bib", ".ris")}
-    return {".md": markdown, ".json": as_json, **exported}
-
-
-def _export(suffix: str, markdown: Callable[[Answer], str], answer: Answer) -> str | bytes:
-    """Render a document or a bibliography, with a module that most commands do without."""
-    if suffix == ".docx":
-        from hira.cli.report_word import render_word
-
-        return render_word(markdown(answer))
-    if suffix == ".pdf":
-        from hira.cli.report_pdf import render_pdf
-
-        return render_pdf(markdown(answer))
-    from hira.cli.report_sources import format_bibtex, format_ris, list_entries
-
-    return "\n\n".join(map(format_bibtex if suffix == ".bib" else format_ris, list_entries(answer)))
-
-
-FORMS = {**make_forms(markdown), ".txt": text}
-SUFFIXES = tuple(FORMS)
-
-
-def check_output_path(name: str, folder: Path, suffixes: Sequence[str] = SUFFIXES, text: str = "") -> Path:
-    """Return the path of `--output`. Raises `UsageError` for an unknown suffix, a missing package or folder, or a PDF
-    for which no font has the letters of the `text`, before any work starts."""
-    path = (folder / name).absolute()
-    if path.suffix.lower() not in suffixes:
-        raise UsageError(f"--output {name}: unknown kind of file {path.suffix!r}", fix=f"use {', '.join(suffixes)}")
-    module, package = _PACKAGES.get(path.suffix.lower(), ("", ""))
-    if module and find_spec(module) is None:
-        raise UsageError(f"--output {name} needs {package}", fix="pip install 'hira[export]'")
-    if not path.parent.is_dir():
-        raise UsageError(f"--output {name}: there is no folder {path.parent}", fix="create it, or name another")
-    if path.suffix.lower() == ".pdf":
-        from hira.cli.report_pdf import render_pdf
-
-        render_pdf(escape_markdown(text))
-    return path
-
-
-def write(answer: Answer, path: Path, forms: Mapping[str, Form] = FORMS) -> None:
-    """Write the answer in the format of the file's suffix. Without text, write nothing."""
-    if answer.text:
-        content = forms[path.suffix.lower()](answer)
-        write_file(path, content if isinstance(content, bytes) else visible(content) + "\n")
-
-
-def write_file(path: Path, content: str | bytes) -> None:
-    """Replace the contents of a file as `replace_file` does. Raises `UsageError` where it cannot be written."""
-    try:
-        replace_file(path, content if isinstance(content, bytes) else content.encode())
-    except OSError as error:
-        fix = "make room or name another file; `hira show last` prints the answer of the last recorded run"
-        raise UsageError(f"the file could not be written: {error}", where=f"to {path}", fix=fix) from None

@@ -7,9 +7,10 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
-from hira.cli.shell import Shell, visible
+from hira.cli.shell import Shell
+from hira.cli.view import WIDTH, View, brief
 from hira.core.events import (
     ApprovalAwaited,
     CallApproved,
@@ -36,49 +37,8 @@ from hira.core.policy import Usage
 
 HEARTBEAT = 10.0
 EVERY = 5.0
-WIDTH = 160
 BAR = 12
 _PYTHON_ERROR = re.compile(r"[\w.]+(?:Error|Exception|Exit|Interrupt)\b")
-
-
-class View:
-    """Shows how far work is, as a context manager. This one shows nothing, and still says what has to be said."""
-
-    def __init__(self, shell: Shell) -> None:
-        self.shell = shell
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Leave what is shown as it is."""
-
-    def __call__(self, event: Event) -> None:
-        """Show an event of a run."""
-        if isinstance(event, Notice) and event.important:
-            self.say(event.text)
-
-    def update(self) -> None:
-        """Show that the counts have changed."""
-
-    def say(self, text: str) -> None:
-        """Print a line for the person that does not belong to an event of the run."""
-        self.shell.remark(text)
-
-    async def keep(self) -> None:
-        """Keep what is shown alive until it is cancelled."""
-
-    @contextmanager
-    def pause(self) -> Iterator[None]:
-        """Show nothing meanwhile, because a person is asked something."""
-        yield
-
-
-class JsonLines(View):
-    """Each event as one line of JSON."""
-
-    def __call__(self, event: Event) -> None:
-        self.shell.event(event)
 
 
 @dataclass(slots=True)
@@ -222,12 +182,6 @@ class Lines(View):
             yield
         finally:
             self.still, self.last, self.beats = False, time.monotonic(), 0
-
-
-def brief(text: str, width: int = WIDTH) -> str:
-    """The text on one line, at most `width` characters of it."""
-    line = " ".join(visible(text).split())
-    return line if len(line) <= width else line[: width - 1] + "…"
 
 
 def format_duration(seconds: float) -> str:

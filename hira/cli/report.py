@@ -12,7 +12,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from hira.api import Hira
-from hira.cli import output
+from hira.cli import export
 from hira.cli.ask import find_attached_files, finish_run, read_question, show
 from hira.cli.dry_run import print_bound
 from hira.cli.options import AskOptions
@@ -46,7 +46,7 @@ def as_markdown(answer: Answer) -> str:
     parts = [add_title(answer, number_references(_flag(answer, chinese=chinese), answer.rollout.sources.read))]
     if listed:
         lines = [
-            f"{citation.number}. {output.describe_source(answer, citation.source)}"
+            f"{citation.number}. {export.describe_source(answer, citation.source)}"
             f"{_format_verdicts(answer, citation, chinese=chinese)}"
             for citation in listed
         ]
@@ -87,7 +87,7 @@ def _flag(answer: Answer, *, chinese: bool) -> str:
 
 def add_title(answer: Answer, text: str) -> str:
     """The text under a title: its own, else the topic."""
-    return text if text.lstrip().startswith("# ") else f"# {output.escape_markdown(answer.rollout.question)}\n\n{text}"
+    return text if text.lstrip().startswith("# ") else f"# {export.escape_markdown(answer.rollout.question)}\n\n{text}"
 
 
 def _find_references(answer: Answer) -> tuple[bool, list[Reference]]:
@@ -152,7 +152,7 @@ def _render(text: str, listed: Sequence[Reference]) -> str:
 
 
 PAGES = (".html", ".htm")
-FORMS = {**output.make_forms(as_markdown), **dict.fromkeys(PAGES, as_html)}
+FORMS = {**export.make_forms(as_markdown), **dict.fromkeys(PAGES, as_html)}
 SUFFIXES = tuple(FORMS)
 DEFAULT = "mams"
 
@@ -165,7 +165,7 @@ def report(options: AskOptions, shell: Shell) -> int:
     files = find_attached_files(options, shell)
     if options.dry_run:
         return print_bound(options, settings, shell)
-    path = output.check_output_path(options.output, shell.folder, SUFFIXES, topic) if options.output else None
+    path = export.check_output_path(options.output, shell.folder, SUFFIXES, topic) if options.output else None
     hira = Hira(settings=settings)
     begin = partial(hira.chat().stream, topic, files=files)
     run = asyncio.run(show(hira, begin, options, shell))
@@ -192,5 +192,5 @@ class ReportOutput:
 
     def write(self, answer: Answer, path: Path) -> None:
         """Write the report in the format of the file's suffix. Without text, write nothing."""
-        page: output.Form = partial(as_html, link=partial(_link_document, self.docs, path.parent))
-        output.write(answer, path, {**FORMS, **dict.fromkeys(PAGES, page)})
+        page: export.Form = partial(as_html, link=partial(_link_document, self.docs, path.parent))
+        export.write(answer, path, {**FORMS, **dict.fromkeys(PAGES, page)})

@@ -7,13 +7,12 @@ from functools import partial
 from pathlib import Path
 
 from hira.api import Hira
-from hira.cli import INTERRUPTED, USAGE, explain, output, report
-from hira.cli.approve import at_terminal
+from hira.cli import INTERRUPTED, USAGE, explain, export, output, report
 from hira.cli.ask import describe_resumption, finish_run, show
 from hira.cli.flags import REPORTING
 from hira.cli.options import AskOptions
 from hira.cli.output import print_answer
-from hira.cli.running import open_view
+from hira.cli.running import at_terminal, open_view
 from hira.cli.runs import as_flags, load_recorded, open_journal
 from hira.cli.shell import Shell
 from hira.core.errors import HiraError, UsageError
@@ -57,8 +56,8 @@ def resume(options: AskOptions, shell: Shell) -> int:
 def choose_output(entry: Entry, options: AskOptions, shell: Shell) -> tuple[output.Output, Path | None]:
     """Return the output of a recorded run, which may be a report, and the path of its file."""
     is_report = entry.workflow in REPORTING
-    suffixes = report.SUFFIXES if is_report else output.SUFFIXES
-    path = output.check_output_path(options.output, shell.folder, suffixes) if options.output else None
+    suffixes = report.SUFFIXES if is_report else export.SUFFIXES
+    path = export.check_output_path(options.output, shell.folder, suffixes) if options.output else None
     return (report.ReportOutput if is_report else output.AnswerOutput)(options, shell), path
 
 

@@ -8,12 +8,13 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from types import FrameType
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from hira.agents.run_context import RunContext, RunOptions
 from hira.cli import INTERRUPTED
-from hira.cli.progress import CellCounts, JsonLines, Lines, View
 from hira.cli.shell import Shell
+from hira.cli.view import JsonLines, View
+from hira.core.errors import UsageError
 from hira.core.events import Events, Notice
 from hira.core.sanitize import without_userinfo
 from hira.policies.facts import EndpointFacts
@@ -21,6 +22,10 @@ from hira.runtime.endpoints import NOTHING_FOUND
 from hira.runtime.factory import configure_roles
 from hira.runtime.session import Session
 from hira.runtime.settings import Settings
+
+if TYPE_CHECKING:
+    from hira.cli.approve import AtTerminal
+    from hira.cli.progress import CellCounts
 
 NO_MODEL = "no model is connected: `offline` {does}; --model NAME connects one (hira doctor)"
 QUIT_AFTER = 1.0
@@ -60,7 +65,7 @@ async def open_roles(settings: Settings, tell: Callable[[str], None]) -> AsyncIt
             await policy.aclose()
 
 
-def open_view(shell: Shell, counts: CellCounts | None = None, *, quiet: bool = False) -> View:
+def open_view(shell: Shell, counts: "CellCounts | None" = None, *, quiet: bool = False) -> View:
     """The view of one run, or of the `counts` of many questions, that the flags and the streams ask for: JSON lines,
     nothing, a drawing on a terminal, plain lines elsewhere."""
     if shell.events:
@@ -71,7 +76,25 @@ def open_view(shell: Shell, counts: CellCounts | None = None, *, quiet: bool = F
         from hira.cli.live import CountTable, RunTree  # rich is only loaded where it draws
 
         return CountTable(shell, counts) if counts else RunTree(shell)
+    from hira.cli.progress import Lines
+
     return Lines(shell, counts)
+
+
+def at_terminal(shell: Shell, *, needed: bool = True) -> "AtTerminal | None":
+    """Return a function that asks at the terminal; None without one, and if a program reads the output.
+
+    In these cases, raises `UsageError` if a person is `needed`.
+    """
+    if shell.events or not (shell.stdin.isatty() and shell.stderr.isatty()):
+        if not needed:
+            return None
+        why = "a program reads --events" if shell.events else "this is not a terminal"
+        fix = "from Python: Hira(approve=…, approve_tool=…); over HTTP: hira serve, and its page"
+        raise UsageError(f"a person has to approve what this run does, and {why}", fix=fix)
+    from hira.cli.approve import AtTerminal  # nobody is asked elsewhere
+
+    return AtTerminal(shell)
 
 
 @asynccontextmanager

@@ -6,12 +6,14 @@ from collections.abc import Iterator, Sequence
 
 from hira.agents.model_verifier import ModelVerifier
 from hira.cli import NO_EVIDENCE, OK
+from hira.cli.export import check_output_path, write_file
 from hira.cli.options import RecordOptions
-from hira.cli.output import check_output_path, format_source, write_file
-from hira.cli.progress import brief, format_duration, format_usage
+from hira.cli.output import format_source
+from hira.cli.progress import format_duration, format_usage
 from hira.cli.running import open_roles
 from hira.cli.runs import as_json, day, open_journal
 from hira.cli.shell import Shell
+from hira.cli.view import brief
 from hira.core.errors import UsageError
 from hira.core.sanitize import without_userinfo
 from hira.evidence import Citation, find_lacking, is_accepted, is_refusal, verify_answer

@@ -11,8 +11,8 @@ from command import Command
 
 import hira
 from hira.cli import completion
-from hira.cli.flags import build_parser
 from hira.cli.init import SetupFindings, format_settings
+from hira.cli.options import build_parser
 from hira.policies.probe import Probe
 from hira.runtime.settings import TRUST, load
 from hira.testing import Endpoint
