@@ -29,7 +29,7 @@ from hira.runtime.settings import RoleSettings, Settings
 from hira.testing import ScriptedPolicy, calling
 from hira.testing.script import make_context
 from hira.tools import Tool, tool
-from hira.workflows.bound import Sizes, add_bounds, bound_loop
+from hira.workflows.bound import Sizes, add_bounds
 from hira.workflows.hira import HiRA
 
 PRICE = Price(input=10.0, output=40.0, cached=1.0)
@@ -319,7 +319,7 @@ async def test_a_loop_never_takes_more_turns_than_its_bound() -> None:
     loop = Loop(make_context(policy, dialect="native").conversation("code"), [echo()], limit=4)
     loop.conversation.say(user("Do it."))
     assert (await loop.run()).answer == "done"
-    assert len(policy.requests) <= bound_loop(4, 10, Sizes()).calls
+    assert len(policy.requests) <= Sizes().bound_loop(4, 10).calls
 
 
 TOGETHER = 60_000

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from hira.agents.loop import Loop
-from hira.agents.run_context import Conversation, RunContext
+from hira.agents.loop import CALLS, Loop
+from hira.agents.run_context import Conversation, RunContext, format_files
 from hira.core.errors import EndpointError
 from hira.core.memory import Recall
 from hira.core.messages import Filled, user
@@ -14,10 +14,7 @@ from hira.core.prompts import Prompt
 from hira.core.sanitize import sanitize
 from hira.tools import Tool, Toolbox
 
-ATTACHED = Prompt(__file__, "shared", "attached")
 KNOWN = Prompt(__file__, "shared", "known")
-# Calls of tools that an expert makes in a subtask at most.
-CALLS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,11 +97,6 @@ def is_offered(expert: Expert, tools: Toolbox) -> bool:
     """Return whether these tools contain what the expert needs, or tools that the user gave to it by name."""
     has_tools = isinstance(expert, Looping) and expert.loops and expert.name in tools.scoped
     return has_tools or all(tools.has(need) for need in expert.needs)
-
-
-def format_files(files: Sequence[Path]) -> Filled:
-    """Format the attached files as a paragraph of a prompt; empty without files."""
-    return ATTACHED.fill(files=sanitize("\n".join(f"- {path}" for path in files)))
 
 
 async def reason(

@@ -28,6 +28,8 @@ from hira.policies.dialects import Call, Parsed
 from hira.policies.dialects.answer import find_final_answer
 from hira.tools import Tool
 
+CALLS = 10
+"""The most calls of tools that an expert makes in a subtask."""
 CONCLUDE = Prompt(__file__, "remarks", "conclude")
 PROSE = Prompt(__file__, "remarks", "prose")
 

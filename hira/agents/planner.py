@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from hira.agents.approved import as_issued
-from hira.agents.expert import Expert, format_files
+from hira.agents.expert import Expert
 from hira.agents.loop import Loop
 from hira.agents.recovery import UNREADABLE
-from hira.agents.run_context import RunContext
+from hira.agents.run_context import RunContext, format_files
 from hira.agents.trajectory import Finding, Subtask
 from hira.core.bm25 import words
 from hira.core.errors import ToolError

@@ -49,6 +49,7 @@ __all__ = ["Approve", "Continuation", "Conversation", "RoleConfig", "RunContext"
 
 T = TypeVar("T")
 INSTRUCTIONS = Prompt(__file__, "shared", "instructions")
+ATTACHED = Prompt(__file__, "shared", "attached")
 UNINSTRUCTED = frozenset({"coordinator", "evidence", "look", "output", "reader", "state", "system1", "verifier"})
 """Roles that only read, choose or check for those that plan and answer."""
 LONGEST_QUOTE = 160
@@ -456,3 +457,8 @@ def withhold(completion: Completion, role: str, model: str) -> Withheld:
         where=f"role {role!r}, model {completion.model or model!r}",
         fix="ask differently, or let another model speak for this role",
     )
+
+
+def format_files(files: Sequence[Path]) -> Filled:
+    """Format the attached files as a paragraph of a prompt; empty without files."""
+    return ATTACHED.fill(files=sanitize("\n".join(f"- {path}" for path in files)))

@@ -1,4 +1,4 @@
-"""What a command shows of work in progress; `hira.cli.progress` shows more."""
+"""The view of work in progress: one that shows nothing, and one of JSON lines; `hira.cli.progress` has plain lines."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

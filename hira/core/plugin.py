@@ -1,7 +1,7 @@
-"""The user's objects, named as `module:Object` in settings, or by the name that an installed package gives them."""
+"""Objects named as `module:Object`: the user's, in settings or of an installed package, and hira's, by name."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from importlib import import_module
 from importlib.machinery import (
@@ -16,10 +16,11 @@ from importlib.machinery import (
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import CodeType, MappingProxyType
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeVar, cast, runtime_checkable
 
 from hira.core.errors import UsageError
 
+T = TypeVar("T")
 TOOLS, WORKFLOWS = "hira.tools", "hira.workflows"
 """The groups of entry points in which packages name their tools and workflows."""
 
@@ -128,3 +129,23 @@ def _find_in_path(group: str, _path: tuple[str, ...]) -> Mapping[str, Sequence[E
 
 def package_of(point: EntryPoint) -> str:
     return repr(point.dist.name if point.dist else "?")
+
+
+class LazyMapping(Mapping[str, T]):
+    """Objects by name, each loaded at its first use. `places` says where each is, as `package.module:Object`."""
+
+    def __init__(self, places: Mapping[str, str]) -> None:
+        self.places = places
+
+    def __getitem__(self, name: str) -> T:
+        module, _, attribute = self.places[name].partition(":")
+        return cast("T", getattr(import_module(module), attribute))
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.places
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.places)
+
+    def __len__(self) -> int:
+        return len(self.places)

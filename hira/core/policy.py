@@ -79,6 +79,9 @@ class Usage:
             self.seconds + other.seconds,
         )
 
+    def times(self, number: int) -> "Usage":
+        return sum((self for _ in range(number)), Usage())
+
     def __sub__(self, other: "Usage") -> "Usage":
         return self + Usage(
             -other.calls,

@@ -6,7 +6,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from hira.agents.expert import Expert
 from hira.agents.role import VERIFIER
 from hira.agents.run_context import Continuation, RoleConfig, RunOptions, Verify
 from hira.core.budget import ReplyBound
@@ -42,6 +41,7 @@ from hira.tools import Tool
 from hira.workflows import Workflow
 
 if TYPE_CHECKING:
+    from hira.agents.expert import Expert
     from hira.runtime.telemetry import Telemetry
     from hira.tools.retriever import Retriever
 
@@ -51,7 +51,7 @@ async def open_session(  # noqa: PLR0913 - one for each thing that a program may
     *,
     search: "Retriever | None" = None,
     tools: Sequence[Tool] = (),
-    experts: Sequence[Expert] = (),
+    experts: "Sequence[Expert]" = (),
     policies: Mapping[str, Policy] | None = None,
     workflow: Workflow | None = None,
     client: Any = None,
@@ -116,7 +116,7 @@ async def open_session(  # noqa: PLR0913 - one for each thing that a program may
 
 
 def check_names(
-    settings: Settings, workflow: Workflow | None, experts: Sequence[Expert], policies: Mapping[str, Policy]
+    settings: Settings, workflow: Workflow | None, experts: "Sequence[Expert]", policies: Mapping[str, Policy]
 ) -> Workflow:
     """Return the workflow, the given one or that of the settings.
 

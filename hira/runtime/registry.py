@@ -3,11 +3,10 @@
 import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import TypeAdapter, ValidationError
 
-from hira.agents.expert import Expert
 from hira.agents.role import EVIDENCE, OUTPUT, VERIFIER
 from hira.agents.run_context import RunContext
 from hira.core.errors import UsageError, did_you_mean, find_near, uncapitalise
@@ -21,6 +20,9 @@ from hira.runtime.validation import TAKEN, check_experts, check_workflow
 from hira.tools import Tool
 from hira.workflows import WORKFLOWS, BuiltIn, Workflow
 
+if TYPE_CHECKING:
+    from hira.agents.expert import Expert
+
 JUDGE = "judge"
 """The role that scores answers and reports; no workflow has it."""
 EMBED, RERANK, SEARCH = "embed", "rerank", "search"
@@ -33,7 +35,7 @@ MAY_BE_ZERO = frozenset({"pages", "papers"})
 _NO_OPTIONS = frozenset({"name", "experts"})
 
 
-def make_workflow(settings: Settings, experts: Sequence[Expert] = ()) -> BuiltIn:
+def make_workflow(settings: Settings, experts: "Sequence[Expert]" = ()) -> BuiltIn:
     """Create the workflow that the settings name, with the built-in experts, the user's own and those of the settings.
 
     Raises `UsageError` for an unknown workflow or option, and for a flag that the workflow does not have. A workflow
@@ -69,7 +71,7 @@ def make_workflow(settings: Settings, experts: Sequence[Expert] = ()) -> BuiltIn
     return make(**given)
 
 
-def load_expert(name: str, table: ExpertSettings) -> Expert:
+def load_expert(name: str, table: ExpertSettings) -> "Expert":
     """Load an expert of the settings with its options; a function takes the name of its table."""
     from hira.agents.function_expert import FunctionExpert  # few runs have experts of their own
 

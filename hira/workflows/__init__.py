@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from hira.core.lazy import LazyMapping
+from hira.core.plugin import LazyMapping
 from hira.workflows.workflow import BuiltIn, Workflow, rollout
 
 if TYPE_CHECKING:

@@ -3,8 +3,13 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from hira.agents.expert import CALLS, Expert
+from hira.agents import model_verifier, ruling
+from hira.agents.distiller import LONGEST
+from hira.agents.expert import Expert
+from hira.agents.loop import CALLS
+from hira.agents.queries import QUERIES
 from hira.agents.recovery import REPEATS
+from hira.agents.retrieval import PAGES
 from hira.core.policy import Usage
 
 ASKED_TWICE = 2
@@ -19,18 +24,24 @@ class Sizes:
     reply: int = 2_000
     result: int = 4_000
 
+    def bound_loop(self, calls: int, result: int) -> Usage:
+        """Bound a role in the loop with `calls` accepted calls: an unreadable call before each, the repeats it may
+        make, a reply that is cut, and the closing turn, which may be cut as well."""
+        turns = 2 * calls + REPEATS + 3
+        grown = sum(index * self.reply + min(index, calls) * result for index in range(turns))
+        return Usage(turns, turns * self.prompt + grown, turns * self.reply)
 
-def bound_hierarchy(subtasks: int, experts: Sequence[Expert], sizes: Sizes) -> dict[str, Usage]:
-    """Bound planner, coordinator and experts by role. Each expert's row is for all subtasks, so the rows of the experts
-    are alternatives; a user's own expert counts as one that works in a loop."""
-    each = {
-        "coordinator": _bound_coordinator(sizes),
-        **{expert.name: _bound_expert(expert, sizes) for expert in experts},
-    }
-    if any(expert.name == "multimodal" for expert in experts):
-        each["look"] = Usage(CALLS, CALLS * sizes.prompt, CALLS * sizes.reply)
-    planner = bound_loop(subtasks, sizes.reply, sizes)
-    return {"planner": planner} | {role: multiply(usage, subtasks) for role, usage in each.items()}
+    def bound_hierarchy(self, subtasks: int, experts: Sequence[Expert]) -> dict[str, Usage]:
+        """Bound planner, coordinator and experts by role. Each expert's row is for all subtasks, so the rows of the
+        experts are alternatives; a user's own expert counts as one that works in a loop."""
+        each = {
+            "coordinator": _bound_coordinator(self),
+            **{expert.name: _bound_expert(expert, self) for expert in experts},
+        }
+        if any(expert.name == "multimodal" for expert in experts):
+            each["look"] = Usage(CALLS, CALLS * self.prompt, CALLS * self.reply)
+        planner = self.bound_loop(subtasks, self.reply)
+        return {"planner": planner} | {role: usage.times(subtasks) for role, usage in each.items()}
 
 
 def add_bounds(rows: Mapping[str, Usage], alternatives: Collection[str] = ()) -> Usage:
@@ -48,33 +59,16 @@ def add_bounds(rows: Mapping[str, Usage], alternatives: Collection[str] = ()) ->
     return total + replace(worst, calls=max(usage.calls for usage in others))
 
 
-def bound_loop(calls: int, result: int, sizes: Sizes) -> Usage:
-    """Bound a role in the loop with `calls` accepted calls: an unreadable call before each, the repeats it may make, a
-    reply that is cut, and the closing turn, which may be cut as well."""
-    turns = 2 * calls + REPEATS + 3
-    grown = sum(index * sizes.reply + min(index, calls) * result for index in range(turns))
-    return Usage(turns, turns * sizes.prompt + grown, turns * sizes.reply)
-
-
 def bound_verifier(sizes: Sizes) -> Usage:
     """Bound the model that checks the answer."""
-    from hira.agents import model_verifier, ruling  # a question that no model verifies needs neither
-
     calls = model_verifier.CALLS * ASKED_TWICE
     prompt = sizes.prompt + model_verifier.BATCH * ruling.EXCERPTS * ruling.EXCERPT // 4
     return Usage(calls, calls * prompt, calls * ruling.REPLY * (model_verifier.BATCH + 1))
 
 
-def multiply(usage: Usage, times: int) -> Usage:
-    return sum((usage for _ in range(times)), Usage())
-
-
 def _bound_expert(expert: Expert, sizes: Sizes) -> Usage:
     if expert.name != "simple_search":
-        return bound_loop(CALLS, sizes.result, sizes)
-    from hira.agents.queries import QUERIES  # only what plans and reads loads them
-    from hira.agents.retrieval import PAGES
-
+        return sizes.bound_loop(CALLS, sizes.result)
     plan = Usage(ASKED_TWICE, ASKED_TWICE * sizes.prompt + sizes.reply, ASKED_TWICE * sizes.reply)
     read = QUERIES * (PAGES + 1) * sizes.result
     return plan + Usage(1, 2 * sizes.prompt + ASKED_TWICE * sizes.reply + read, sizes.reply)
@@ -82,8 +76,6 @@ def _bound_expert(expert: Expert, sizes: Sizes) -> Usage:
 
 def _bound_coordinator(sizes: Sizes) -> Usage:
     """Bound assigning, recalling and distilling for one subtask."""
-    from hira.agents.distiller import LONGEST  # only what distils loads it
-
     short = 2 * ASKED_TWICE * sizes.prompt + 2 * sizes.reply
     distilled = ASKED_TWICE * (sizes.prompt + LONGEST) + sizes.reply
     calls = 3 * ASKED_TWICE

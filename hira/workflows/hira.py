@@ -8,7 +8,7 @@ results, reflects and corrects, until it answers (eq. 2) or reaches the limit of
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from hira.agents.approved import ask_approval
 from hira.agents.coordinator import Coordinator
@@ -19,7 +19,9 @@ from hira.agents.run_context import RunContext
 from hira.core.errors import UsageError
 from hira.core.options import Part
 from hira.core.policy import Usage
-from hira.workflows.bound import Sizes, bound_hierarchy
+
+if TYPE_CHECKING:
+    from hira.workflows.bound import Sizes
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,6 @@ class HiRA:
             )
         return experts
 
-    def bound(self, sizes: Sizes) -> dict[str, Usage]:
+    def bound(self, sizes: "Sizes") -> dict[str, Usage]:
         """At most so much by role; of the experts, one or the other."""
-        return bound_hierarchy(self.max_subtasks, self.experts, sizes)
+        return sizes.bound_hierarchy(self.max_subtasks, self.experts)

@@ -6,7 +6,6 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Protocol
 
 from hira.agents.run_context import RunContext
-from hira.agents.summary import sum_up
 from hira.agents.trajectory import Rollout
 from hira.agents.verifier import check_answer
 from hira.core.errors import BadReply, HiraError, Interrupted, OutOfBudget, UsageError
@@ -16,10 +15,10 @@ from hira.core.sanitize import presentable
 from hira.evidence import Citation, drop_unknown, has_only_marks, is_accepted, is_refusal
 from hira.evidence.verdicts import Relevance
 from hira.policies.dialects.text_calls import drop_calls
-from hira.workflows.bound import Sizes
 
 if TYPE_CHECKING:
     from hira.agents.history import Earlier
+    from hira.workflows.bound import Sizes
 
 
 class Workflow(Protocol):
@@ -43,7 +42,7 @@ class BuiltIn(Workflow, Protocol):
     @property
     def takes_tools(self) -> frozenset[str]: ...
 
-    def bound(self, sizes: Sizes) -> Mapping[str, Usage]:
+    def bound(self, sizes: "Sizes") -> Mapping[str, Usage]:
         """The most by role, from the limits alone."""
         ...
 
@@ -92,6 +91,8 @@ async def rollout(workflow: Workflow, question: str, context: RunContext, earlie
 async def _write_question(question: str, context: RunContext, earlier: "Earlier | None") -> str:
     """The question as the workflow is asked it: after the earlier messages, with the form of an additional value."""
     if earlier:
+        from hira.agents.summary import sum_up  # only a follow-up question has earlier messages
+
         question = (await sum_up(context, earlier)).extend(question)
     return context.options.output.extend(question) if context.options.output else question
 

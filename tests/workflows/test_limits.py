@@ -8,7 +8,7 @@ import pytest
 from hira.core.errors import UsageError
 from hira.core.policy import Usage
 from hira.workflows import WORKFLOWS
-from hira.workflows.bound import Sizes, add_bounds, bound_loop, multiply
+from hira.workflows.bound import Sizes, add_bounds
 
 SIZES = Sizes(prompt=1_000, reply=10, result=100)
 LOOP_OF_10 = (25, 47_500, 250)
@@ -57,8 +57,8 @@ def test_bounds_by_hand() -> None:
     turns = 2 * 3 + 2 + 3
     replies = 10 * sum(range(turns))
     results = 100 * (0 + 1 + 2 + 3 * (turns - 3))
-    assert read(bound_loop(3, 100, SIZES)) == (turns, turns * 1_000 + replies + results, turns * 10)
-    assert read(multiply(Usage(1, 2, 3), 4)) == (4, 8, 12)
+    assert read(SIZES.bound_loop(3, 100)) == (turns, turns * 1_000 + replies + results, turns * 10)
+    assert read(Usage(1, 2, 3).times(4)) == (4, 8, 12)
     assert bound("matpo", planner=False) == {"worker": (47, 133_410, 470)}
     window = 2_000
     assert bound("matpo", planner=False, window=window, reply=1_000)["worker"] == (47, 47 * window, 470)

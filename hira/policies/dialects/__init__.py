@@ -6,7 +6,7 @@ Each dialect is loaded when it is first used: most runs need one.
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from hira.core.lazy import LazyMapping
+from hira.core.plugin import LazyMapping
 from hira.policies.dialects.dialect import Call, Dialect, Explained, Parsed, rewrite_messages
 from hira.policies.dialects.native import DIALECT as NATIVE
 

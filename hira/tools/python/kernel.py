@@ -1,4 +1,4 @@
-"""What this machine's kernel can confine, asked before anything runs. Imports nothing of hira; used on both sides."""
+"""The limits of this machine's kernel for programs. Imports nothing of hira; used on both sides."""
 
 import ctypes
 import platform

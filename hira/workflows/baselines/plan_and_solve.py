@@ -12,12 +12,12 @@ from pydantic import BaseModel
 
 from hira.agents.approved import ask_approval
 from hira.agents.coordinator import Coordinator
-from hira.agents.expert import Expert, format_files
+from hira.agents.expert import Expert
 from hira.agents.experts import EXPERTS
 from hira.agents.loop import Loop
 from hira.agents.planner import describe_experts
 from hira.agents.record import ask_for_record
-from hira.agents.run_context import RunContext
+from hira.agents.run_context import RunContext, format_files
 from hira.agents.trajectory import Finding, Subtask
 from hira.core.errors import DialectError
 from hira.core.events import SubtaskIssued
@@ -26,7 +26,7 @@ from hira.core.policy import Usage
 from hira.core.prompts import Prompt, is_copied
 from hira.core.sanitize import sanitize
 from hira.workflows.baselines.single import keep_read, keeping_read
-from hira.workflows.bound import Sizes, bound_hierarchy
+from hira.workflows.bound import Sizes
 from hira.workflows.hira import HiRA
 
 PLAN = Prompt(__file__, "plan_and_solve_plan")
@@ -102,4 +102,4 @@ class PlanAndSolve:
         most = self.max_subtasks
         answer = sizes.prompt + most * sizes.reply
         planner = Usage(2, 2 * sizes.prompt + sizes.reply, 2 * sizes.reply) + Usage(6, 6 * answer, 6 * sizes.reply)
-        return bound_hierarchy(most, self.experts, sizes) | {PLANNER: planner}
+        return sizes.bound_hierarchy(most, self.experts) | {PLANNER: planner}

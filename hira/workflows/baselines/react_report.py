@@ -4,9 +4,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from hira.agents.calls import SEARCHES
-from hira.agents.expert import format_files
 from hira.agents.loop import Loop
-from hira.agents.run_context import RunContext
+from hira.agents.run_context import RunContext, format_files
 from hira.core.concurrency import together
 from hira.core.errors import UsageError
 from hira.core.messages import user
@@ -16,7 +15,7 @@ from hira.core.sanitize import sanitize
 from hira.evidence.citations import language, without_references
 from hira.policies.dialects import Call
 from hira.workflows.baselines.single import READER, bound_reader, keep_read, search_and_condense
-from hira.workflows.bound import Sizes, bound_loop
+from hira.workflows.bound import Sizes
 from hira.workflows.mams import collect_tools
 
 REACT_REPORT = Prompt(__file__, "react_report")
@@ -69,4 +68,4 @@ class ReActReport:
     def bound(self, sizes: Sizes) -> dict[str, Usage]:
         calls = self.max_turns * self.several
         reader = {READER: bound_reader(calls, sizes)} if self.condense else {}
-        return {"report": bound_loop(calls, sizes.result, sizes), **reader}
+        return {"report": sizes.bound_loop(calls, sizes.result), **reader}

@@ -4,11 +4,10 @@ and appendix)."""
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from hira.agents.expert import CALLS, format_files
-from hira.agents.loop import Loop, ask_for_text
-from hira.agents.run_context import RunContext
+from hira.agents.loop import CALLS, Loop, ask_for_text
+from hira.agents.run_context import RunContext, format_files
 from hira.agents.trajectory import Finding, Subtask
 from hira.core.errors import EndpointError, Stop, UsageError
 from hira.core.messages import Filled, user
@@ -19,7 +18,10 @@ from hira.core.tokens import clip
 from hira.policies.dialects import Call
 from hira.policies.dialects.answer import strip_thought
 from hira.tools import Tool
-from hira.workflows.bound import Sizes, bound_loop, multiply
+
+if TYPE_CHECKING:
+    from hira.workflows.bound import Sizes
+
 
 DIRECT = Prompt(__file__, "direct")
 CODEACT = Prompt(__file__, "codeact")
@@ -100,8 +102,8 @@ class Direct:
         with keeping_read(context):
             return (await loop.run()).answer or keep_read(context)
 
-    def bound(self, sizes: Sizes) -> Mapping[str, Usage]:
-        return {REASONER: bound_loop(0, 0, sizes)}
+    def bound(self, sizes: "Sizes") -> Mapping[str, Usage]:
+        return {REASONER: sizes.bound_loop(0, 0)}
 
 
 @dataclass(frozen=True)
@@ -138,9 +140,9 @@ class Rag:
         with keeping_read(context):
             return (await loop.run()).answer or keep_read(context)
 
-    def bound(self, sizes: Sizes) -> Mapping[str, Usage]:
+    def bound(self, sizes: "Sizes") -> Mapping[str, Usage]:
         read = (self.pages + 1) * sizes.result
-        return {REASONER: bound_loop(0, 0, replace(sizes, prompt=sizes.prompt + read))}
+        return {REASONER: replace(sizes, prompt=sizes.prompt + read).bound_loop(0, 0)}
 
 
 @dataclass(frozen=True)
@@ -163,8 +165,8 @@ class CodeAct:
             with keeping_read(context):
                 return (await loop.run()).answer or keep_read(context)
 
-    def bound(self, sizes: Sizes) -> Mapping[str, Usage]:
-        return {REASONER: bound_loop(self.calls, sizes.result, sizes)}
+    def bound(self, sizes: "Sizes") -> Mapping[str, Usage]:
+        return {REASONER: sizes.bound_loop(self.calls, sizes.result)}
 
 
 SEES = "look"
@@ -203,9 +205,9 @@ class MultimodalAlone:
         with keeping_read(context):
             return (await loop.run()).answer or keep_read(context)
 
-    def bound(self, sizes: Sizes) -> Mapping[str, Usage]:
+    def bound(self, sizes: "Sizes") -> Mapping[str, Usage]:
         looks = Usage(self.calls, self.calls * sizes.prompt, self.calls * sizes.reply)
-        return {REASONER: bound_loop(self.calls, sizes.result, sizes), SEES: looks}
+        return {REASONER: sizes.bound_loop(self.calls, sizes.result), SEES: looks}
 
 
 @dataclass(frozen=True)
@@ -231,9 +233,9 @@ class ReAct:
             with keeping_read(context):
                 return (await loop.run()).answer or keep_read(context)
 
-    def bound(self, sizes: Sizes) -> Mapping[str, Usage]:
+    def bound(self, sizes: "Sizes") -> Mapping[str, Usage]:
         looks = Usage(self.calls, self.calls * sizes.prompt, self.calls * sizes.reply)
-        return {REASONER: bound_loop(self.calls, sizes.result, sizes), SEES: looks}
+        return {REASONER: sizes.bound_loop(self.calls, sizes.result), SEES: looks}
 
 
 SEARCH_O1 = Prompt(__file__, "search_o1")
@@ -272,9 +274,9 @@ async def search_and_condense(loop: Loop, call: Call, question: str) -> str:
     return documents if is_copied(condensed, " ".join([*replies, query])) else sanitize(condensed)
 
 
-def bound_reader(searches: int, sizes: Sizes) -> Usage:
+def bound_reader(searches: int, sizes: "Sizes") -> Usage:
     """The most that the reader takes: it is asked once a search, and shown all that the search brought."""
-    return multiply(Usage(1, sizes.prompt + EARLIER + (PAGES + 1) * sizes.result, sizes.reply), searches)
+    return Usage(1, sizes.prompt + EARLIER + (PAGES + 1) * sizes.result, sizes.reply).times(searches)
 
 
 @dataclass(frozen=True)
@@ -300,5 +302,5 @@ class SearchO1:
         with keeping_read(context):
             return (await loop.run(perform)).answer or keep_read(context)
 
-    def bound(self, sizes: Sizes) -> Mapping[str, Usage]:
-        return {REASONER: bound_loop(self.searches, sizes.reply, sizes), READER: bound_reader(self.searches, sizes)}
+    def bound(self, sizes: "Sizes") -> Mapping[str, Usage]:
+        return {REASONER: sizes.bound_loop(self.searches, sizes.reply), READER: bound_reader(self.searches, sizes)}

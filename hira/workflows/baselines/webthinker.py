@@ -8,9 +8,8 @@ from typing import ClassVar
 from hira.agents.approved import as_issued, ask_approval
 from hira.agents.calls import frame_source
 from hira.agents.coordinator import Coordinator
-from hira.agents.expert import CALLS
 from hira.agents.experts import DeepSearch
-from hira.agents.loop import Loop, ask_for_text
+from hira.agents.loop import CALLS, Loop, ask_for_text
 from hira.agents.planner import make_workflow_tool
 from hira.agents.run_context import Conversation, RunContext
 from hira.agents.trajectory import Subtask
@@ -26,7 +25,7 @@ from hira.evidence import find_cited
 from hira.policies.dialects import Call
 from hira.policies.dialects.answer import document, strip_thought
 from hira.workflows.baselines.single import REASONER, begin_loop, keep_read, keeping_read, require_search
-from hira.workflows.bound import Sizes, bound_loop, multiply
+from hira.workflows.bound import Sizes
 
 WEBTHINKER = Prompt(__file__, "webthinker")
 REPORTS = Prompt(__file__, "webthinker_report")
@@ -177,10 +176,10 @@ class WebThinker:
     def bound(self, sizes: Sizes) -> Mapping[str, Usage]:
         limit = self.interactions if self.report else self.searches
         rows = {
-            REASONER: bound_loop(limit, sizes.reply, sizes),
-            DeepSearch.name: multiply(bound_loop(CALLS, sizes.result, sizes), limit),
+            REASONER: sizes.bound_loop(limit, sizes.reply),
+            DeepSearch.name: sizes.bound_loop(CALLS, sizes.result).times(limit),
         }
         if self.report:
             written = Usage(1, sizes.prompt + DOCUMENTS * LONGEST + limit * sizes.reply, limit * sizes.reply)
-            rows[WRITER] = multiply(written, limit)
+            rows[WRITER] = written.times(limit)
         return rows

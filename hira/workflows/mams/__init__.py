@@ -26,7 +26,7 @@ from hira.core.policy import Usage
 from hira.core.sanitize import sanitize
 from hira.evidence.citations import is_chinese, language
 from hira.tools import Tool
-from hira.workflows.bound import ASKED_TWICE, Sizes, bound_loop, multiply
+from hira.workflows.bound import ASKED_TWICE, Sizes
 from hira.workflows.mams.chunking import Chunk, Key, split_into_chunks
 from hira.workflows.mams.rubrics import FEWEST, GENERATE, MOST, WRITER
 from hira.workflows.mams.state import Memory, State
@@ -119,7 +119,7 @@ class MaMs:
         calls = chunks * ASKED_TWICE
         grown = sum(index * sizes.reply for index in range(chunks)) * ASKED_TWICE
         each = Usage(calls, calls * (sizes.prompt + self.chunk + 2 * sizes.reply) + grown, calls * sizes.reply)
-        search = multiply(bound_loop(1, sizes.result, sizes), self.max_turns + 1)
+        search = sizes.bound_loop(1, sizes.result).times(self.max_turns + 1)
         known = search.calls * (chunks + 1) * sizes.reply  # all notes and the report, in every prompt
         return {
             "search": replace(search, prompt_tokens=search.prompt_tokens + known),
@@ -180,4 +180,4 @@ class RubricWriting:
         return await context.conversation(WRITER).reply(user(prompt))
 
     def bound(self, sizes: Sizes) -> Mapping[str, Usage]:
-        return {WRITER: bound_loop(0, 0, sizes)}
+        return {WRITER: sizes.bound_loop(0, 0)}

@@ -4,10 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from hira.agents.calls import CallResult, use
-from hira.agents.expert import format_files
 from hira.agents.loop import Loop
 from hira.agents.record import ask_for_record
-from hira.agents.run_context import Conversation, RunContext
+from hira.agents.run_context import Conversation, RunContext, format_files
 from hira.core.concurrency import together
 from hira.core.errors import DialectError, EndpointError
 from hira.core.events import Notice

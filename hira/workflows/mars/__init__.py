@@ -15,7 +15,7 @@ from hira.core.errors import ToolError, UsageError
 from hira.core.events import SubtaskIssued
 from hira.core.policy import Usage
 from hira.policies.dialects import Call
-from hira.workflows.bound import Sizes, bound_loop
+from hira.workflows.bound import Sizes
 from hira.workflows.mars.system1 import distil
 from hira.workflows.mars.system2 import answer, begin, parse_request, perform_call, think, tools_of
 
@@ -103,6 +103,6 @@ class MARS:
         prompt_tokens = bins * sizes.prompt + documents * min(sizes.result, self.window)
         calls = self.max_turns
         return {
-            "system2": bound_loop(calls, notes, sizes),
+            "system2": sizes.bound_loop(calls, notes),
             "system1": Usage(calls * bins, calls * prompt_tokens, calls * bins * sizes.reply),
         }

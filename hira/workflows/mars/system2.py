@@ -6,10 +6,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated, Any
 
-from hira.agents.expert import format_files
 from hira.agents.loop import Loop, Step
 from hira.agents.packing import beginning
-from hira.agents.run_context import RunContext
+from hira.agents.run_context import RunContext, format_files
 from hira.agents.trajectory import Finding, Subtask
 from hira.core.errors import ToolError, UsageError
 from hira.core.messages import user

@@ -19,7 +19,7 @@ from hira.core.policy import Usage
 from hira.policies.dialects import Call
 from hira.tools import Tool
 from hira.tools.search import LEAKING
-from hira.workflows.bound import Sizes, bound_loop, multiply
+from hira.workflows.bound import Sizes
 from hira.workflows.matpo.agents import LoopConfig, Speaker, answer, begin, issue_subtasks, report, tools_of, work
 
 
@@ -110,11 +110,11 @@ class MATPO:
 
     def bound(self, sizes: Sizes) -> dict[str, Usage]:
         """At most so much by role; no prompt is longer than the window leaves it."""
-        planner = self._within(bound_loop(self.max_subtasks + 1, sizes.reply, sizes), sizes)
-        worker = self._within(bound_loop(self.worker_calls + 1, sizes.result, sizes), sizes)
+        planner = self._within(sizes.bound_loop(self.max_subtasks + 1, sizes.reply), sizes)
+        worker = self._within(sizes.bound_loop(self.worker_calls + 1, sizes.result), sizes)
         if not self.planner:
             return {"worker": worker}
-        return {"planner": planner, "worker": multiply(worker, self.max_subtasks)}
+        return {"planner": planner, "worker": worker.times(self.max_subtasks)}
 
     def _within(self, usage: Usage, sizes: Sizes) -> Usage:
         longest = usage.calls * max(self.window, sizes.prompt)

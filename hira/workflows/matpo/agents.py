@@ -5,11 +5,10 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from hira.agents.coordinator import BROKE_OFF, COULD_NOT
-from hira.agents.expert import format_files
 from hira.agents.loop import CONCLUDE, Loop, Step
 from hira.agents.planner import NO_TASK, make_workflow_tool
 from hira.agents.recovery import UNREADABLE
-from hira.agents.run_context import Conversation, RunContext
+from hira.agents.run_context import Conversation, RunContext, format_files
 from hira.agents.trajectory import Finding, Subtask
 from hira.core.errors import EndpointError, UsageError
 from hira.core.events import Notice, SubtaskAssigned, SubtaskIssued
