@@ -26,8 +26,7 @@ from pathlib import Path
 from queue import PriorityQueue
 from typing import IO, TYPE_CHECKING, Any, Self, TypeVar, get_args, get_type_hints
 
-from hira.core.errors import HiraError
-from hira.core.worker import WorkerError
+from hira.core.errors import HiraError, WorkerError
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter

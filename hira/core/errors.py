@@ -14,6 +14,7 @@
     │   ├── MediaRefused      the endpoint does not accept pictures, sounds or videos
     │   ├── TimedOut          the endpoint sent nothing for too long
     │   └── BadReply          the endpoint's answer is not a completion
+    ├── WorkerError           a call in a child process broke a limit or the child
     ├── DialectError          the model wrote a call or a record that cannot be read
     ├── ToolError             a tool cannot do what the model asked
     │   └── ToolDown          a service that the tool needs is down, whatever the call
@@ -136,6 +137,10 @@ class TimedOut(EndpointError):
 
 class BadReply(EndpointError):
     pass
+
+
+class WorkerError(HiraError):
+    """A call in a child process broke a limit or the child."""
 
 
 class DialectError(HiraError):

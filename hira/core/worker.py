@@ -4,18 +4,12 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from hira.core.errors import HiraError
-
 T = TypeVar("T")
 
 TINY, SMALL, LARGE = 4_000, 50_000, 20_000_000
 """Characters. Texts with fewer than the first run at once, because passing them on takes longer. Texts with fewer than
 the second run in a thread, which is faster than sending them to a child, and so do texts with more than the third,
 because sending them would block the loop."""
-
-
-class WorkerError(HiraError):
-    """The call broke a limit or the child."""
 
 
 async def run_apart(size: int, function: Callable[..., T], *arguments: Any) -> T:

@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import Self, TypeVar
 
 from hira.core.child import OutOfTime, open_reading_worker
-from hira.core.errors import ToolError
-from hira.core.worker import WorkerError
+from hira.core.errors import ToolError, WorkerError
 from hira.tools.file_kinds import LIMIT
 
 T = TypeVar("T")

@@ -5,6 +5,8 @@ This covers how an interpreter begins: its setup, its answer, and what a failed 
 
 import asyncio
 import contextlib
+import csv
+import io
 import json
 import os
 import secrets
@@ -13,12 +15,12 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hira.tools.python.container import FLAGS, Container, command, engine
+from hira.tools.python.container import Container, engine
 from hira.tools.python.frames import ANSWER, LENGTH, pack_frame
 from hira.tools.python.layers import Mode, PythonLimits
 from hira.tools.python.usage import ClippedOutput
@@ -33,6 +35,12 @@ sys.modules["hira_sandbox"] = package
 from hira_sandbox.worker import main
 main(int(sys.argv[2]))
 """
+WORKER = "/hira_sandbox"
+"""The folder of the worker's modules in the container."""
+FLAGS = ("-S", "-s", "-P", "-B", "-X", "utf8")
+"""Options of every interpreter."""
+_PROCESSOR = 3600
+"""The most seconds of processor time: ends a container whose hira was killed in the middle of a call."""
 _LINUX = sys.platform == "linux"
 _PIPE = 1 << 20
 _CHUNK = 1 << 16
@@ -209,6 +217,46 @@ def spawn_contained(folder: Path, readable: Sequence[str], limits: PythonLimits,
     called = command(container, image, folder, readable, limits, environment(folder), _BOOT)
     process, channel, pipe = _start(called)
     return Interpreter(process, channel, pipe, limits.output, container=container)
+
+
+def command(
+    container: Container,
+    image: str,
+    folder: Path,
+    readable: Iterable[str],
+    limits: PythonLimits,
+    environ: Mapping[str, str],
+    boot: str,
+) -> list[str]:
+    """Return the command that starts the container with the worker in it. The image has to exist already.
+
+    The user's own number is kept, so that the folder is writable and new files belong to the user.
+    """
+    podman = Path(container.engine).name.startswith("podman")
+    mounts = [(str(Path(__file__).parent), WORKER, True), (str(folder), str(folder), False)]
+    mounts += [(path, path, True) for path in readable]
+    return [
+        *(container.engine, "run", "--rm", "--interactive", "--init", "--pull", "never", "--name", container.name),
+        *("--network", "none", "--ipc", "private", "--hostname", "hira", "--read-only"),
+        *("--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--security-opt", "label=disable"),
+        *("--user", f"{os.getuid()}:{os.getgid()}"),
+        *(("--userns", "keep-id") if podman and os.getuid() else ()),
+        *("--memory", str(limits.memory * 6 // 5), "--memory-swap", str(limits.memory * 6 // 5), "--cpus", "2"),
+        *("--pids-limit", str(limits.threads), "--shm-size", str(64 << 20)),
+        *("--ulimit", f"cpu={_PROCESSOR}:{_PROCESSOR}", "--ulimit", "core=0:0"),
+        *("--log-driver", "none", "--workdir", str(folder)),
+        *(part for name, value in environ.items() for part in ("--env", f"{name}={value}")),
+        *(part for mount in mounts for part in ("--mount", _mount(*mount))),
+        *(image, "python3", *FLAGS, "-c", boot, WORKER, "0"),
+    ]
+
+
+def _mount(source: str, target: str, closed: bool) -> str:  # noqa: FBT001 - of this module alone
+    """Return a mount as the engines read it: one line of comma-separated values, quoted if a path requires it."""
+    line = io.StringIO()
+    fields = ["type=bind", f"source={source}", f"target={target}", *(["readonly"] if closed else [])]
+    csv.writer(line, lineterminator="").writerow(fields)
+    return line.getvalue()
 
 
 def _start(called: Sequence[str], **where: Any) -> tuple["subprocess.Popen[bytes]", socket.socket, int]:

@@ -16,7 +16,8 @@ import pytest_asyncio
 from python_host import has_ended
 
 from hira.tools.python import IMAGE, PythonLimits, PythonSandbox, refusal, sandbox_layers
-from hira.tools.python.container import WORKER, Container, command, engine, explain_missing_image
+from hira.tools.python.container import Container, engine, explain_missing_image
+from hira.tools.python.process import WORKER, command
 
 ENGINE = r"""
 import csv, json, os, signal, subprocess, sys
