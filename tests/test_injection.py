@@ -26,7 +26,7 @@ from hira.core.policy import Completion
 from hira.core.sanitize import fence
 from hira.evidence import Source, Sources
 from hira.policies.dialects import DIALECTS
-from hira.runtime.workspace import find_readable
+from hira.runtime.toolset import find_readable
 from hira.testing import FakeWeb, ScriptedPolicy, Served, calling, make_context
 from hira.tools import Observation, Passage, Tool, Toolbox, tool
 from hira.tools.addresses import canonicalise_url

@@ -4,6 +4,7 @@ one per line, that follow up on each other."""
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import nullcontext
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,9 +20,35 @@ from hira.core.errors import HiraError, UsageError
 from hira.core.options import LIMITS
 from hira.core.sanitize import printable
 from hira.journal.decoding import read_json
+from hira.runtime.answer import Answer
 from hira.runtime.run import Run
 from hira.runtime.settings import Settings
 from hira.runtime.validation import make_output_type, present
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerOutput:
+    """The output of an answer, in the form that the options ask for."""
+
+    options: AskOptions
+    shell: Shell
+
+    def tell(self, answer: Answer) -> None:
+        """Print the answer on stdout, as JSON if asked for. Without text, print nothing."""
+        shell = self.shell
+        if self.options.json:
+            shell.say_json(answer.json())
+        elif answer.rollout.has_output and answer.output_type:
+            shell.say_json(answer.output_type.dump(answer.output))
+        elif answer.text:
+            (shell.tell if answer.output_type else shell.say)(
+                output.text(answer)
+            )  # what is no JSON stays off its stream
+
+    def write(self, answer: Answer, path: Path) -> None:
+        from hira.cli.export import write  # most answers are only printed
+
+        write(answer, path)
 
 
 def ask(options: AskOptions, shell: Shell) -> int:
@@ -50,7 +77,7 @@ def ask(options: AskOptions, shell: Shell) -> int:
     hira = Hira(settings=settings, approve=person if options.approve else None, approve_tool=person)
     begin = partial(hira.chat(earlier).stream, question, files=files, output_type=schema)
     run = asyncio.run(show(hira, begin, options, shell))
-    return finish_run(hira, run, output.AnswerOutput(options, shell), path)
+    return finish_run(hira, run, AnswerOutput(options, shell), path)
 
 
 def load_settings(options: AskOptions, shell: Shell) -> tuple[Settings, str]:
@@ -177,7 +204,7 @@ def chat(options: AskOptions, shell: Shell) -> int:
             while question := _read_line(shell):
                 begin = partial(talk.stream, question, files=files)
                 run = runner.run(show(hira, begin, options, shell, announce=not talk.runs, close=False))
-                code = finish_run(hira, run, output.AnswerOutput(options, shell))
+                code = finish_run(hira, run, AnswerOutput(options, shell))
                 if run is None:
                     break
         finally:

@@ -23,8 +23,8 @@ from hira.policies.names import GGUF, LOCAL_PORTS, OFFLINE, OPENAI_URL, has_own_
 from hira.policies.probe import Probe, probe
 from hira.runtime.endpoints import find_model
 from hira.runtime.registry import make_workflow
+from hira.runtime.services import mcp_servers
 from hira.runtime.settings import SEARCH_KEYS, Settings, list_retrievers
-from hira.runtime.toolset import mcp_servers, web_searches
 from hira.tools.documents import Index
 from hira.tools.documents.walk import walk
 from hira.tools.file_kinds import can_be_sent
@@ -258,7 +258,7 @@ async def _documents(report: DoctorReport, settings: Settings) -> None:
 
 
 def _searches(report: DoctorReport, settings: Settings) -> None:
-    searches = web_searches(settings)
+    searches = settings.web_searches
     if retrievers := list_retrievers(settings.search):
         report.row("retriever", ", ".join(retrievers), settings.origin("search"))
     report.row("web search", ", ".join(searches) or "off", settings.origin("search") if settings.search else "")

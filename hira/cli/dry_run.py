@@ -15,8 +15,8 @@ from hira.core.prices import litellm_table
 from hira.policies.names import OFFLINE
 from hira.runtime.factory import configure_roles
 from hira.runtime.registry import JUDGE, check_roles, dialect_of, find_unused_tools, make_workflow
+from hira.runtime.services import check_searches
 from hira.runtime.settings import RoleSettings, Settings
-from hira.runtime.toolset import check_searches, web_searches
 from hira.workflows import BuiltIn
 from hira.workflows.bound import ASKED_TWICE, Sizes, add_bounds, bound_verifier
 
@@ -38,7 +38,7 @@ def print_bound(options: AskOptions, settings: Settings, shell: Shell) -> int:
     workflow = make_workflow(settings)
     check_roles(settings, workflow, {})
     find_unused_tools(settings, workflow)
-    if names := web_searches(settings):
+    if names := settings.web_searches:
         check_searches(names, settings)
     roles, total = compute_bound(workflow, settings)
     if options.json:

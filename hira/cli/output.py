@@ -2,13 +2,11 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 from hira.agents.trajectory import Status
 from hira.cli import ENDPOINT, INTERRUPTED, NO_EVIDENCE, OK, PARTIAL, explain
-from hira.cli.options import AskOptions
 from hira.cli.shell import Shell
 from hira.cli.view import brief
 from hira.core.errors import HiraError
@@ -41,29 +39,6 @@ class Output(Protocol):
     def shell(self) -> Shell: ...
     def tell(self, answer: Answer) -> None: ...
     def write(self, answer: Answer, path: Path) -> None: ...
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerOutput:
-    """The output of an answer, in the form that the options ask for."""
-
-    options: AskOptions
-    shell: Shell
-
-    def tell(self, answer: Answer) -> None:
-        """Print the answer on stdout, as JSON if asked for. Without text, print nothing."""
-        shell = self.shell
-        if self.options.json:
-            shell.say_json(answer.json())
-        elif answer.rollout.has_output and answer.output_type:
-            shell.say_json(answer.output_type.dump(answer.output))
-        elif answer.text:
-            (shell.tell if answer.output_type else shell.say)(text(answer))  # what is no JSON stays off its stream
-
-    def write(self, answer: Answer, path: Path) -> None:
-        from hira.cli.export import write  # most answers are only printed
-
-        write(answer, path)
 
 
 def print_answer(answer: Answer, out: Output, settings: Mapping[str, Any], *, again: str = "") -> int:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hira.api import Hira
 from hira.cli import INTERRUPTED, USAGE, explain, export, output, report
-from hira.cli.ask import describe_resumption, finish_run, show
+from hira.cli.ask import AnswerOutput, describe_resumption, finish_run, show
 from hira.cli.flags import REPORTING
 from hira.cli.options import AskOptions
 from hira.cli.output import print_answer
@@ -58,7 +58,7 @@ def choose_output(entry: Entry, options: AskOptions, shell: Shell) -> tuple[outp
     is_report = entry.workflow in REPORTING
     suffixes = report.SUFFIXES if is_report else export.SUFFIXES
     path = export.check_output_path(options.output, shell.folder, suffixes) if options.output else None
-    return (report.ReportOutput if is_report else output.AnswerOutput)(options, shell), path
+    return (report.ReportOutput if is_report else AnswerOutput)(options, shell), path
 
 
 def replay(options: AskOptions, shell: Shell) -> int:

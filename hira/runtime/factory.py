@@ -35,7 +35,7 @@ from hira.runtime.registry import (
 from hira.runtime.session import HOOK, Session
 from hira.runtime.settings import OFF, RoleSettings, Settings, list_retrievers
 from hira.runtime.settings.keys import find_place
-from hira.runtime.toolset import check_searches, open_toolset, web_searches
+from hira.runtime.toolset import open_toolset
 from hira.runtime.validation import check_deps, check_tools, check_verifier
 from hira.tools import Tool
 from hira.workflows import Workflow
@@ -124,7 +124,9 @@ def check_names(
     """
     flow = workflow or make_workflow(settings, experts)
     check_roles(settings, flow, policies)
-    if names := web_searches(settings):
+    if names := settings.web_searches:
+        from hira.runtime.services import check_searches
+
         check_searches(names, settings)
     return flow
 

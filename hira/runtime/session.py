@@ -24,7 +24,7 @@ from hira.policies.dialects import DIALECTS, FALLBACKS, NATIVE
 from hira.policies.facts import DIALECT
 from hira.runtime.registry import dialect_of
 from hira.runtime.settings import Settings
-from hira.runtime.toolset import QUESTION, Toolset, web_searches
+from hira.runtime.toolset import QUESTION, Toolset
 from hira.tools.toolbox import dump_toolbox
 from hira.workflows import WORKFLOWS, Workflow
 
@@ -141,7 +141,7 @@ class Session:
         if not self._shown:
             self._shown.update(self.settings.to_json())
         settings = self.settings  # tools of other runs see the same, unless they read documents, which may change
-        seen = [web_searches(settings), settings.searxng_url, sorted(settings.mcp)]
+        seen = [settings.web_searches, settings.searxng_url, sorted(settings.mcp)]
         scope = "" if settings.docs or files else json.dumps(seen)
         asked_with = {**(earlier.recorded if earlier else {}), **(output.recorded if output else {})}
         return self.journal.begin(

@@ -30,12 +30,14 @@ A model is not chosen here: `model == ""` lets `hira.runtime.endpoints` look for
 """
 
 from hira.runtime.settings.fields import (
+    ALSO_CALLED,
     DOCUMENTS,
     FILE,
     JOURNAL,
     MCP_CONSENT,
     MEMORY,
     OFF,
+    PREFERRED,
     PROFILE,
     SEARCH_KEYS,
     SERVE_KEY,
@@ -56,12 +58,14 @@ from hira.runtime.settings.fields import (
 from hira.runtime.settings.reading import find_kept_file, load
 
 __all__ = [
+    "ALSO_CALLED",
     "DOCUMENTS",
     "FILE",
     "JOURNAL",
     "MCP_CONSENT",
     "MEMORY",
     "OFF",
+    "PREFERRED",
     "PROFILE",
     "SEARCH_KEYS",
     "SERVED",

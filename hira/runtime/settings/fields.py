@@ -72,6 +72,10 @@ SEARCH_KEYS: Mapping[str, str] = {
     "openalex": "OPENALEX_API_KEY",
     "semantic_scholar": "SEMANTIC_SCHOLAR_API_KEY",
 }
+PREFERRED = ("serper", "tavily", "brave", "exa", "serpapi", "jina")
+"""Web searches that are chosen where their key is set, best first. Others have to be named."""
+ALSO_CALLED = {"wikipedia": "mediawiki", "pubmed": "europepmc"}
+"""Services that people know by another name."""
 
 
 def _read_seconds(value: object) -> object:
@@ -370,6 +374,18 @@ class Settings(StrictModel):
         if origin.endswith(".toml"):
             return f"in {origin}, table [{table}]" if table else f"in {origin}"
         return f"set by {origin}" if origin.startswith("HIRA_") else ""
+
+    @property
+    def web_searches(self) -> tuple[str, ...]:
+        """The web searches to ask: those that are named, else, unless there are documents, the first that is set up."""
+        if self.search:
+            own = {"", DOCUMENTS, *list_retrievers(self.search)}
+            named = [name.strip() for name in self.search.split(",")]
+            return tuple(ALSO_CALLED.get(name, name) for name in named if name not in own)
+        if self.docs:
+            return ()
+        keyed = next((name for name in PREFERRED if name in self.search_keys), "")
+        return (keyed,) if keyed else ("searxng",) if self.searxng_url else ()
 
     @property
     def withheld(self) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from hira.runtime.workspace import work_folder
+from hira.runtime.toolset import work_folder
 from hira.tools.python.folder import FolderContent, clear, find_written, look, read, remove
 
 
