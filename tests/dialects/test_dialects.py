@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from hira.core.messages import Filled, ToolCall
 from hira.core.policy import Completion, cut_at_stop
 from hira.policies.dialects import DIALECTS, NATIVE, TAGS, XML, Call, Dialect
-from hira.policies.dialects.native import with_tool_messages
 from hira.policies.dialects.tags import tag
+from hira.policies.dialects.tool_messages import with_tool_messages
 from hira.tools import Observation, Tool, tool
 
 

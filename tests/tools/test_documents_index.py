@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from made_documents import pdf
 
 from hira.core.errors import ToolError
-from hira.tools.documents import Document, Index, Part, browse_documents, search_documents
-from hira.tools.documents.document import MOST, cut, list_terms, words_in
+from hira.tools.documents import Index, browse_documents, search_documents
+from hira.tools.documents.document import MOST, Document, Part, cut, words_in
+from hira.tools.documents.pieces import list_terms
 from hira.tools.documents.store import Store
 from hira.tools.documents.walk import walk
 from hira.tools.file_kinds import how_to_see

@@ -13,8 +13,8 @@ from hira.core.sources import Source, Sources
 from hira.evidence import check, verify
 from hira.journal.decoding import validate
 from hira.journal.encoding import pack
-from hira.tools.documents import Document, Index, Part, browse_documents, search_documents
-from hira.tools.documents.document import cut
+from hira.tools.documents import Index, browse_documents, search_documents
+from hira.tools.documents.document import Document, Part, cut
 from hira.tools.files import files_tool
 from tests.cli.command import Command
 

@@ -4,10 +4,9 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, cast
+from typing import Any
 
 from hira.core.messages import Filled, Message, ToolCall, assistant, user
-from hira.core.patterns import compile_lazily
 from hira.core.policy import Completion
 from hira.core.prompts import Prompt, safe
 from hira.core.tool import Tool
@@ -89,49 +88,3 @@ def _repair(written: ToolCall, call: Call) -> ToolCall:
 
 
 DIALECT: Dialect = Native()
-
-
-class _ToolMessages:
-    """A dialect whose results are tool messages, as those of `native`."""
-
-    def __init__(self, dialect: Dialect) -> None:
-        self._dialect = dialect
-        self.results = DIALECT.results
-
-    def __getattr__(self, name: str) -> Any:
-        if name == "_dialect":  # a copy that is not filled yet
-            raise AttributeError(name)
-        return getattr(self._dialect, name)
-
-
-def with_tool_messages(dialect: Dialect) -> Dialect:
-    """The dialect with results as tool messages; `native` has no others."""
-    return dialect if dialect is DIALECT else cast("Dialect", _ToolMessages(dialect))
-
-
-_THINK = compile_lazily(r"\s*<(think(?:ing)?)>")
-_THOUGHT_ENDS = compile_lazily(r"</think(?:ing)?>")
-
-
-class ThinkingReply(NamedTuple):
-    """A reply parted in `reasoning` and `text`; `closed` is False if the reply ended within its thought."""
-
-    reasoning: str
-    text: str
-    closed: bool = True
-
-
-def split_thought(written: str, *, opened: bool) -> ThinkingReply:
-    """Part a reply that begins with thought; `opened` says that the prompt began it.
-
-    >>> split_thought("<think>hm</think>\\n\\nyes", opened=False)
-    ThinkingReply(reasoning='hm', text='yes', closed=True)
-    """
-    begun = _THINK.match(written)
-    if not begun and not opened:
-        return ThinkingReply("", written)
-    inside = written[begun.end() :] if begun else written
-    end = _THOUGHT_ENDS.search(inside)
-    if not end:
-        return ThinkingReply(inside.strip("\n"), "", closed=False)
-    return ThinkingReply(inside[: end.start()].strip("\n"), inside[end.end() :].lstrip("\n"))

@@ -13,7 +13,7 @@ from functools import lru_cache
 from hira.core.errors import ContextOverflow, TimedOut
 from hira.core.messages import Message
 from hira.core.policy import Completion, Delta, Request, Tokens, Usage, Watch
-from hira.policies.dialects.native import split_thought
+from hira.policies.dialects.thought import split_thought
 from hira.policies.local.engine import Engine, Sampled
 from hira.policies.local.template import Template, opens_thought
 from hira.policies.reply import ReplyParts, trim_repetition

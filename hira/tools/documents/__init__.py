@@ -18,7 +18,7 @@ from hira.core.sanitize import clean
 from hira.core.tool import Observation, Passage, Tool, tool
 from hira.evidence import Source
 from hira.tools.documents.changes import Progress, find_changes
-from hira.tools.documents.document import Document, EncoderFailed, Part, drop_title, join_pieces, write_pieces
+from hira.tools.documents.pieces import EncoderFailed, drop_title, join_pieces, write_pieces
 from hira.tools.documents.ranking import NEAR_CONSTANT, Ranked, fuse
 from hira.tools.documents.store import IndexedFile, PassageHit, open_store
 from hira.tools.documents.walk import real_paths, roots_of, walk
@@ -30,10 +30,8 @@ if TYPE_CHECKING:
     from hira.tools.documents.vectors import Vectors
 
 __all__ = [
-    "Document",
     "EncoderFailed",
     "Index",
-    "Part",
     "PassageHit",
     "browse_documents",
     "format_warnings",

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from hira.core import tokens
 from hira.core.errors import EndpointError, UsageError
 from hira.core.sanitize import clean
-from hira.tools.documents.document import EncoderFailed
+from hira.tools.documents.pieces import EncoderFailed
 
 if TYPE_CHECKING:
     import httpx

@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
-from hira.tools.documents.document import Document, Part, Piece, cut
+from hira.tools.documents.document import Document, Part, cut
+from hira.tools.documents.pieces import Piece
 from hira.tools.opening import OpenFile, ReadingChild, explaining, open_regular
 
 WHOLE = 30_000

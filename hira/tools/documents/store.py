@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hira.core.errors import ToolError
-from hira.tools.documents.document import Piece, drop_title, find_extra_words, list_terms, quote_term
+from hira.tools.documents.pieces import Piece, drop_title, find_extra_words, list_terms, quote_term
 from hira.tools.documents.ranking import (
     MENTIONING,
     SHARE_OF_LINKED,

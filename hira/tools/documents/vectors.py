@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from hira.tools.documents.document import EncoderFailed
 from hira.tools.documents.encoder import BATCH, Encoded, Encoder, Spend
+from hira.tools.documents.pieces import EncoderFailed
 from hira.tools.documents.ranking import Ranked
 from hira.tools.documents.store import DEEP, Store
 

@@ -17,7 +17,7 @@ from hira.core.prompts import Prompt
 from hira.core.sanitize import sanitize
 from hira.evidence import find_cited
 from hira.policies.dialects.answer import find_boxed, find_final_answer, find_section, find_under_heading
-from hira.policies.dialects.native import with_tool_messages
+from hira.policies.dialects.tool_messages import with_tool_messages
 from hira.tools import Tool
 
 Speaker = Literal["user", "tool"]
