@@ -16,8 +16,8 @@ from hira.core.events import Event, Notice
 from hira.core.messages import user
 from hira.policies.dialects import FALLBACKS, JSON, NATIVE, XML
 from hira.runtime.endpoints import find_model
-from hira.runtime.factory import choose_verify, configure_roles, open_journal, open_session
-from hira.runtime.settings import RoleSettings, Settings, load
+from hira.runtime.factory import choose_verify, configure_roles, open_journal, open_session, open_telemetry
+from hira.runtime.settings import OFF, RoleSettings, Settings, load
 from hira.runtime.settings.keys import find_place
 from hira.testing import ScriptedPolicy
 from hira.testing.endpoint import Endpoint
@@ -443,6 +443,13 @@ async def test_a_session_knows_what_the_program_handed_over(docs: Path) -> None:
         session = await open_session(settings, **given)  # type: ignore[arg-type]
         assert session.handed == handed, given
         await session.aclose()
+
+
+def test_spans_are_exported_only_where_a_collector_or_a_traced_program_takes_them() -> None:
+    notices: list[Notice] = []
+    for otel in ("", OFF):
+        assert open_telemetry(Settings(otel=otel), notices) is None
+    assert notices == [], "who asked for no spans misses nothing"
 
 
 async def test_a_journal_that_cannot_be_opened_leaves_the_run_unrecorded_and_says_so(tmp_path: Path) -> None:

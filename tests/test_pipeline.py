@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hira.core.concurrency import count_down, map_concurrently
+from hira.core.concurrency import SingleFlight, count_down, map_concurrently
 
 
 class Clock:
@@ -141,3 +141,68 @@ async def test_leaving_early_and_a_work_that_raises_leave_nothing_under_way() ->
 def test_a_countdown_ends_at_no_seconds_and_without_seconds_never() -> None:
     assert count_down(0.0)() == 0.0
     assert count_down(None)() is None
+
+
+async def test_calls_under_one_key_are_made_once_and_a_failure_is_not_kept() -> None:
+    once, made = SingleFlight(), 0
+
+    async def call() -> int:
+        nonlocal made
+        made += 1
+        await asyncio.sleep(0)
+        if made == 1:
+            raise ValueError("once")
+        return made
+
+    with pytest.raises(ValueError, match="once"):
+        await once("k", call)
+    assert await asyncio.gather(once("k", call), once("k", call), once("", call)) == [3, 3, 3]
+    assert await once("k", call) == 3
+
+
+async def test_a_result_that_is_not_good_is_not_kept() -> None:
+    once, results = SingleFlight(), iter((1, 2, 3))
+
+    async def call() -> int:
+        return next(results)
+
+    assert [await once("k", call, lambda result: result > 1) for _ in range(3)] == [1, 2, 2]
+
+
+async def test_who_gives_up_leaves_a_shared_call_to_those_who_wait_for_it() -> None:
+    once, begun, going = SingleFlight(), [], asyncio.Event()
+
+    async def call() -> str:
+        begun.append(len(begun))
+        await going.wait()
+        return "result"
+
+    first, second = (asyncio.create_task(once("k", call)) for _ in range(2))
+    await asyncio.sleep(0)
+    first.cancel()
+    await asyncio.wait([first])
+    third = asyncio.create_task(once("k", call))
+    await asyncio.sleep(0)
+    going.set()
+    assert await asyncio.gather(second, third) == ["result", "result"]
+    assert begun == [0]
+
+
+async def test_a_shared_call_ends_when_the_last_who_waits_for_it_gives_up() -> None:
+    once, ended = SingleFlight(), asyncio.Event()
+
+    async def call() -> None:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            ended.set()
+
+    waiting = [asyncio.create_task(once("k", call)) for _ in range(2)]
+    await asyncio.sleep(0.01)
+    waiting[0].cancel()
+    await asyncio.sleep(0.01)
+    assert not ended.is_set()
+    waiting[1].cancel()
+    await asyncio.wait(waiting)
+    await asyncio.sleep(0.01)
+    assert ended.is_set()

@@ -72,43 +72,6 @@ async def test_a_stop_cancels_what_is_under_way_and_the_first_reason_stays() -> 
     assert ended.is_set()
 
 
-async def test_calls_under_one_key_are_made_once_and_a_failure_is_not_kept() -> None:
-    context, made = make_context([]), 0
-
-    async def call() -> int:
-        nonlocal made
-        made += 1
-        await asyncio.sleep(0)
-        if made == 1:
-            raise ValueError("once")
-        return made
-
-    with pytest.raises(ValueError, match="once"):
-        await context.once("k", call)
-    assert await asyncio.gather(context.once("k", call), context.once("k", call), context.once("", call)) == [3, 3, 3]
-    assert await context.once("k", call) == 3
-
-
-async def test_a_shared_call_ends_when_the_last_who_waits_for_it_gives_up() -> None:
-    context, ended = make_context([]), asyncio.Event()
-
-    async def call() -> None:
-        try:
-            await asyncio.sleep(60)
-        finally:
-            ended.set()
-
-    waiting = [asyncio.create_task(context.once("k", call)) for _ in range(2)]
-    await asyncio.sleep(0.01)
-    waiting[0].cancel()
-    await asyncio.sleep(0.01)
-    assert not ended.is_set()
-    waiting[1].cancel()
-    await asyncio.wait(waiting)
-    await asyncio.sleep(0.01)
-    assert ended.is_set()
-
-
 def searching(dialect: str, *replies: object) -> tuple[Conversation, ScriptedPolicy]:
     async def run(_: dict[str, object]) -> Observation:
         return Observation()

@@ -336,10 +336,10 @@ class Conversation:
         return HookedTurn(context.options.hooks, role, self.name, context.handed, record)
 
     def _write_request(self, several: int, schema: Mapping[str, Any] | None, *, closing: bool) -> Request:
-        """The request for a turn. In a closing turn no tools may be called, and they are shown only if the history
-        speaks of them."""
+        """The request for a turn. In a closing turn no tools may be called, and they are shown only if the model has
+        replied before and may have called them."""
         dialect = self.config.dialect
-        shown = bool(several) or (closing and len(self.messages) > 1)
+        shown = bool(several) or (closing and any(message.role == "assistant" for message in self.messages))
         return Request(
             tuple(self.messages),
             self.config.sampling,

@@ -282,8 +282,7 @@ async def open_judge(settings: Settings, judge: str | None) -> AsyncIterator[Run
     role_settings = settings.roles.get(JUDGE, RoleSettings())
     name = judge or role_settings.model or settings.model
     changed = role_settings.model_copy(update={"model": name, "temperature": role_settings.temperature or 0.0})
-    general: dict[str, Any] = {"model": name} if name else {}
-    general |= dict.fromkeys(LIMITS)
+    general: dict[str, Any] = {"model": name, **dict.fromkeys(LIMITS)}
     if role_settings.base_url:  # its own endpoint, with its own key or none
         general |= {"base_url": role_settings.base_url, "api_key": role_settings.api_key}
     settings = await find_model(settings.with_values({**general, "roles": {JUDGE: changed}}, "--judge"))

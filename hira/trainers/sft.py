@@ -159,7 +159,7 @@ def run_sft(
     rows = _read_conversations(plan, tokenizer, folder / part.conversations, tell) if part.conversations else None
     on_start()
     if rows is None:
-        rows = _drop_long(plan, _sample_own(plan, tokenizer, model, tell, resume=resume), tell)
+        rows = drop_long(plan, _sample_own(plan, tokenizer, model, tell, resume=resume), tell)
     teach_adapters(plan, model, tokenizer, rows, resume=resume, tell=tell, on_step=on_step)
     save_adapters(plan, model, tokenizer)
 
@@ -208,10 +208,10 @@ def _read_conversations(plan: TrainingPlan, tokenizer: Any, file: Path, tell: Te
     read = read_demonstrations(file, template, list(plan.trained), plan.workflow.name)
     for why, many in read.left.items():
         tell(f"left out: {count_of(many, 'conversation')} {why}")
-    return _drop_long(plan, read.rows, tell)
+    return drop_long(plan, read.rows, tell)
 
 
-def _drop_long(plan: TrainingPlan, rows: Sequence[Row], tell: Tell) -> Sequence[Row]:
+def drop_long(plan: TrainingPlan, rows: Sequence[Row], tell: Tell) -> Sequence[Row]:
     """Return the rows that fit in the window. Raises `UsageError` without any."""
     window = plan.configuration.rollouts.window
     short = [row for row in rows if row.length <= window]

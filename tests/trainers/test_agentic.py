@@ -176,6 +176,14 @@ async def test_what_was_cut_off_is_not_paid_by_its_words() -> None:
         assert (await step.score(rollout, ("4",))).value == paid
 
 
+async def test_a_review_is_paid_by_its_verdict_and_says_so_if_none_can_be_read() -> None:
+    rollout = Rollout("r", "2 + 2?", "marsrl")
+    wrong = Input(2, Posed("2 + 2?"), Solution(WRONG), right=False)
+    for correct, paid, why in ((False, 1.0, ""), (True, 0.0, ""), (None, 0.0, "no verdict can be read")):
+        step = AnswerStep(wrong, ByWords(exact), review=Review(correct, "It is not."))
+        assert await step.score(rollout, ("4",)) == RolloutScore(paid, why=why)
+
+
 async def test_a_corrected_solution_goes_to_the_second_verifier_with_its_own_reward() -> None:
     groups = await through(agentic(half))
     for group in groups:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from test_agentic import agentic, half
@@ -45,22 +46,35 @@ def test_each_update_takes_enough_groups_says_how_old_they_are_and_records_what_
     assert not collect.schedule or not collect.schedule.problems, "nothing is left at work"
 
 
+class Watched(PipelinedCollector):
+    """A collector that keeps the numbers of the problems it begins."""
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.begun: list[int] = []
+
+    def problem(self, number: int) -> Problem:
+        self.begun.append(number)
+        return super().problem(number)
+
+
+def test_a_new_run_begins_with_the_first_problem_and_leaves_none_out(runner: asyncio.Runner, tmp_path: Path) -> None:
+    collect = Watched(runner, agentic(half), LIMITS, Gate(), tmp_path)
+    collect(0)
+    collect.close()
+    assert collect.begun == list(range(len(collect.begun)))
+
+
 def test_a_resumed_run_begins_with_the_problems_that_were_in_progress_and_then_the_next(
     runner: asyncio.Runner, tmp_path: Path
 ) -> None:
     for step, under_way in ((1, [1]), (2, [5, 3]), (3, [8])):
         records.append_records(tmp_path / SCHEDULE, [{"step": step, "next": 2 * step + 3, "under_way": under_way}])
-    begun: list[int] = []
-
-    class Watched(PipelinedCollector):
-        def problem(self, number: int) -> Problem:
-            begun.append(number)
-            return super().problem(number)
-
     collect = Watched(runner, agentic(half), LIMITS, Gate(), tmp_path)
     for update in range(2, 8):
         collect(update)
     collect.close()
+    begun = collect.begun
     assert begun[:3] == [5, 3, 7], "those of the second update's record, then the next"
     assert [record["step"] for record in records.read(tmp_path / SCHEDULE)] == list(range(1, 9))
     assert begun == [5, 3, *range(7, begun[-1] + 1)]

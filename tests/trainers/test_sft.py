@@ -8,9 +8,13 @@ from typing import Any
 import pytest
 from later import later, needs
 
-from hira.core.errors import HiraError
+from hira.core.errors import HiraError, UsageError
+from hira.runtime.settings import Settings
+from hira.trainers.assembly import TrainingPlan
 from hira.trainers.configuration import Configuration, load_configuration
+from hira.trainers.recipes import MATPO
 from hira.trainers.rows import Row
+from hira.workflows import WORKFLOWS
 
 torch = later("torch")
 arguments_of, DemonstrationOrder = (
@@ -18,6 +22,7 @@ arguments_of, DemonstrationOrder = (
     later("hira.trainers.sft:DemonstrationOrder"),
 )
 SftTrainer, read_row = later("hira.trainers.sft:SftTrainer"), later("hira.trainers.sft:read_row")
+drop_long = later("hira.trainers.sft:drop_long")
 logprobs, model, row = later("tiny:logprobs"), later("tiny:model"), later("tiny:row")
 tokenizer = later("tiny:tokenizer")
 pytestmark = [needs("torch", "trl"), pytest.mark.filterwarnings("default")]
@@ -111,6 +116,27 @@ def test_every_argument_of_supervised_training(tmp_path: Path) -> None:
     assert (str(arguments.lr_scheduler_type.value), str(arguments.save_strategy.value)) == ("linear", "steps")
     few = arguments_of(configured(**{"sft.steps": 5, "sft.save_every": 0}), tmp_path)
     assert (few.logging_steps, str(few.save_strategy.value)) == (1, "no")
+
+
+def test_conversations_longer_than_the_window_are_left_out_and_an_error_if_all_are(tmp_path: Path) -> None:
+    given = [
+        replace(one, prompt=(1,) * (size - len(one.completion)))
+        for one, size in zip(rows(3), (300, 301, 400), strict=True)
+    ]
+    told: list[str] = []
+
+    def keep(window: int) -> list[int]:
+        configuration = configured(**{"rollouts.window": window})
+        plan = TrainingPlan(configuration, MATPO, Settings(), WORKFLOWS["matpo"](), (), (), tmp_path, began=0.0)
+        return [one.length for one in drop_long(plan, given, told.append)]
+
+    assert keep(400) == [300, 301, 400]
+    assert told == []
+    assert keep(300) == [300]
+    assert told == ["left out: 2 conversations of more than 300 tokens"]
+    with pytest.raises(UsageError, match="no conversation to learn from") as caught:
+        keep(299)
+    assert "or raise rollouts.window (299 tokens)" in caught.value.fix
 
 
 def test_a_row_of_a_record_is_the_row_again() -> None:
