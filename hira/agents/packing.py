@@ -70,7 +70,7 @@ class _Rooms:
     there with all of theirs, so that some bin always has room."""
 
     def __init__(self, rooms: Sequence[int]) -> None:
-        self.leaves = 2 ** len(rooms).bit_length()
+        self.leaves: int = 2 ** len(rooms).bit_length()
         self.room = [0] * self.leaves + [*rooms] + [0] * (self.leaves - len(rooms))
         for node in range(self.leaves - 1, 0, -1):
             self.room[node] = max(self.room[2 * node], self.room[2 * node + 1])
