@@ -278,11 +278,11 @@ async def scorer_of(metric: str, settings: Settings, judge: str | None) -> Async
 @asynccontextmanager
 async def open_judge(settings: Settings, judge: str | None) -> AsyncIterator[RunContext]:
     """Open a run context whose role `judge` is the judging model, at temperature 0. The limits of that role apply to
-    all its judgements; those of a run do not."""
+    all its judgements, its `max_reply_tokens` to each reply; those of a run do not."""
     role_settings = settings.roles.get(JUDGE, RoleSettings())
     name = judge or role_settings.model or settings.model
     changed = role_settings.model_copy(update={"model": name, "temperature": role_settings.temperature or 0.0})
-    general: dict[str, Any] = {"model": name, **dict.fromkeys(LIMITS)}
+    general: dict[str, Any] = {"model": name, **dict.fromkeys((*LIMITS, "max_reply_tokens"))}
     if role_settings.base_url:  # its own endpoint, with its own key or none
         general |= {"base_url": role_settings.base_url, "api_key": role_settings.api_key}
     settings = await find_model(settings.with_values({**general, "roles": {JUDGE: changed}}, "--judge"))

@@ -2,7 +2,7 @@
 
 import asyncio
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -152,7 +152,7 @@ class Training:
             gate.open()
             if step == self.configuration.train.steps or (every and step % every == 0):
                 self._examine(runner, context, step)
-                trainer.over = self._is_over(step)
+                trainer.over = self.finish_exam(step)
 
         trainer = RoleTrainer(
             self.model,
@@ -197,21 +197,21 @@ class Training:
             records.append_records(self.folder / records.EXAMS, [record])
             self.on_step({"exam": True, **record})
 
-    def _is_over(self, step: int) -> bool:
+    def finish_exam(self, step: int) -> bool:
         """Save the adapters of a new best exam; return whether the last exams brought no improvement."""
-        exams = [
-            exam
-            for exam in records.read(self.folder / records.EXAMS)
-            if exam["step"] > 0 and exam["sampled"] is not None
-        ]
-        if not exams:
-            return False
-        best = max(exam["sampled"] for exam in exams)
-        first = next(index for index, exam in enumerate(exams) if exam["sampled"] == best)
-        if self.configuration.exam.best and exams[first]["step"] == step and PartialState().is_main_process:
+        exam = self.configuration.exam
+        best, later = find_best_exam(records.read(self.folder / records.EXAMS))
+        if exam.best and best == step and PartialState().is_main_process:
             save_adapters(self.plan, self.model, self.tokenizer, BEST)
-        patience = self.configuration.exam.patience
-        return bool(patience) and len(exams) - 1 - first >= patience
+        return 0 < exam.patience <= later
+
+
+def find_best_exam(exams: Sequence[Mapping[str, Any]]) -> tuple[int, int]:
+    """Return the step of the first best exam after training began, and the number of later exams; 0 and 0 without one.
+    Exams without a scored answer do not count."""
+    taken = [exam for exam in exams if exam["step"] > 0 and exam["sampled"] is not None]
+    best = max(taken, key=lambda exam: exam["sampled"], default=None)  # of equals the first
+    return (best["step"], len(taken) - 1 - taken.index(best)) if best else (0, 0)
 
 
 Tell = Callable[[str], None]

@@ -235,12 +235,15 @@ def judging(request: Request) -> str:
 
 
 @pytest.mark.parametrize(
-    ("flags", "limit", "scored"),
-    [(("--max-calls", "2", "--max-tokens", "4000"), "", 3), ((), "max_calls = 1", 2)],
+    ("flags", "limit", "scored", "reply"),
+    [
+        (("--max-calls", "2", "--max-tokens", "4000", "--max-reply-tokens", "7"), "", 3, 2048),
+        ((), "max_calls = 1\nmax_reply_tokens = 77", 2, 77),
+    ],
     ids=["of a run", "of the judge"],
 )
 def test_what_a_run_may_spend_is_not_what_the_judge_may(
-    folder: Path, flags: tuple[str, ...], limit: str, scored: int
+    folder: Path, flags: tuple[str, ...], limit: str, scored: int, reply: int
 ) -> None:
     with Endpoint(judging) as endpoint:
         (folder / "hira.toml").write_text(
@@ -251,6 +254,7 @@ def test_what_a_run_may_spend_is_not_what_the_judge_may(
     assert said.code == 0, said.err
     (row,) = json.loads(said.out)["rows"]
     assert (row["asked"], row["scored"]) == (3, scored)
+    assert {call.body["max_tokens"] for call in endpoint.calls} == {reply}
 
 
 def test_a_judge_is_compared_with_human_labels(folder: Path) -> None:

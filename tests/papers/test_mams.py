@@ -5,6 +5,7 @@ import json
 import random
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -191,6 +192,16 @@ async def test_a_search_agent_that_calls_nothing_ends_with_what_it_says() -> Non
     record = await rollout(MaMs(), TOPIC, make_context(policy, dialect="native", tools=searching()))
     assert (record.answer, record.status) == ("There is nothing to look up.", "insufficient_evidence")
     policy.assert_done()
+
+
+async def test_what_a_search_agent_says_beside_its_calls_is_its_plan_if_no_section_marks_one() -> None:
+    policy = script()
+    first: Completion = policy.replies["search"][0]  # type: ignore[index,call-overload,assignment]
+    policy.replies["search"][0] = replace(first, text="First mills one and two.")  # type: ignore[index,call-overload]
+    policy = ScriptedPolicy(policy.replies)
+    await rollout(SMALL, TOPIC, make_context(policy, dialect="native", tools=searching(*PAGES)))
+    assert "First mills one and two." in asked(policy, "1.1/state")
+    assert "First mills one and two." not in asked(policy, "2/search"), "the State agent's plan replaces it"
 
 
 async def test_a_search_agent_that_is_done_and_has_found_nothing_does_not_answer_by_saying_that_it_is_done() -> None:

@@ -61,6 +61,17 @@ async def test_the_judge_rates_both_reports_on_every_criterion_of_each_dimension
             assert f"{number}. {criterion.text}: {criterion.explanation}" in text, "the numbers that it answers with"
 
 
+async def test_a_server_that_enforces_the_schema_has_every_criterion_rated_once() -> None:
+    whole = {"ratings": [{"number": number, "first": 1, "second": 1} for number in (1, 2)]}
+    policy = ScriptedPolicy({"judge": [json.dumps(whole)]})
+    assert await judge_race(make_context(policy), "q", DIMENSIONS[:1], "TARGET", "REFERENCE")
+    assert policy.requests[0].schema
+    ratings = policy.requests[0].schema["properties"]["ratings"]
+    assert ratings["minItems"] == ratings["maxItems"] == len(ratings["prefixItems"]) == 2
+    assert [entry["properties"]["number"] for entry in ratings["prefixItems"]] == [{"const": 1}, {"const": 2}]
+    assert all(entry["required"] == ["number", "first", "second"] for entry in ratings["prefixItems"])
+
+
 async def test_ratings_that_leave_out_or_repeat_a_criterion_are_asked_for_once_more() -> None:
     one = {"number": 1, "first": 10, "second": 0}
     whole = {"ratings": [one, {**one, "number": 2}]}

@@ -211,6 +211,18 @@ class _WrittenRatings(BaseModel):
     ratings: list[_CriterionRating]
 
 
+def _describe_ratings(criteria: int) -> Mapping[str, Any]:
+    """Return the JSON schema of the ratings: one for each of so many criteria. A small judge whose server enforces it
+    cannot leave a criterion out or never come to an end."""
+    rating = _CriterionRating.model_json_schema()
+    entries = [
+        {**rating, "properties": {**rating["properties"], "number": {"const": number}}}
+        for number in range(1, criteria + 1)
+    ]
+    ratings = {"type": "array", "prefixItems": entries, "minItems": criteria, "maxItems": criteria}
+    return {"type": "object", "properties": {"ratings": ratings}, "required": ["ratings"]}
+
+
 async def judge_race(
     context: RunContext, query: str, dimensions: Sequence[Dimension], target: str, reference: str
 ) -> Race | None:
@@ -245,7 +257,8 @@ async def _dimension(
         "criteria": sanitize(listed),
     }
     prompt = RACE.fill(**shown, first=sanitize(target), second=sanitize(reference), best=BEST)
-    read = await ask_judge(conversation, prompt, _WrittenRatings, wrong=wrong)
+    schema = _describe_ratings(len(dimension.criteria))
+    read = await ask_judge(conversation, prompt, _WrittenRatings, wrong=wrong, schema=schema)
     if read is None:
         return None
     ordered = sorted(read.ratings, key=lambda rating: rating.number)
