@@ -185,8 +185,8 @@ def name_module(file: str) -> str:
 
 def find_wider(file: str) -> list[str]:
     """The test files that name a file's module, or its package if that passes the module's names on; those of a
-    paper's workflow and of a prompt name the package. Those that name it most come first: they notice a change
-    soonest."""
+    paper's workflow and of a prompt name the package. First come those whose own name has the module's words, because
+    they notice a change soonest."""
     module = name_module(file)
     package = ROOT / Path(file).parent / "__init__.py"
     passed_on = package.is_file() and f"{module} " in package.read_text(encoding="utf-8")
@@ -194,8 +194,10 @@ def find_wider(file: str) -> list[str]:
     names = {module, module.rpartition(".")[0]} if wide else {module}
     texts = {path: path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py")}
     pattern = re.compile("|".join(rf"\b{re.escape(name)}\b" for name in names))
-    named = {str(path.relative_to(ROOT)): len(pattern.findall(text)) for path, text in texts.items()}
-    return sorted((path for path, times in named.items() if times), key=lambda path: -named[path])
+    words = module.replace("_", ".").split(".")[1:]
+    wider = [path for path, text in texts.items() if pattern.search(text)]
+    wider.sort(key=lambda path: -sum(word in path.stem for word in words))
+    return [str(path.relative_to(ROOT)) for path in wider]
 
 
 def try_mutant(mutant: Mutant, tests: list[str], trees: "SimpleQueue[Path]") -> str:

@@ -212,8 +212,8 @@ class _WrittenRatings(BaseModel):
 
 
 def _describe_ratings(criteria: int) -> Mapping[str, Any]:
-    """Return the JSON schema of the ratings: one for each of so many criteria. A small judge whose server enforces it
-    cannot leave a criterion out or never come to an end."""
+    """Return the JSON schema of the ratings of N criteria, one each. A small judge whose server enforces it leaves no
+    criterion out and comes to an end."""
     rating = _CriterionRating.model_json_schema()
     entries = [
         {**rating, "properties": {**rating["properties"], "number": {"const": number}}}
