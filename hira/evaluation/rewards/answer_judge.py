@@ -6,7 +6,7 @@ not "correct". A judge that fails gives None, never 0: an unjudged answer is not
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar
 
 from pydantic import BaseModel, Field
 
@@ -86,20 +86,14 @@ grades; Humanity's Last Exam."""
 
 
 async def ask_judge(
-    conversation: Conversation,
-    prompt: Filled,
-    shape: type[T],
-    *,
-    wrong: Callable[[T], str] = lambda _: "",
-    schema: Mapping[str, Any] | None = None,
+    conversation: Conversation, prompt: Filled, shape: type[T], *, wrong: Callable[[T], str] = lambda _: ""
 ) -> T | None:
     """Return the judge's reply; None, with a notice, if it fails. An exhausted budget (`Stop`) still ends the run.
 
-    `wrong` returns what is wrong with a reply that has the shape, "" if nothing is. `schema` is its JSON schema, by
-    default that of the shape.
+    `wrong` returns what is wrong with a reply that has the shape, "" if nothing is.
     """
     try:
-        return await ask_for_record(conversation, user(prompt), shape, wrong=wrong, schema=schema)
+        return await ask_for_record(conversation, user(prompt), shape, wrong=wrong)
     except (DialectError, EndpointError) as error:
         conversation.context.events(Notice(f"{conversation.name}: the judge failed: {error.what}"))
         return None

@@ -4,9 +4,10 @@ C.2 and C.12), and by RACE (appendix C.13). A judge that fails gives None, never
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from hira.agents.run_context import Conversation, RunContext
 from hira.core.concurrency import together
@@ -211,16 +212,21 @@ class _WrittenRatings(BaseModel):
     ratings: list[_CriterionRating]
 
 
-def _describe_ratings(criteria: int) -> Mapping[str, Any]:
-    """Return the JSON schema of the ratings of N criteria, one each. A small judge whose server enforces it leaves no
-    criterion out and comes to an end."""
+@cache
+def _shape_ratings(criteria: int) -> type[_WrittenRatings]:
+    """Return the record of the ratings of N criteria. Its schema has an entry for each, so that a small judge whose
+    server enforces it leaves no criterion out and comes to an end."""
     rating = _CriterionRating.model_json_schema()
     entries = [
         {**rating, "properties": {**rating["properties"], "number": {"const": number}}}
         for number in range(1, criteria + 1)
     ]
-    ratings = {"type": "array", "prefixItems": entries, "minItems": criteria, "maxItems": criteria}
-    return {"type": "object", "properties": {"ratings": ratings}, "required": ["ratings"]}
+    listed = {"type": "array", "prefixItems": entries, "minItems": criteria, "maxItems": criteria}
+
+    class AllRatings(_WrittenRatings):
+        model_config = ConfigDict(json_schema_extra=lambda schema: schema["properties"].update(ratings=listed))
+
+    return AllRatings
 
 
 async def judge_race(
@@ -257,8 +263,7 @@ async def _dimension(
         "criteria": sanitize(listed),
     }
     prompt = RACE.fill(**shown, first=sanitize(target), second=sanitize(reference), best=BEST)
-    schema = _describe_ratings(len(dimension.criteria))
-    read = await ask_judge(conversation, prompt, _WrittenRatings, wrong=wrong, schema=schema)
+    read = await ask_judge(conversation, prompt, _shape_ratings(len(dimension.criteria)), wrong=wrong)
     if read is None:
         return None
     ordered = sorted(read.ratings, key=lambda rating: rating.number)
