@@ -1,13 +1,16 @@
 """Every field of a summary, worked out by hand, and every table that is made of it."""
 
+from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import hira
 from hira.core.policy import Usage
 from hira.evaluation.cells import Cell
 from hira.evaluation.record import Record, Score
-from hira.evaluation.report import markdown
+from hira.evaluation.report import markdown, prompts
 from hira.evaluation.statistics import wilson
 from hira.evaluation.summary import Category, SummaryRow, as_json, rows
 
@@ -209,3 +212,15 @@ def test_the_average_of_a_papers_table_is_the_mean_of_its_columns() -> None:
     assert read_average([*kept[:4], record(0, "open", None, category="simpleqa")]) == "–"
     assert read_average(kept, "mini") is None
     assert read_average(kept, "mars-table1") is None, "its average is that of all questions"
+
+
+def test_the_digest_of_every_prompt_is_in_the_manifest_and_of_no_other_text() -> None:
+    home = Path(hira.__file__).parent
+    each = prompts()["each"]
+    planner = sha256((home / "agents" / "planner.md").read_bytes()).hexdigest()
+    assert each["agents/planner.md"] == planner[: len(each["agents/planner.md"])]
+    sent = {path.relative_to(home).as_posix() for path in home.rglob("*.md")}
+    assert set(each) == {name for name in sent if not name.startswith("evaluation/mini/")}
+    assert set(each) < sent, "the documents of the small set are not sent as prompts"
+    assert {(len(digest), digest.isalnum()) for digest in each.values()} == {(12, True)}
+    assert len(prompts()["all"]) == 16

@@ -10,7 +10,7 @@ import pytest
 from hira.core.errors import EndpointError
 from hira.core.events import Notice
 from hira.core.policy import Request
-from hira.evaluation.rewards.report_judge import pairwise, pointwise, quality, score
+from hira.evaluation.rewards.report_judge import find_faults, pairwise, pointwise, quality, score
 from hira.testing import ScriptedPolicy
 from hira.testing.script import make_context
 from hira.workflows.mams.rubrics import (
@@ -235,3 +235,13 @@ async def test_reports_are_judged_by_themselves_and_in_pairs() -> None:
     assert await judged('{"better": "B"}', lambda one: pairwise(one, QUERY, "One", "Other")) == "second"
     assert await judged(["tie", '{"better": "C"}'], lambda one: pairwise(one, QUERY, "One", "Other")) is None
     assert await judged(EndpointError("gone"), lambda one: pointwise(one, QUERY, "Report")) is None
+
+
+async def test_each_fault_keeps_a_report_from_people_and_a_judge_that_fails_finds_none() -> None:
+    found = '{"factual": "The year is wrong.", "citations": "", "superficial": "It only lists."}'
+    assert await judged(found, lambda one: find_faults(one, QUERY, "Report")) == (
+        "The year is wrong.",
+        "It only lists.",
+    )
+    assert await judged("{}", lambda one: find_faults(one, QUERY, "Report")) == ()
+    assert await judged(["no", "no"], lambda one: find_faults(one, QUERY, "Report")) == ()

@@ -1,5 +1,6 @@
 """One update is what the papers' loss says, however its rows are packed."""
 
+import errno
 import time
 from functools import partial
 from pathlib import Path
@@ -253,3 +254,21 @@ def test_a_step_that_breaks_the_weights_is_told_and_never_saved(tmp_path: Path) 
     again = model(seed=1)
     trainer(tmp_path, again, groups(1), matpo, steps=1, **settings).run(resume=True)
     assert all(torch.equal(one, before[name]) for name, one in adapters(again).items()), "it is from before"
+
+
+def test_a_disk_that_is_full_or_a_checkpoint_that_cannot_be_written_says_so_and_other_errors_stay(
+    tmp_path: Path,
+) -> None:
+    def fail(error: OSError) -> None:
+        def collect(_: int) -> Collected:
+            raise error
+
+        trainer(tmp_path, model(), collect, matpo).run()
+
+    with pytest.raises(HiraError, match="the disk is full") as full:
+        fail(OSError(errno.ENOSPC, "No space left on device", "elsewhere"))
+    assert "checkpoint-0" in full.value.where
+    with pytest.raises(HiraError, match="checkpoint-0 cannot be written: Permission denied"):
+        fail(PermissionError(errno.EACCES, "Permission denied", str(tmp_path / "checkpoint-0" / "adapter")))
+    with pytest.raises(FileNotFoundError):
+        fail(FileNotFoundError(errno.ENOENT, "No such file", "questions.jsonl"))
