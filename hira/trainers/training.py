@@ -2,7 +2,7 @@
 
 import asyncio
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -198,20 +198,17 @@ class Training:
             self.on_step({"exam": True, **record})
 
     def finish_exam(self, step: int) -> bool:
-        """Save the adapters of a new best exam; return whether the last exams brought no improvement."""
+        """Save the adapters of a new best exam; return whether the last exams brought no improvement. Exams before the
+        first step or without a scored answer do not count."""
+        taken = records.read(self.folder / records.EXAMS)
+        exams = [exam for exam in taken if exam["step"] > 0 and exam["sampled"] is not None]
+        best = max(exams, key=lambda exam: exam["sampled"], default=None)  # of equals the first
+        if best is None:
+            return False
         exam = self.configuration.exam
-        best, later = find_best_exam(records.read(self.folder / records.EXAMS))
-        if exam.best and best == step and PartialState().is_main_process:
+        if exam.best and best["step"] == step and PartialState().is_main_process:
             save_adapters(self.plan, self.model, self.tokenizer, BEST)
-        return 0 < exam.patience <= later
-
-
-def find_best_exam(exams: Sequence[Mapping[str, Any]]) -> tuple[int, int]:
-    """Return the step of the first best exam after training began, and the number of later exams; 0 and 0 without one.
-    Exams without a scored answer do not count."""
-    taken = [exam for exam in exams if exam["step"] > 0 and exam["sampled"] is not None]
-    best = max(taken, key=lambda exam: exam["sampled"], default=None)  # of equals the first
-    return (best["step"], len(taken) - 1 - taken.index(best)) if best else (0, 0)
+        return 0 < exam.patience < len(exams) - exams.index(best)
 
 
 Tell = Callable[[str], None]
