@@ -21,7 +21,7 @@ _ALL = frozenset(
 )
 _EXCEPTING = frozenset("except excluding exception exceptions ausgenommen 除外".split())
 _PROVIDED = compile_lazily(r"\b(?:provided|providing|assuming|supposing) that\b", re.IGNORECASE)
-_LIMITING = frozenset(
+LIMITING = frozenset(
     "under over below above than about around near before after since until between within towards beyond".split()
 )
 """Links before a number that is a limit: "under 20 euros" is no price, "before 1911" no date."""
@@ -278,6 +278,6 @@ def _is_bound_alike(claimed: Word, word: Word, *, apart: bool = False) -> bool:
     same last one. A comma before an article may replace "is"."""
     ours, theirs = (term.link.rpartition(" ")[2] if apart else term.link for term in (claimed, word))
     if claimed.link == ANY_LINK:
-        limited = word.kind == "number" and not _LIMITING.isdisjoint(word.link.split())
+        limited = word.kind == "number" and not LIMITING.isdisjoint(word.link.split())
         return not (limited or (apart and theirs == "of"))
     return ours == theirs or (ours == "be" and not theirs and word.marked and word.determined)

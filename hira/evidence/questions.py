@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from hira.core.patterns import compile_lazily
-from hira.evidence.alignment import bind
+from hira.evidence.alignment import LIMITING, bind
 from hira.evidence.passages import Word, is_related, read_words
 from hira.evidence.sentence import ANY_LINK, Sentence
 
@@ -59,6 +59,7 @@ _ASKS_OBJECT = compile_lazily(
     r"\W*(?:wen|wem|wessen|(?:a|à|da|de|di|para|por|pour|avec|con)\s+(?:quién|quiénes|qui|quem|chi))\b", re.IGNORECASE
 )
 """Questions of other languages that ask for the object: their statement has another order."""
+_ASKS_TIME = compile_lazily(r"\W*(?:(?:in|on|at|since|until) )?(?:when|(?:which|what) (?:year|month|day))\b", re.IGNORECASE)
 _BINDING = ("by", "accusative", "dative")
 """Links that tell subject and object apart."""
 _COPULA = compile_lazily(r"\W*(?:who|what|which)\s+(?:is|are|was|were)\b", re.IGNORECASE)
@@ -161,6 +162,11 @@ def replace_pronoun(words: Sequence[Word], wanted: Sequence[Word]) -> Sequence[W
     return [subject[0]._replace(link=""), *subject[1:], *words[1:]] if subject else words
 
 
+def _is_binding(word: Word) -> bool:
+    """Return whether another light word before a word of a question would ask something else."""
+    return word.link.endswith(_BINDING) or not LIMITING.isdisjoint(word.link.split())
+
+
 def fill_gap(
     answer: Sequence[Word], wanted: Sequence[Word], question: str, sentence: Sentence
 ) -> Iterator[Sequence[Word]]:
@@ -172,7 +178,7 @@ def fill_gap(
     rest = [
         word._replace(
             key=word.key if word.key in keys else next((key for key in keys if is_related(word.key, {key})), word.key),
-            link=word.link if sentence.is_row or word.link.endswith(_BINDING) else ANY_LINK,
+            link=word.link if sentence.is_row or _is_binding(word) else ANY_LINK,
         )
         for word in wanted
     ]
@@ -187,6 +193,8 @@ def fill_gap(
         return
     if helped:
         yield [*rest, *value]
+        if _ASKS_TIME.match(question):  # "in 1742 Ida built the mill"
+            yield [*value, *rest]
     if not helped or _COPULA.match(question):
         yield [*value, *rest]
     if not helped and rest:
