@@ -15,8 +15,8 @@ from typing import Literal
 from hira.evidence.passages import split_sentences
 
 Form = Literal[
-    "copy", "word", "number", "name", "subject", "exchange", "negation", "table", "table value", "table subject",
-    "label", "label value", "label subject", "label reversed"
+    "copy", "part", "word", "number", "name", "subject", "exchange", "negation", "table", "table value",
+    "table subject", "label", "label value", "label subject", "label reversed"
 ]  # fmt: skip
 PAIRS = """
 opened closed|opening closing|river lake|director composer|directed composed|northern southern|north south|east west
@@ -64,8 +64,9 @@ def read_paragraphs(path: Path, start: int = 0, stop: int | None = None) -> list
 def edit_paragraphs(paragraphs: Sequence[tuple[str, str]], *, each: int, seed: int = 5) -> Iterator[Edit]:
     """Yield at most `each` claims of every form, from paragraphs drawn at random."""
     draw = random.Random(seed)
-    makers = {"copy": copy, "word": exchange_word, "number": exchange_number, "name": exchange_name,
-              "subject": exchange_subject, "exchange": exchange_ends, "negation": negate}  # fmt: skip
+    makers = {"copy": copy, "part": take_first_predicate, "word": exchange_word, "number": exchange_number,
+              "name": exchange_name, "subject": exchange_subject, "exchange": exchange_ends,
+              "negation": negate}  # fmt: skip
     for form, maker in makers.items():
         made = 0
         for title, text in draw.sample(paragraphs, len(paragraphs)):
@@ -74,7 +75,7 @@ def edit_paragraphs(paragraphs: Sequence[tuple[str, str]], *, each: int, seed: i
             claim = maker(sentences, draw, **more) if len(sentences) > 1 else ""
             if claim and claim not in sentences:
                 question = ask_for_other(claim) if form == "exchange" else ""
-                yield Edit(form, claim, title, text, form == "copy", question=question)  # type: ignore[arg-type]
+                yield Edit(form, claim, title, text, form in ("copy", "part"), question=question)  # type: ignore[arg-type]
                 made += 1
             elif claim and form == "copy":
                 yield Edit("copy", claim, title, text, true=True)
@@ -87,6 +88,18 @@ def edit_paragraphs(paragraphs: Sequence[tuple[str, str]], *, each: int, seed: i
 
 def copy(sentences: Sequence[str], draw: random.Random) -> str:
     return draw.choice(sentences)
+
+
+_TWO_PREDICATES = re.compile(r"([^,;:()]{25,}) and (?:is|are|was|were|has|have|had) ")
+_PREDICATE = re.compile(r"\b(?:is|are|was|were|has|have|had)\b")
+_SUBORDINATE = re.compile(r"\b(?:that|which|who|whose|if|when|while|because|although|not|no|never)\b", re.IGNORECASE)
+
+
+def take_first_predicate(sentences: Sequence[str], draw: random.Random) -> str:
+    """Return the first of two statements about one subject: "Orland is a town and was founded in 1412"."""
+    found = [match[1] for sentence in sentences if (match := _TWO_PREDICATES.match(sentence))]
+    whole = [part for part in found if _PREDICATE.search(part) and not _SUBORDINATE.search(part)]
+    return f"{draw.choice(whole)}." if whole else ""
 
 
 def exchange_word(sentences: Sequence[str], draw: random.Random) -> str:

@@ -175,13 +175,35 @@ def read_answers(args: argparse.Namespace, folder: Path) -> Iterator[tuple[dict[
         yield row, questions[row["id"]], sources
 
 
+def accepts(answer: str, sources: Sources, question: str) -> bool:
+    """Return whether words alone accept an answer (exit code 0)."""
+    citations = verify(answer, sources, question)
+    return not is_refusal(answer) and is_accepted(citations) and not find_lacking(citations, question)
+
+
+def format_written(path: Path) -> Iterator[str]:
+    """Yield the rows of short answers that people wrote to questions about a paragraph: right ones, and plausible ones
+    to questions that it does not answer. Rules were tuned on every other article; the rest is shown apart."""
+    articles = json.loads(path.read_text(encoding="utf-8"))["data"]
+    for name, half in (("tuned on", articles[::2]), ("kept aside", articles[1::2])):
+        held: dict[str, list[bool]] = defaultdict(list)
+        for article in half:
+            for part in article["paragraphs"]:
+                source = Source("article.md", article["title"].replace("_", " "), part["context"], "file", "s1")
+                for row in part["qas"]:
+                    form = "plausible_answers" if row["is_impossible"] else "answers"
+                    for answer in row.get(form, ())[:1]:
+                        accepted = accepts(f"{answer['text']} [s1]", Sources({"s1": source}), row["question"])
+                        held[form].append(accepted)
+        for form, kind, should in (("answers", "right", "accepted"), ("plausible_answers", "plausible", "rejected")):
+            yield f"| people's answers, {kind} ({name}) | {should} | {format_share(sum(held[form]), len(held[form]))} |"
+
+
 def format_answers(args: argparse.Namespace, folder: Path) -> Iterator[str]:
     """Yield a row for each set of recorded answers: which are accepted (exit code 0) by words alone."""
     sets: dict[str, list[tuple[bool, bool, bool]]] = defaultdict(list)
     for row, question, sources in read_answers(args, folder):
-        answer = row["answer"]
-        citations = verify(answer, sources, question)
-        accepted = not is_refusal(answer) and is_accepted(citations) and not find_lacking(citations, question)
+        accepted = accepts(row["answer"], sources, question)
         sets[f"{row['set']}, {row['workflow']}"].append((accepted, row["right"], row["answerable"]))
     for name, rows in sets.items():
         accepted, right = [row for row in rows if row[0]], [row for row in rows if row[1]]
@@ -253,6 +275,8 @@ def build_tables(args: argparse.Namespace) -> Iterator[str]:
         middle = len(paragraphs) // 2
         half = paragraphs[:middle] if args.half == "first" else paragraphs[middle:]
         rows = [*format_edits(half), *rows]
+    if args.squad:
+        rows = [*rows, *format_written(args.squad)]
     yield "\n".join(["| claims | should be | accepted |", "|---|---|---|", *rows])
     if args.squad:
         rows = list(asyncio.run(count_answers(args.squad)))

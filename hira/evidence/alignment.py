@@ -91,7 +91,7 @@ def list_orders(claim: Sequence[Word]) -> Iterator[Sequence[Word]]:
     tail = len(dates) - next((place for place, date in enumerate(reversed(dates)) if not date), 0)
     if lead:
         yield [*claim[lead:], *claim[:lead]]
-    dated = tail < len(claim) and claim[tail].link in ("", "in")
+    dated = tail < len(claim) and claim[tail].link in ("", "in", ANY_LINK)
     if dated:
         yield [*claim[tail:], *claim[:tail]]
     whole, date = (claim[:tail], claim[tail:]) if dated else (claim, [])
@@ -219,11 +219,11 @@ class _Alignment:
 
     def _loses_part(self, place: int, before: int) -> bool:
         """Return whether a word loses the one directly before it: "South Dakota", "a former painter". A name may lose
-        what it is introduced by: "the smith Jonas"."""
+        what it is introduced by: "the smith Jonas", "her brother Jonas"."""
         word, previous = self.words[place], self.words[place - 1]
-        introduced = (
-            word.kind == "name" and previous.kind == "word" and self.words[self._find_phrase(place, -1)].determined
-        )
+        first = self.words[self._find_phrase(place, -1)]
+        owned = first.light or first.text.endswith(("'s", "’s"))
+        introduced = word.kind == "name" and previous.kind == "word" and (first.determined or owned)
         return place - 1 > before and word.close and not (introduced or previous.kind == "number")
 
     def _ends(self, place: int) -> bool:
@@ -236,7 +236,9 @@ class _Alignment:
         if rest and (self._qualifies(place, rest[0]) or self._is_excepted(place, rest[0])):
             return False
         begun = any(word.link.startswith("be") for word in self.words[: place + 1])
-        if rest and rest[0].link == "be" and not begun:  # "The offer was declined" does not say "There is an offer"
+        if (
+            rest and rest[0].link == "be" and not rest[0].marked and not begun
+        ):  # "The offer was declined" states no offer
             return False
         clause = next((index for index, word in enumerate(rest) if word.marked or begins_another(word)), len(rest))
         ours = {word.key for word in self.claim if is_condition(word)}

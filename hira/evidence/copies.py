@@ -126,9 +126,10 @@ def check_words(
     states = any(word.kind == "word" and (not word.dense or len(words) > BARE) for word in words)
     full = compared.copied and (in_row or whole or states)
     untold = find_untold_time(question, words) if record is None else ()
-    if question and record is None and len(value or words) <= BARE:
+    bare = len(value or words) <= BARE
+    if question and record is None and (bare or not full):  # a longer answer may be a part of a sentence, too
         judged = _check_answer(value or words, words, question, passages, above)
-        if judged.verdict is Verdict.SUPPORTED or not full:
+        if judged.verdict is Verdict.SUPPORTED or (bare and not full):
             return replace(judged, lacking=(*untold, *judged.lacking))
     if compared.sentence is None:
         verdict = Verdict.UNSUPPORTED if is_comparable(claim, passages) else Verdict.UNCHECKED
@@ -136,8 +137,7 @@ def check_words(
     if not compared.copied:
         score = min(compared.score, 0.99)
         return Judgement(Verdict.UNSUPPORTED, score, compared.quote, by=BY_WORDS, missing=compared.missing)
-    lacking = find_lacking(wanted, words, compared.sentence)
-    lacking = (*untold, *lacking)
+    lacking = (*untold, *find_lacking(wanted, words, compared.sentence))
     if asks.role and asks.role.text not in lacking and names_other_role(words, asks):
         lacking = (asks.role.text, *lacking)
     return Judgement(Verdict.SUPPORTED, 1.0, compared.quote, by="quote" if whole else BY_WORDS, lacking=lacking)

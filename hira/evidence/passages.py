@@ -228,6 +228,8 @@ def _share_stem(word: str, other: str) -> bool:
     short, long = sorted((word, other), key=len)
     if len(short) > 4 and short[:-1] == long[:-1] and {short[-1], long[-1]} in ({"y", "i"}, {"d", "t"}):
         return True
+    if long in (f"{short}less", f"{short}los"):  # without it
+        return False
     return long.startswith(short) and len(long) - len(short) <= {3: 1, 4: 2}.get(len(short), 4 * (len(short) > 4))
 
 
@@ -244,7 +246,7 @@ def read_words(text: str) -> list[Word]:
         role = _find_role(written, first=begins) if kind == "word" else ""
         first = False
         if role:
-            close = False
+            close, marked = False, marked or (link == "and" and role in ("be", "have"))
             determined = role == "article" or (determined and role in ("filler", "have"))
             link = _bind_light(link, role)
         elif not (close and _joins_number(words, kind, written)):

@@ -59,7 +59,7 @@ _ASKS_OBJECT = compile_lazily(
     r"\W*(?:wen|wem|wessen|(?:a|à|da|de|di|para|por|pour|avec|con)\s+(?:quién|quiénes|qui|quem|chi))\b", re.IGNORECASE
 )
 """Questions of other languages that ask for the object: their statement has another order."""
-_ASKS_TIME = compile_lazily(r"\W*(?:(?:in|on|at|since|until) )?(?:when|(?:which|what) (?:year|month|day))\b", re.IGNORECASE)
+_ASKS_TIME = compile_lazily(r"\W*(?:(?:in|on|since) )?(?:when|(?:which|what) (?:year|month|day))\b", re.IGNORECASE)
 _BINDING = ("by", "accusative", "dative")
 """Links that tell subject and object apart."""
 _COPULA = compile_lazily(r"\W*(?:who|what|which)\s+(?:is|are|was|were)\b", re.IGNORECASE)
@@ -193,6 +193,9 @@ def fill_gap(
         return
     if helped:
         yield [*rest, *value]
+        agent = next((place for place, word in enumerate(rest) if place and word.link.endswith("by")), 0)
+        if agent:  # "was the mill built by Ida": one that says who acts is also compared in the other voice
+            yield [*rest[: agent - 1], rest[agent - 1]._replace(link="be", close=False), *rest[agent:], *value]
         if _ASKS_TIME.match(question):  # "in 1742 Ida built the mill"
             yield [*value, *rest]
     if not helped or _COPULA.match(question):

@@ -876,6 +876,43 @@ def test_order_in_cells_limits_numbers_of_items_and_dotted_names(claim: str, tex
     assert judge(claim, text).verdict.holds is holds
 
 
+@pytest.mark.parametrize(
+    ("answer", "text", "question", "holds"),
+    [
+        ("1931", "In 1931 the Sellund brothers flooded the quarry.", "When did the Sellund brothers flood the quarry?", True),
+        ("1931", "The Sellund brothers flooded the quarry in 1931.", "When was the quarry flooded by the Sellund brothers?", True),
+        ("a kiln for tiles with four chambers", "Torp is a kiln for tiles with four chambers.", "What is Torp?", True),
+        ("a kiln for tiles with four chambers", "Unlike Vann, a kiln for tiles with four chambers, Torp burns gas.",
+         "What is Torp?", False),
+        ("Einar Moe", "Ida's cousin Einar Moe drew the maps.", "Who drew the maps?", True),
+        ("Einar Moe", "Deputy Einar Moe drew the maps.", "Who drew the maps?", False),
+        ("nine", "Before the flood, nine mills worked.", "How many mills worked after the flood?", False),
+        ("nine", "After the flood, nine mills worked.", "How many mills worked after the flood?", True),
+        ("a drum", "A rooted fern needs a drum.", "What does a rootless fern need?", False),
+    ],
+)  # fmt: skip
+def test_the_statement_of_an_answer_is_found_wherever_its_date_stands_and_however_long_it_is(
+    answer: str, text: str, question: str, *, holds: bool
+) -> None:
+    judged = judge(answer, text, question)
+    assert (judged.verdict.holds and not judged.lacking) is holds
+
+
+@pytest.mark.parametrize(
+    ("claim", "holds"),
+    [
+        ("The covered hall has 64 stalls.", True),
+        ("The covered hall is open on Tuesdays.", True),
+        ("The covered hall is open.", True),
+        ("64 stalls are open on Tuesdays.", False),
+    ],
+)
+def test_each_of_two_predicates_is_stated_by_itself(claim: str, *, holds: bool) -> None:
+    text = "The covered hall has 64 stalls and is open on Tuesdays only."
+    text = text if not holds else text.replace(" only", "")
+    assert judge(claim, text).verdict.holds is holds
+
+
 def test_a_claim_of_signs_about_a_computation_is_unchecked() -> None:
     assert judge("( = )", "2 = 2", record="x").verdict == "unchecked"
 
