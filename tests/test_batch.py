@@ -127,8 +127,9 @@ async def test_a_refused_key_ends_the_batch_and_not_every_question_one_by_one() 
 
 
 async def test_wrong_settings_are_told_before_any_question_is_asked() -> None:
-    with pytest.raises(UsageError, match="`concurrency` must be at least 1, got 0"):
-        Batch(Hira(settings=Settings(model="offline")), ["a"], concurrency=0)
+    for wrong in (0, 2.5):
+        with pytest.raises(UsageError, match=f"`concurrency` must be a whole number of at least 1, got {wrong}"):
+            Batch(Hira(settings=Settings(model="offline")), ["a"], concurrency=wrong)
     hira = Hira(settings=Settings(model="offline", docs=(Path("nowhere"),)))
     with pytest.raises(UsageError, match="nowhere"):
         _ = [answer async for answer in hira.batch(["a"])]

@@ -11,12 +11,13 @@ from hira.cli.shell import visible
 from hira.core.errors import UsageError
 from hira.core.files import replace_file
 from hira.evidence import Source
-from hira.evidence.citations import locate
+from hira.evidence.citations import locate, references
 from hira.runtime.answer import Answer
 
 Form = Callable[[Answer], str | bytes]
 _PACKAGES = {".docx": ("docx", "python-docx"), ".pdf": ("typst", "typst")}
 """The module and the package that write a kind of file."""
+PAGES = (".html", ".htm")
 _ACTING = re.compile(r"([\\`*_{}\[\]<>#|!])")
 
 
@@ -54,12 +55,18 @@ def escape_markdown(text: str) -> str:
 
 def make_forms(markdown: Callable[[Answer], str]) -> dict[str, Form]:
     """Return how each suffix is written, given the Markdown that documents are rendered from."""
-    exported = {suffix: partial(_export, suffix, markdown) for suffix in (".docx", ".pdf", ".bib", ".ris")}
+    suffixes = (*PAGES, ".docx", ".pdf", ".bib", ".ris")
+    exported = {suffix: partial(_export, suffix, markdown) for suffix in suffixes}
     return {".md": markdown, ".json": as_json, **exported}
 
 
 def _export(suffix: str, markdown: Callable[[Answer], str], answer: Answer) -> str | bytes:
-    """Render a document or a bibliography, with a module that most commands do without."""
+    """Render a page, a document or a bibliography, with a module that most commands do without."""
+    if suffix in PAGES:
+        from hira.cli.report_page import make_page, render_markdown
+
+        listed = references(answer.text, answer.rollout.sources.read)
+        return make_page(answer.rollout.question, render_markdown(markdown(answer), listed))
     if suffix == ".docx":
         from hira.cli.report_word import render_word
 

@@ -101,7 +101,9 @@ RECORD = group(
 CONTINUE = flag("--continue", "RUN", "follow up on a recorded run, with its settings; or `last`", dest="continues")
 RAY = flag("--ray", "ADDRESS", "ask on a Ray cluster: local, auto, ray://HOST:PORT")
 DRY_RUN = switch("--dry-run", "print the maximum cost and exit")
-OUTPUT = flag("-o --output", "FILE", "write the answer to a file as well: .md, .txt, .json, .docx, .pdf, .bib or .ris")
+OUTPUT = flag(
+    "-o --output", "FILE", "write the answer to a file as well: .md, .txt, .html, .json, .docx, .pdf, .bib or .ris"
+)
 JSON = switch("--json", "one JSON object on stdout")
 QUIET = switch("-q --quiet", "no progress on stderr")
 PROGRESS = (JSON, switch("--events", "progress as JSON lines on stderr"), QUIET)

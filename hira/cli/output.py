@@ -10,7 +10,7 @@ from hira.cli import ENDPOINT, INTERRUPTED, NO_EVIDENCE, OK, PARTIAL, explain
 from hira.cli.shell import Shell
 from hira.cli.view import brief
 from hira.core.errors import HiraError
-from hira.evidence import Citation, Relevance, Source, is_accepted
+from hira.evidence import Citation, Relevance, Source, find_unconfirmed, is_accepted
 from hira.evidence.citations import SourcedClaim, locate
 from hira.evidence.lexical_verifier import LexicalVerifier
 from hira.evidence.verdicts import find_worst
@@ -100,10 +100,9 @@ def what_is_missing(answer: Answer, *, searched: bool) -> HiraError:
         why = "it answers only a part of the question" if part else "it does not answer the question"
         fix = "ask more precisely, or one thing at a time"
     else:
-        why, fix = (
-            "no source supports its main claim",
-            "compare the marked claims with the sources, or ask more precisely",
-        )
+        claim = find_unconfirmed(answer.citations)
+        why = f"no source supports “{brief(claim.claim, QUOTED)}”" if claim else "it makes no claim to check"
+        fix = "compare the marked claims with the sources, or ask more precisely"
     outcome = "not enough evidence" if answer.status == "insufficient_evidence" else "the answer is not verified"
     return HiraError(f"{outcome}: {why}", where=where, fix=fix)
 

@@ -17,9 +17,9 @@ from hira.cli.ask import find_attached_files, finish_run, read_question, show
 from hira.cli.dry_run import print_bound
 from hira.cli.options import AskOptions
 from hira.cli.parser import check_options
+from hira.cli.report_page import make_page, render_markdown
 from hira.cli.report_sources import find_url
 from hira.cli.shell import Shell
-from hira.core.page import make_standalone_page
 from hira.evidence import Verdict, flag_claims
 from hira.evidence.citations import (
     HEADINGS,
@@ -61,10 +61,9 @@ def as_html(answer: Answer, link: Callable[[str], str] = lambda _: "") -> str:
     chinese, listed = _find_references(answer)
     shape = f"{_OPEN}{{}}{_CLOSE}"
     bare = re.sub(f"[{_OPEN}{_CLOSE}]", "", _flag(answer, chinese=chinese))
-    body = _render(add_title(answer, number_references(bare, answer.rollout.sources.read, shape)), listed)
+    body = render_markdown(add_title(answer, number_references(bare, answer.rollout.sources.read, shape)), listed)
     body = _MARK.sub(rf'{_JOINED}<sup><a href="#ref-\1">[\1]</a></sup>', body)
-    shown = f"""<main>
-<article>
+    shown = f"""<article>
 {body}
 </article>
 <section>
@@ -73,11 +72,8 @@ def as_html(answer: Answer, link: Callable[[str], str] = lambda _: "") -> str:
 {"".join(_item(answer, citation, link, chinese=chinese) for citation in listed)}
 </ol>
 </section>
-<footer>{html.escape(_describe_origin(answer, chinese=chinese))}</footer>
-</main>"""
-    title = " ".join(answer.rollout.question.split())
-    style = Path(__file__).with_name("report_page.css").read_text(encoding="utf-8")
-    return make_standalone_page(title, shown, style=style, language="zh" if chinese else "en").strip()
+<footer>{html.escape(_describe_origin(answer, chinese=chinese))}</footer>"""
+    return make_page(answer.rollout.question, shown)
 
 
 def _flag(answer: Answer, *, chinese: bool) -> str:
@@ -135,24 +131,7 @@ def _describe_origin(answer: Answer, *, chinese: bool) -> str:
     return f"{record.today} · {record.workflow} · {answer.model} · {answer.status} · {checks}"
 
 
-def _render(text: str, listed: Sequence[Reference]) -> str:
-    """Convert Markdown to HTML. HTML in it becomes text; links lead to cited sources or become words."""
-    from markdown_it import MarkdownIt
-
-    known = {find_url(citation.source) for citation in listed} - {""}
-    parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"]).disable("image")
-    parser.validateLink = lambda url: url in known  # type: ignore[method-assign]
-    tokens = parser.parse(text)
-    for token in tokens:
-        token.info = ""
-        for inner in token.children or ():
-            if inner.type == "link_open":  # no title, and no referrer for its target
-                inner.attrs = {"href": inner.attrs["href"], "rel": "noopener noreferrer nofollow"}
-    return str(parser.renderer.render(tokens, parser.options, {}))
-
-
-PAGES = (".html", ".htm")
-FORMS = {**export.make_forms(as_markdown), **dict.fromkeys(PAGES, as_html)}
+FORMS = {**export.make_forms(as_markdown), **dict.fromkeys(export.PAGES, as_html)}
 SUFFIXES = tuple(FORMS)
 DEFAULT = "mams"
 
@@ -193,4 +172,4 @@ class ReportOutput:
     def write(self, answer: Answer, path: Path) -> None:
         """Write the report in the format of the file's suffix. Without text, write nothing."""
         page: export.Form = partial(as_html, link=partial(_link_document, self.docs, path.parent))
-        export.write(answer, path, {**FORMS, **dict.fromkeys(PAGES, page)})
+        export.write(answer, path, {**FORMS, **dict.fromkeys(export.PAGES, page)})

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from hira.agents.model_verifier import ModelVerifier
 from hira.cli import NO_EVIDENCE, OK
-from hira.cli.export import check_output_path, write_file
+from hira.cli.export import PAGES, check_output_path, write_file
 from hira.cli.options import RecordOptions
 from hira.cli.output import format_source
 from hira.cli.progress import format_duration, format_usage
@@ -173,9 +173,6 @@ async def verify_by_model(reading: Reading, settings: Settings, shell: Shell) ->
     record = reading.rollout
     async with open_roles(await find_model(settings), shell.remark) as context:
         return await verify_answer(record.answer, record.sources, record.question, ModelVerifier(context))
-
-
-PAGES = (".html", ".htm")
 
 
 def trace(options: RecordOptions, shell: Shell) -> int:

@@ -9,8 +9,16 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, TypeVar
 
+from hira.core.errors import UsageError
+
 T = TypeVar("T")
 R = TypeVar("R")
+
+
+def check_concurrency(most: object) -> None:
+    """Raise `UsageError` for a `concurrency` that is no whole number, or less than 1."""
+    if not isinstance(most, int) or most < 1:
+        raise UsageError(f"`concurrency` must be a whole number of at least 1, got {most!r}", fix="write concurrency=8")
 
 
 async def together(works: Sequence[Awaitable[T]]) -> list[T]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from hira.api import Hira
-from hira.core.concurrency import map_concurrently
+from hira.core.concurrency import check_concurrency, map_concurrently
 from hira.core.errors import AccessDenied, HiraError, Stop, UsageError
 from hira.core.events import Event, Reader, ToolEnded, ToolStarted
 from hira.core.files import replace_file
@@ -51,8 +51,7 @@ class EvaluationPlan:
     concurrency: int = 8
 
     def __post_init__(self) -> None:
-        if self.concurrency < 1:
-            raise UsageError(f"`concurrency` must be at least 1, got {self.concurrency}", fix="give 1 or more")
+        check_concurrency(self.concurrency)
         check(self.metric, self.items, self.data)
 
     @property

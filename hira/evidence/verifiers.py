@@ -26,6 +26,7 @@ from hira.evidence.citations import (
 from hira.evidence.claims import claims
 from hira.evidence.lexical_verifier import LexicalVerifier
 from hira.evidence.passages import read_words
+from hira.evidence.sentence import is_condition
 from hira.evidence.verdicts import Verdict
 
 SECONDS = 300.0
@@ -34,8 +35,7 @@ CANDIDATES = 5
 """The number of sources that an uncited claim is compared with: those that share the most of its rare words."""
 _SEVERAL = compile_lazily(r"\band\b|[,;，、；]|[?？]\s*\w", re.IGNORECASE)
 LONG = 10
-"""An answer with at least this number of claims is a report: it has no main claim, and half of its claims must be
-supported."""
+"""An answer with at least this number of claims is a report."""
 _log = logging.getLogger("hira.evidence")
 
 
@@ -161,18 +161,40 @@ def find_lacking(citations: Sequence[Citation], question: str) -> tuple[str, ...
 
 
 def is_accepted(citations: Sequence[Citation]) -> bool:
-    """Return whether the sources support an answer: its main claim is supported, and no claim is contradicted.
+    """Return whether the sources support an answer: no claim is contradicted or left unconfirmed.
 
-    The main claim is the first one that cites a source or has two content words ("It depends." has one). An answer of
-    `LONG` claims or more has no main claim; half of them must be supported.
+    An answer of `LONG` claims or more is a report; half of its claims must be supported.
     """
     verdicts = {citation.claim: citation.verdict for citation in citations}
     held = sum(verdict.holds for verdict in verdicts.values())
     if not held or any(verdict.denies for verdict in verdicts.values()):
         return False
-    if len(verdicts) >= LONG:
-        return held * 2 >= len(verdicts)
-    main = next(
-        (citation for citation in citations if not citation.attributed or len(words(citation.claim)) > 1), citations[0]
-    )
-    return main.verdict.holds
+    return held * 2 >= len(verdicts) if len(verdicts) >= LONG else find_unconfirmed(citations) is None
+
+
+def find_unconfirmed(citations: Sequence[Citation]) -> Citation | None:
+    """Return the first claim that keeps an answer that is no report from being accepted, None if the sources support
+    it.
+
+    The main claim has to be supported: the first one that cites a source or has two content words ("It depends." has
+    one). The others may be unsupported if they only add words.
+    """
+    if not citations:
+        return None
+    main = next((one for one in citations if not one.attributed or len(words(one.claim)) > 1), citations[0])
+    others = [one for one in citations if one.claim != main.claim and not _adds_words(one)]
+    return next((one for one in (main, *others) if not one.verdict.holds), None)
+
+
+def _adds_words(citation: Citation) -> bool:
+    """Return whether a claim only adds words to what its source says: no name, number or negation that the source
+    lacks, and less than half of its words are from there. Otherwise it is like a sentence with a word exchanged."""
+    claim = [word for word in read_words(citation.claim) if not word.light]
+    named = claim[1:2] and claim[1].kind == "name" and claim[1].close
+    tells = [
+        word
+        for place, word in enumerate(claim)
+        if word.text in citation.missing
+        and (word.kind == "number" or is_condition(word) or (word.kind == "name" and (place or named)))
+    ]
+    return not tells and 2 * len(citation.missing) > len(claim)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from hira.agents.trajectory import Rollout
-from hira.core.concurrency import map_concurrently
+from hira.core.concurrency import check_concurrency, map_concurrently
 from hira.core.errors import AccessDenied, HiraError, UsageError, fault
 from hira.core.events import Reader
 from hira.journal import NoRun, StillGoing
@@ -68,8 +68,7 @@ class Batch:
         concurrency: int = CONCURRENCY,
         begins: Callable[[Question, str], Sequence[Reader]] = watch_nothing,
     ) -> None:
-        if not isinstance(concurrency, int) or concurrency < 1:
-            raise UsageError(f"`concurrency` must be at least 1, got {concurrency!r}", fix="give 1 or more")
+        check_concurrency(concurrency)
         if isinstance(questions, str | bytes | Mapping) or not isinstance(questions, Iterable):
             what = f"`questions` must be a list or another iterable of questions, got {questions!r:.80}"
             fix = "[question async for question in …]" if isinstance(questions, AsyncIterable) else '["…", "…"]'

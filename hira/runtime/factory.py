@@ -66,7 +66,9 @@ async def open_session(  # noqa: PLR0913 - one for each thing that a program may
     requests of every role without an endpoint.
     """
     given = dict(policies or {})
-    named_tools, notices = load_tools(settings.tools) if settings.tools else ([], [])
+    with settings.located("tools"):
+        named_tools, notices = load_tools(settings.tools) if settings.tools else ([], [])
+        check_tools(named_tools)
     all_tools = [*tools, *named_tools]
     retrievers = open_retrievers(settings, search)
     if all_tools or retrievers:
@@ -83,7 +85,8 @@ async def open_session(  # noqa: PLR0913 - one for each thing that a program may
     prices = await asyncio.to_thread(litellm_table)
     facts = await asyncio.to_thread(EndpointFacts, settings.cache)
     roles, policies_to_close = configure_roles(settings, given, prices, dialect_of(flow), client, facts)
-    verifier = verifier or (open_verifier(settings.verifier) if settings.verifier else None)
+    with settings.located("verifier"):
+        verifier = verifier or (open_verifier(settings.verifier) if settings.verifier else None)
     settings = settings.with_values({"verify": choose_verify(settings, given, roles)}, settings.origin("verify"))
     sees = "look" in getattr(flow, "roles", ()) and roles.get("look", roles["*"]).policy.model != OFFLINE
     price = roles.get(SEARCH, roles["*"]).price
@@ -149,12 +152,14 @@ def make_run_options(
 
 def open_retrievers(settings: Settings, search: "Retriever | None") -> list[Tool]:
     """Return a "search" for the program's retriever and for each that the settings name. Raises `UsageError`."""
-    retrieve = [*([search] if search else []), *map(load_object, list_retrievers(settings.search))]
-    if not retrieve:
+    named = list_retrievers(settings.search)
+    if not (search or named):
         return []
     from hira.tools.retriever import make_search_tool
 
-    return list(map(make_search_tool, retrieve))
+    tools = [make_search_tool(search)] if search else []
+    with settings.located("search"):
+        return tools + [make_search_tool(load_object(name)) for name in named]
 
 
 def open_verifier(name: str) -> Verifier:

@@ -1,7 +1,7 @@
 """The workflow that the settings name, with its options, and whether its roles are the ones that are spoken of."""
 
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -43,10 +43,12 @@ def make_workflow(settings: Settings, experts: "Sequence[Expert]" = ()) -> Built
     """
     name = settings.workflow
     if ":" in name or (name not in WORKFLOWS and name in find_installed(INSTALLED)):
-        workflow = load_named(name, INSTALLED)
-        if isinstance(workflow, str):
-            raise UsageError(f"{name!r} is not a workflow: {workflow!r:.80}", fix="name an object: docs/workflows.md")
-        check_workflow(workflow)
+        with settings.located("workflow"):
+            workflow = load_named(name, INSTALLED)
+            if isinstance(workflow, str):
+                what = f"{name!r} is not a workflow: {workflow!r:.80}"
+                raise UsageError(what, fix="name an object: docs/workflows.md")
+            check_workflow(workflow)
         _read_options(settings)
         return cast("BuiltIn", workflow)
     if name not in WORKFLOWS:
@@ -65,10 +67,19 @@ def make_workflow(settings: Settings, experts: "Sequence[Expert]" = ()) -> Built
     if "experts" in typing.get_type_hints(make):
         from hira.agents.experts import EXPERTS  # some workflows have none
 
-        workflow = [*experts, *(load_expert(name, table) for name, table in settings.experts.items())]
+        workflow = [*experts, *load_experts(settings)]
         check_experts(workflow)
         given["experts"] = (*EXPERTS, *workflow)
     return make(**given)
+
+
+def load_experts(settings: Settings) -> Iterator["Expert"]:
+    """Yield the experts of the settings. Raises `UsageError` that names the table of a wrong one."""
+    for name, table in settings.experts.items():
+        with settings.located(f"experts.{name}", f"experts.{name}"):
+            expert = load_expert(name, table)
+            check_experts([expert])
+        yield expert
 
 
 def load_expert(name: str, table: ExpertSettings) -> "Expert":
@@ -81,8 +92,8 @@ def load_expert(name: str, table: ExpertSettings) -> "Expert":
     if isinstance(loaded, FunctionExpert):
         return replace(loaded, name=name)
     if getattr(loaded, "name", name) != name:
-        what = f"{table.object!r} is an expert with the name {loaded.name!r}"
-        raise UsageError(what, where=f"table [experts.{name}]", fix=f"write [experts.{loaded.name}]")
+        what = f"{table.object!r} in the table [experts.{name}] is an expert with the name {loaded.name!r}"
+        raise UsageError(what, fix=f"write [experts.{loaded.name}]")
     return cast("Expert", loaded)
 
 
@@ -212,7 +223,8 @@ def find_unused_tools(settings: Settings, workflow: Workflow, tools: Sequence[To
         for role in sorted(roles_of_server(server, takes) - anywhere):
             if role in roles or find_near(role, anywhere):
                 fix = did_you_mean(role, sorted(takes)) if takes else "remove `roles`"
-                raise UsageError(f"role {role!r} takes no tools", where=f"roles of [mcp.{name}]", fix=fix)
+                what = f"`roles` of [mcp.{name}]: role {role!r} takes no tools"
+                raise UsageError(what, where=settings.locate(f"mcp.{name}"), fix=fix)
             lines.append(f"[mcp.{name}] names {role!r}, which is not a role of this workflow")
     return lines
 

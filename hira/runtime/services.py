@@ -45,7 +45,8 @@ async def open_servers(
     for (name, mcp_server), offered in zip(settings.mcp.items(), opened, strict=True):
         if isinstance(offered, BaseException):
             raise offered
-        tools = mark_for_approval(offered, name, mcp_server.approve)
+        with settings.located(f"mcp.{name}"):
+            tools = mark_for_approval(offered, name, mcp_server.approve)
         if twice := next((tool.name for tool in tools if tool.name in names), ""):
             raise UsageError(f"two MCP servers have a tool named {twice!r}", fix="rename one of them")
         names.update(tool.name for tool in tools)
@@ -70,8 +71,8 @@ def mark_for_approval(tools: Sequence[Tool], server: str, approve: bool | Sequen
     offered = [tool.name for tool in tools]
     for name, text in named.items():
         if name not in offered:
-            what = f"the MCP server {server!r} has no tool {text!r}"
-            raise UsageError(what, where=f"approve of [mcp.{server}]", fix=did_you_mean(name, offered))
+            what = f"`approve` of [mcp.{server}]: the server has no tool {text!r}"
+            raise UsageError(what, fix=did_you_mean(name, offered))
     return tuple(replace(tool, needs_approval=tool.name in named) for tool in tools)
 
 

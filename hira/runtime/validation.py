@@ -35,8 +35,11 @@ def check(given: Mapping[str, Any]) -> None:
     given = {name: value for name, value in given.items() if value is not None}
     for name in ("model", "base_url", "api_key", "search", "verify", "instructions", "otel"):
         value = given.get(name, "")
-        other = (name == "search" and callable(value)) or (name == "otel" and value is False)
-        if not isinstance(value, str) and not other:
+        if name == "search" and not isinstance(value, str):
+            from hira.tools.retriever import make_search_tool  # few runs have one
+
+            make_search_tool(value)
+        elif not isinstance(value, str) and not (name == "otel" and value is False):
             shown = type(value).__name__ if name == "api_key" else repr(value)
             raise UsageError(f"`{name}` must be a string, got {shown}", fix=f'write {name}="…"')
     paths_of(given.get("docs", ()), "docs")

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from hira.core.policy import Usage
 from hira.runtime.answer import Answer
 from hira.server.keys import RejectedRequest
-from hira.server.messages import AnswerForm, Spoken, read_form, read_request
+from hira.server.messages import AnswerForm, Count, Spoken, read_form, read_request
 from hira.server.wire import about, content_of, find_marks, pieces, url_of
 
 
@@ -27,6 +27,8 @@ class ChatRequest(BaseModel):
     stream: bool | None = None
     stream_options: StreamOptions | None = None
     n: int | None = None
+    max_tokens: Count | None = None
+    max_completion_tokens: Count | None = None
     tools: list[Any] | None = None
     functions: list[Any] | None = None
     tool_choice: str | dict[str, Any] | None = None

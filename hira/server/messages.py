@@ -9,9 +9,9 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from hira.agents.output_type import OutputType
 from hira.core.errors import UsageError
@@ -22,6 +22,8 @@ _SUFFIX = re.compile(r"\.\w{1,16}", re.ASCII)
 _PLAIN = re.compile(r"\w[\w .()+-]{0,80}\.\w{1,16}")
 _DATA = re.compile(r"data:([\w.+/-]+);base64,(.*)", re.DOTALL)
 R = TypeVar("R", bound=BaseModel)
+Count = Annotated[int, Field(ge=1, strict=True)]
+"""A limit of a request. hira has its own limits and only checks it."""
 
 
 class Spoken(BaseModel):

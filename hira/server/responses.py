@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from hira.core.policy import Usage
 from hira.runtime.answer import Answer
 from hira.server.keys import RejectedRequest
-from hira.server.messages import AnswerForm, Spoken, read_form, read_request
+from hira.server.messages import AnswerForm, Count, Spoken, read_form, read_request
 from hira.server.wire import about, content_of, find_marks, pieces, sse
 
 PREFIX = "resp_"
@@ -48,6 +48,7 @@ class ResponsesRequest(BaseModel):
     previous_response_id: str | None = None
     store: bool | None = None
     stream: bool | None = None
+    max_output_tokens: Count | None = None
     text: TextForm | None = None
     tools: list[Any] | None = None
     tool_choice: str | dict[str, Any] | None = None

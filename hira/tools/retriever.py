@@ -19,6 +19,7 @@ LONGEST = 20_000
 """Characters of one passage that are kept; longer ones are cut."""
 SHOWN = 1_000
 """Tokens of one passage that the model reads."""
+_METHODS = ("search", "retrieve", "query", "invoke")
 _FIX = "return a list of hira.evidence.Source(location, title, text): docs/retriever.md"
 
 
@@ -30,10 +31,17 @@ def make_search_tool(retrieve: Retriever) -> Tool:
     """
     from pydantic import Field
 
-    if not callable(retrieve):
-        raise UsageError(f"`search` is neither names of services nor a function: {retrieve!r:.80}", fix=_FIX)
+    if isinstance(retrieve, type) or not callable(retrieve):
+        kind = f"the class {retrieve.__name__}" if isinstance(retrieve, type) else f"{retrieve!r:.80}"
+        method = next((name for name in _METHODS if callable(getattr(retrieve, name, None))), "")
+        fix = (
+            f"if its method takes a query, give that: search=store.{method}"
+            if method
+            else "write async def retrieve(query: str): docs/retriever.md"
+        )
+        raise UsageError(f"`search` must be a string or a function of a query, got {kind}", fix=fix)
     name = getattr(retrieve, "__name__", type(retrieve).__name__)
-    called = retrieve if inspect.isroutine(retrieve) else retrieve.__call__  # type: ignore[operator]
+    called: Callable[..., Any] = retrieve if inspect.isroutine(retrieve) else retrieve.__call__
     context_name, deps = find_context(called)
     try:
         inspect.signature(retrieve).bind(*([None] if context_name else []), "query")

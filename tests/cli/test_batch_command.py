@@ -113,7 +113,7 @@ def test_a_bad_line_is_told_with_its_number_before_any_work(place: Place) -> Non
 def test_a_mistake_leaves_no_file(place: Place) -> None:
     for argv, what in (
         (("--batch", "none.jsonl"), "--batch none.jsonl: there is no such file"),
-        (("--concurrency", "0"), "`concurrency` must be at least 1, got 0"),
+        (("--concurrency", "0"), "`concurrency` must be a whole number of at least 1, got 0"),
         (("--json",), "--json does not work with --batch"),
         (("--approve",), "--approve and --batch cannot be combined"),
         (("--docs", "nowhere"), "no such file or folder"),

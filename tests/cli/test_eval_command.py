@@ -123,7 +123,7 @@ def test_what_cannot_be_evaluated_is_told_in_three_lines(folder: Path) -> None:
         (["eval", "q.jsonl", "--metric", "hira"], "`offline` cannot judge answers"),
         (["eval", "sweep", "q.jsonl", "--max-subtasks", "0,1"], "0 is not a number of subtasks"),
         (["eval", "q.jsonl", "--column", "question"], "does not name a column"),
-        (["eval", "q.jsonl", "--concurrency", "0"], "`concurrency` must be at least 1, got 0"),
+        (["eval", "q.jsonl", "--concurrency", "0"], "`concurrency` must be a whole number of at least 1, got 0"),
         (
             ["eval", "misspelt.jsonl"],
             "has no reference answer\n  in misspelt.jsonl; its other columns: answr",

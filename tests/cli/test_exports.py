@@ -119,6 +119,7 @@ def test_the_commands_write_documents_with_verdicts_and_places(write: Callable[[
     paragraphs = Document(str(write("answer.docx"))).paragraphs
     assert (paragraphs[0].style.name, paragraphs[0].text) == ("Heading 1", QUESTION)
     texts = ["\n".join(paragraph.text for paragraph in paragraphs), read_pdf(write("answer.pdf").read_bytes())]
+    texts.append(re.sub(r"<[^>]*>", "", write("answer.html").read_text(encoding="utf-8")).replace("\u2060", ""))
     for text in texts:
         assert re.search(r"Ida Lorn.*\[s?1\]", text)
         assert "mill.md, line 3" in text

@@ -283,3 +283,23 @@ def test_a_wrong_table_of_an_expert_is_refused_before_any_call(shop: Command, ta
     said = shop("ask", "-q", ORDERS)
     assert (said.code, said.out) == (2, "")
     assert says in said.err
+    assert "hira/hira.toml" in said.err
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ('tools = ["shop_of_a_test:gone"]', "'shop_of_a_test:gone' cannot be loaded"),
+        ('tools = ["shop_of_a_test:number"]', "`tools` must contain only tools, got "),
+        ('verifier = "shop_of_a_test:number"', "is not a verifier"),
+        ('search = "shop_of_a_test:number"', "`search` must be a string or a function of a query, got 5"),
+        ('workflow = "shop_of_a_test:number"', "workflow has no name"),
+        ('[mcp.shelf]\nurl = "http://127.0.0.1:9/mcp"\nroles = ["coder"]', "`roles` of [mcp.shelf]: role 'coder'"),
+    ],
+)
+def test_an_error_in_what_a_file_names_says_which_file(shop: Command, text: str, says: str) -> None:
+    configure(shop, text)
+    said = shop("ask", "-q", ORDERS)
+    assert (said.code, said.out) == (2, "")
+    assert says in said.err
+    assert f"in {shop.folder}/home/.config/hira/hira.toml" in said.err

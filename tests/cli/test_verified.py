@@ -38,7 +38,10 @@ def ask(hira: Command, endpoint: Endpoint, *more: str) -> Said:
 @pytest.mark.parametrize(
     ("verdict", "err"),
     [
-        ("unsupported", "the answer is not verified: no source supports its main claim"),
+        (
+            "unsupported",
+            "the answer is not verified: no source supports “The mill of Orsk serves pancakes to visitors”",
+        ),
         ("contradicted", "[s1] contradicts a claim in the answer"),
     ],
 )
@@ -52,6 +55,16 @@ def test_an_unsupported_answer_is_printed_and_marked_and_nothing_is_suggested_th
     assert said.out.startswith(f"The mill of Orsk serves pancakes to visitors ({verdict}{missing}).\n")
     assert err in said.err
     assert "--docs" not in said.err
+
+
+def test_a_later_claim_with_a_number_that_no_source_has_leaves_the_answer_unverified(hira: Command) -> None:
+    built = "The mill of Orsk was built in 1742 by Ida Lorn [s1]."
+    with Endpoint(answering(f"{built} In 1791 a flood took its wheel.")) as endpoint:
+        wrong = ask(hira, endpoint, "--verify", "lexical")
+    with Endpoint(answering(f"{built} Many people like to visit it.")) as endpoint:
+        added = ask(hira, endpoint, "--verify", "lexical")
+    assert (wrong.code, added.code) == (4, 0)
+    assert "no source supports “In 1791 a flood took its wheel”" in wrong.err
 
 
 def test_a_refusal_is_no_evidence_and_suggests_other_documents(hira: Command) -> None:

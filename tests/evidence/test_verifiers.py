@@ -170,7 +170,11 @@ async def test_a_run_with_a_broken_verifier_ends_with_its_answer_and_a_notice() 
     ("answer", "status"),
     [
         ("The weir of Arn was mended in 1911 by the smith Jonas Keel.", "answered"),
-        ("The weir of Arn was mended by the smith Jonas Keel. It took him eleven weeks of hard winter.", "answered"),
+        ("The weir of Arn was mended by the smith Jonas Keel. It was a time of hard winters.", "answered"),
+        ("The weir of Arn was mended by the smith Jonas Keel. It took him eleven weeks.", "unverified"),
+        ("The weir of Arn was mended in 1911. The mender was the smith Ida Moss.", "unverified"),
+        ("The weir of Arn was mended in 1911. It was never mended by a smith.", "unverified"),
+        ("The weir of Arn was mended in 1911. The smith Jonas Keel broke the weir of Arn.", "unverified"),
         ("A duck drew the plans. The weir of Arn was mended in 1911.", "unverified"),
         ("The weir of Arn was mended in 1911 by the baker Jonas Keel.", "unverified"),
         ("The weir is haunted by a duck.", "unverified"),
@@ -235,8 +239,8 @@ def made(*verdicts: str) -> list[Citation]:
     return [Citation("s1", f"claim {at}", "", Verdict(verdict)) for at, verdict in enumerate(verdicts)]
 
 
-def test_an_answer_is_accepted_by_its_first_claim_and_a_report_by_half_of_them() -> None:
-    assert is_accepted(made("supported", "unsupported", "unchecked"))
+def test_an_answer_needs_its_first_claim_and_a_report_half_of_its_claims() -> None:
+    assert not is_accepted(made("supported", "unsupported"))
     assert not is_accepted(made("unsupported", "supported", "supported"))
     assert not is_accepted(made("supported", "contradicted"))
     assert is_accepted(made("unsupported", *["supported"] * 5, *["unchecked"] * 4))

@@ -365,7 +365,7 @@ async def test_calls_of_the_tools_that_a_setting_names_need_approval():
     assert len(await list_approved(["read.Note"])) == 1
     assert len(await list_approved(approve=True)) > 1
     assert await list_approved(approve=False) == []
-    with pytest.raises(UsageError, match=r"the MCP server 'shelf' has no tool 'read\.Nose'") as error:
+    with pytest.raises(UsageError, match=r"\[mcp\.shelf\]: the server has no tool 'read\.Nose'") as error:
         await list_approved(["read.Nose"])
     assert "shelf_read_note" in error.value.fix
     with pytest.raises(UsageError, match="a person has to approve calls of 'shelf_read_note'"):

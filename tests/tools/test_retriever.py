@@ -1,8 +1,8 @@
 """A retriever of the user's own: in every workflow, with citations, places and verdicts, and with its faults."""
 
 import asyncio
+import re
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -116,10 +116,19 @@ async def test_too_many_and_too_long_passages_are_cut() -> None:
     assert max(len(source.text) for source in answer.sources) == 20_000
 
 
-@pytest.mark.parametrize(("given", "message"), [(7, "must be a string"), (lambda: (), "a query alone")])
-async def test_what_is_no_retriever_is_refused(given: Callable[..., Any], message: str) -> None:
-    with pytest.raises(UsageError, match=message):
-        await Hira("offline", search=given).ask(QUESTION)
+@pytest.mark.parametrize(
+    ("given", "message", "fix"),
+    [
+        (7, "a string or a function of a query, got 7", "async def retrieve"),
+        (lambda: (), "a query alone", "async def retrieve"),
+        (re.compile(""), "a string or a function of a query, got re.compile", "search=store.search"),
+        (Store, "got the class Store", "async def retrieve"),
+    ],
+)
+def test_what_is_no_retriever_is_refused_at_once(given: Any, message: str, fix: str) -> None:
+    with pytest.raises(UsageError, match=message) as raised:
+        Hira("offline", search=given)
+    assert fix in raised.value.fix
 
 
 async def test_settings_name_one_and_a_file_of_the_folder_needs_consent(

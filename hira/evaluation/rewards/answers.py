@@ -9,7 +9,8 @@ from typing import Literal, Protocol
 
 from hira.agents.run_context import RoleConfig, RunContext
 from hira.agents.trajectory import Rollout, Trajectory
-from hira.core.errors import Stop, UsageError
+from hira.core.concurrency import check_concurrency
+from hira.core.errors import Stop
 from hira.core.events import Notice
 from hira.core.policy import Completion, Policy, Request, Watch
 from hira.evaluation.rewards.answer_judge import JUDGES, Judge, Verdict
@@ -172,8 +173,7 @@ class Gated:
     _gate: asyncio.Semaphore = field(init=False)
 
     def __post_init__(self) -> None:
-        if self.most < 1:
-            raise UsageError(f"`concurrency` must be at least 1, got {self.most}", fix="give 1 or more")
+        check_concurrency(self.most)
         self._gate = asyncio.Semaphore(self.most)
 
     @property

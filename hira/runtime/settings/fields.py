@@ -1,7 +1,8 @@
 """All settings, with the bounds of each value."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -375,6 +376,15 @@ class Settings(StrictModel):
             return f"in {origin}, table [{table}]" if table else f"in {origin}"
         return f"set by {origin}" if origin.startswith("HIRA_") else ""
 
+    @contextmanager
+    def located(self, name: str, table: str = "") -> Iterator[None]:
+        """Add where to correct a setting to a `UsageError` that names no place."""
+        try:
+            yield
+        except UsageError as error:
+            error.where = error.where or self.locate(name, table)
+            raise
+
     @property
     def web_searches(self) -> tuple[str, ...]:
         """The web searches to ask: those that are named, else, unless there are documents, the first that is set up."""
@@ -414,10 +424,10 @@ class Settings(StrictModel):
 
 def list_entries(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the entries of tables whose origins are kept one by one, by names such as `roles.planner`, `mcp.files`,
-    `workflows.mars` and `workflows.mars.turns`. Values that are not tables have no entries."""
+    `experts.diver`, `workflows.mars` and `workflows.mars.turns`. Values that are not tables have no entries."""
     entries = {
         f"{table}.{name}": entry
-        for table in ("roles", "mcp", "workflows")
+        for table in ("roles", "mcp", "workflows", "experts")
         if isinstance(values.get(table), Mapping)
         for name, entry in values[table].items()
     }
