@@ -41,7 +41,7 @@ def make_search_tool(retrieve: Retriever) -> Tool:
         )
         raise UsageError(f"`search` must be a string or a function of a query, got {kind}", fix=fix)
     name = getattr(retrieve, "__name__", type(retrieve).__name__)
-    called: Callable[..., Any] = retrieve if inspect.isroutine(retrieve) else retrieve.__call__
+    called: Callable[..., Any] = retrieve if inspect.isroutine(retrieve) else retrieve.__call__  # type: ignore[operator]
     context_name, deps = find_context(called)
     try:
         inspect.signature(retrieve).bind(*([None] if context_name else []), "query")
