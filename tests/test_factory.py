@@ -1,6 +1,7 @@
 """From settings to who speaks and to what is at hand."""
 
 import re
+import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -450,6 +451,17 @@ def test_spans_are_exported_only_where_a_collector_or_a_traced_program_takes_the
     for otel in ("", OFF):
         assert open_telemetry(Settings(otel=otel), notices) is None
     assert notices == [], "who asked for no spans misses nothing"
+
+
+def test_a_collector_that_was_set_for_hira_needs_the_extra_and_one_for_every_program_is_not_missed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "opentelemetry.exporter.otlp.proto.http.trace_exporter", None)
+    for origin, told in (("--otel", ["spans are not exported: pip install 'hira[otel]'"]), ("OTEL_EXPORTER", [])):
+        notices: list[Notice] = []
+        settings = Settings().with_values({"otel": "http://127.0.0.1:9"}, origin)
+        assert open_telemetry(settings, notices) is None
+        assert [notice.text for notice in notices] == told
 
 
 async def test_a_journal_that_cannot_be_opened_leaves_the_run_unrecorded_and_says_so(tmp_path: Path) -> None:

@@ -2,9 +2,11 @@ import asyncio
 import gzip
 import json
 import sqlite3
+import sys
 import tracemalloc
 import zlib
 from contextlib import closing, suppress
+from importlib import import_module
 from importlib.util import find_spec
 
 import pytest
@@ -539,3 +541,94 @@ async def test_a_provider_of_litellm_answers_like_any_other_service(client):
     with FakeWeb(PAGES, failures=[500] * 9) as web, pytest.raises(ToolError, match="litellm:searxng failed") as raised:
         await open_backend("litellm:searxng", client, base_url=web.url, key="SECRET").search("Kama", 5)
     assert "SECRET" not in str(raised.value)
+
+
+LIBRARIES = {
+    "litellm.py": """
+from types import SimpleNamespace
+
+asked, told = [], []
+
+
+async def asearch(query, provider, **given):
+    asked.append((query, provider, given["max_results"], given["api_key"], given["api_base"]))
+    if isinstance(told[0], Exception):
+        raise told[0]
+    return SimpleNamespace(results=[SimpleNamespace(**result, date=None) for result in told])
+""",
+    "litellm-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: litellm\nVersion: 1.0\n",
+    "ddgs/__init__.py": """
+told = []
+
+
+class DDGS:
+    def __init__(self, timeout):
+        pass
+
+    def text(self, query, max_results, backend):
+        if isinstance(told[0], Exception):
+            raise told[0]
+        return told
+""",
+    "ddgs/exceptions.py": "class DDGSException(Exception):\n    pass\n",
+}
+"""Stand-ins for libraries that ask services of the web, written into a folder."""
+
+
+@pytest.fixture
+def libraries(tmp_path, monkeypatch):
+    for name, text in LIBRARIES.items():
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    for name in ("litellm", "ddgs", "ddgs.exceptions"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+        monkeypatch.setitem(sys.modules, name, import_module(name))
+    return sys.modules["litellm"], sys.modules["ddgs"]
+
+
+class Refused(Exception):
+    def __init__(self, text, status_code=0):
+        super().__init__(text)
+        self.status_code = status_code
+
+
+async def test_a_provider_of_litellm_that_refuses_the_key_is_not_asked_again_and_others_may_be(client, libraries):
+    litellm, _ = libraries
+    page = {"title": "The Kama", "url": "https://kama.example/", "snippet": "A river."}
+    litellm.told[:] = [page, page, page]
+    for given, place in (({}, (None, None)), ({"key": "K", "base_url": "http://u"}, ("K", "http://u"))):
+        hits = await open_backend("litellm:tavily", client, **given).search("Kama", 2)
+        assert [(hit.title, hit.url) for hit in hits] == [("The Kama", "https://kama.example/")] * 2
+        assert litellm.asked[-1] == ("Kama", "tavily", 2, *place)
+    for error, kind in (
+        (Refused("no", 401), Unusable),
+        (Refused("no", 403), Unusable),
+        (Refused("Invalid API key: SECRET"), Unusable),
+        (Refused("too many for SECRET", 429), ToolDown),
+        (ValueError("broken  SECRET\n" * 90), ToolDown),
+    ):
+        litellm.told[:] = [error]
+        with pytest.raises(ToolDown, match="litellm:tavily failed: ") as raised:
+            await open_backend("litellm:tavily", client, key="SECRET").search("Kama", 2)
+        assert type(raised.value) is kind
+        assert "SECRET" not in str(raised.value)
+        assert len(str(raised.value)) <= 230
+    litellm.told[:] = [ValueError("broken")]
+    with pytest.raises(ToolDown, match=r"litellm:tavily failed: broken$"):
+        await open_backend("litellm:tavily", client).search("Kama", 2)
+
+
+async def test_no_results_of_ddgs_are_none_and_not_a_failure(client, libraries):
+    _, ddgs = libraries
+    failure = import_module("ddgs.exceptions").DDGSException
+    page = {"title": "The Kama", "href": "https://kama.example/", "body": "A river."}
+    ddgs.told[:] = [page, page]
+    (hit,) = await open_backend("ddgs", client).search("Kama", 1)
+    assert (hit.title, hit.url, hit.snippet) == ("The Kama", "https://kama.example/", "A river.")
+    ddgs.told[:] = [failure("No results found.")]
+    assert await open_backend("ddgs", client).search("Kama", 1) == []
+    ddgs.told[:] = [failure("rate limit")]
+    with pytest.raises(ToolDown, match="ddgs failed: rate limit"):
+        await open_backend("ddgs", client).search("Kama", 1)
