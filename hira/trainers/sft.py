@@ -120,8 +120,12 @@ class SftTrainer(Trainer):
 
 def arguments_of(configuration: Configuration, folder: Path) -> TrainingArguments:
     config = configuration.sft
+    saving: dict[str, Any] = {"save_strategy": "no"}
+    if config.save_every:
+        saving = {"save_strategy": "steps", "save_steps": config.save_every, "save_total_limit": 1}
     return TrainingArguments(
         **share_arguments(configuration, folder),
+        **saving,
         max_steps=config.steps,
         per_device_train_batch_size=config.batch,
         learning_rate=config.lr,
@@ -129,9 +133,6 @@ def arguments_of(configuration: Configuration, folder: Path) -> TrainingArgument
         warmup_steps=config.warmup,
         adam_beta2=0.98,
         logging_steps=max(1, min(10, config.steps // 20)),
-        save_strategy="steps" if config.save_every else "no",
-        save_steps=config.save_every or 500,
-        save_total_limit=1,
         dataloader_pin_memory=torch.cuda.is_available(),
     )
 
