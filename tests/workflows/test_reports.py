@@ -146,12 +146,16 @@ async def test_a_page_of_which_an_extract_was_seen_can_be_opened() -> None:
         assert "- s1: Tides (https://example.org/tides), an extract" in prompt
         return "<|begin_click_link|>https://example.org/tides<|end_click_link|>"
 
+    def end(request: Request) -> str:
+        assert "- s1: Tides (https://example.org/tides)\n" in request.messages[0].text, "no extract any more"
+        return "Done."
+
     parameters = {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]}
     url = {"type": "object", "properties": {"url": {"type": "string"}}, "required": ["url"]}
     box = Toolbox(search=Tool("search", "searches", parameters, search), browse=Tool("browse", "opens", url, browse))
     policy = ScriptedPolicy(
         {
-            "search": [query("tides"), opened, "Done."],
+            "search": [query("tides"), opened, end],
             "state": ['{"memory": [{"text": "The tide rises."}]}', '{"keep": ["m1"]}'],
             "report": ["<report># Tides</report>", "<report># Tides\n\nThe tide rises twice a day [s1].</report>"],
         }
