@@ -33,13 +33,15 @@ async def look_up(conversation: Conversation, query: str, most: int = PAGES) -> 
 
 
 async def look_up_question(conversation: Conversation, question: str, most: int = PAGES) -> Sequence[CallResult]:
-    """Look up the beginning of the question as it was typed. In a follow-up question, the latest question and answer
-    come after it, because they name the things that it refers to."""
+    """Look up the beginning of the question as it was typed. A follow-up question is looked up again together with the
+    latest question and answer, which name the things that it may refer to."""
     context = conversation.context
     typed = context.rollout.question or question
-    latest = (CITED.sub("", text)[:_REFERRED] for _, text in context.earlier[-2:])
-    query = " ".join(" ".join((typed, *latest)).split())
-    return await look_up(conversation, query[:LONGEST_QUERY], most)
+    latest = [CITED.sub("", text)[:_REFERRED] for _, text in context.earlier[-2:]]
+    queries = [typed, *([" ".join((typed, *latest))] if latest else [])]
+    cut = [" ".join(query.split())[:LONGEST_QUERY] for query in queries]
+    seen = await together([look_up(conversation, query, most) for query in cut])
+    return [result for results in seen for result in results]
 
 
 @dataclass(frozen=True, slots=True)

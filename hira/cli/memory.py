@@ -9,7 +9,7 @@ from hira.cli import OK
 from hira.cli.shell import Shell
 from hira.core.errors import UsageError
 from hira.core.sanitize import clean
-from hira.runtime.claim_memory import ClaimMemory, VerifiedClaim
+from hira.runtime.claim_memory import ClaimMemory, VerifiedClaim, is_current
 from hira.runtime.settings import MEMORY, find_kept_file
 
 ALL = "all"
@@ -39,7 +39,8 @@ def memory(options: MemoryOptions, shell: Shell) -> int:
 
 def _describe(claim: VerifiedClaim) -> str:
     place = ", ".join(filter(None, (Path(claim.path).name, claim.place)))
-    return " ".join(clean(f"{claim.id}  {claim.date}  {claim.claim} — {place}").split())
+    used = "" if is_current(claim) else " (not used: the document has changed or is gone)"
+    return " ".join(clean(f"{claim.id}  {claim.date}  {claim.claim} — {place}{used}").split())
 
 
 def _forget(ids: Sequence[str], claims: ClaimMemory, shell: Shell) -> int:

@@ -360,6 +360,9 @@ class Cell(NamedTuple):
     text: str
 
 
+_SCALE = compile_lazily(r"\b(thousand|million|billion|trillion)s?\b", re.IGNORECASE)
+_FIGURE = compile_lazily(r"[-−]?\d[\d.,]*|\(\d[\d.,]*\)")
+_LOSS = compile_lazily(r"\(\d[\d.,]*\)")
 _ROW_LABEL = compile_lazily(r"\Arow \d+: ")
 """The number of a row, as hira writes it before its cells."""
 _LETTERS = compile_lazily(r"[A-Z]{1,3}")
@@ -406,7 +409,12 @@ class Passages:
     def words(self, place: int) -> list[Word]:
         """Return the content words of one sentence."""
         if place not in self._words:
-            self._words[place] = read_words(self.sentences[place])
+            text = self.sentences[place]
+            header = self.sentences[self.headers[place]] if place in self.headers else ""
+            if is_row(text) and (_SCALE.search(header + text) or _LOSS.search(text)):
+                cells = self.read_cells(place)
+                text = CELL.join([*(cell.name for cell in cells if not header), *(cell.text for cell in cells)])
+            self._words[place] = read_words(text)
         return self._words[place]
 
     def list_headings(self, place: int) -> Iterator[int]:
@@ -415,7 +423,11 @@ class Passages:
             yield place
 
     def read_cells(self, place: int) -> list[Cell]:
-        """Return the cells of a row, which name their columns ("Region: North") or are under a header."""
+        """Return the cells of a row, which name their columns ("Region: North") or are under a header. A number has the
+        magnitude that the name of its column has, and is negative in parentheses."""
+        return [_scale(cell) for cell in self._read_cells(place)]
+
+    def _read_cells(self, place: int) -> list[Cell]:
         cells = _split_row(_ROW_LABEL.sub("", self.sentences[place]))
         if place in self.headers:
             names = _split_row(self.sentences[self.headers[place]])
@@ -431,6 +443,15 @@ class Passages:
         """Return a sentence, a row with its header."""
         header = f"{self.sentences[self.headers[place]]}\n" if place in self.headers else ""
         return f"{header}{self.sentences[place]}"
+
+
+def _scale(cell: Cell) -> Cell:
+    """Return a number under "Budget (thousand EUR)" as thousands, and one in parentheses as a loss."""
+    if not _FIGURE.fullmatch(cell.text):
+        return cell
+    number = f"-{cell.text[1:-1]}" if cell.text[0] == "(" else cell.text
+    scale = _SCALE.search(cell.name)
+    return Cell(_SCALE.sub("", cell.name), f"{number} {scale[1]}") if scale else Cell(cell.name, number)
 
 
 def _split_row(row: str) -> list[str]:

@@ -6,6 +6,7 @@ is evidence, so that every use of a claim is verified again.
 """
 
 import asyncio
+import hashlib
 import re
 import sqlite3
 import time
@@ -129,6 +130,15 @@ class ClaimMemory:
             return Observation(passages=tuple(_show(claim, versions[claim.path][0]) for claim in chosen))
 
         return tool(search, pure=True)
+
+
+def is_current(claim: VerifiedClaim) -> bool:
+    """Return whether the document of a claim has the content that it had."""
+    try:
+        with Path(claim.path).open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest().upper() == claim.digest
+    except OSError:
+        return False
 
 
 async def _verify(citation: Citation, record: Rollout, index: "Index", day: str) -> VerifiedClaim | None:

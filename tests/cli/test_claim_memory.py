@@ -129,6 +129,13 @@ def test_the_command_keeps_lists_and_forgets(docs: Path) -> None:
     assert [line.split()[0] for line in lines] == ["2", "1"]
     assert lines[1].endswith("The tower of Brevik was built in 1742 — towers.md, lines 1–3")
     assert json.loads(hira("memory", "list", "--json").out.splitlines()[1])["question"].startswith("When was")
+    (docs / "towers.md").write_text(TOWERS.replace("1742", "1842"))
+    hira("ask", "When was the tower of Brevik built?", "--docs", str(docs), "--memory", "-m", "offline")
+    new, *old = hira("memory", "list").out.splitlines()
+    assert "1842" in new
+    assert "not used" not in new
+    assert all(line.endswith("(not used: the document has changed or is gone)") for line in old)
+    assert hira("memory", "forget", "3").code == 0
     assert hira("memory", "forget", "7").code == 2
     assert hira("memory", "forget", "1").out == "1 claim is forgotten\n"
     assert [line.split()[0] for line in hira("memory", "list").out.splitlines()] == ["2"]

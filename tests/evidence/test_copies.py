@@ -558,6 +558,25 @@ def test_a_cell_of_another_row_or_column_is_not_supported(table: str, claim: str
     assert judge(claim, table, context="Plan 2031").verdict == "unsupported"
 
 
+@pytest.mark.parametrize(
+    "table",
+    [
+        "| Department | Budget (thousand EUR) |\n|---|---|\n| Sales | 420 |\n| Wharf | (15) |",
+        "row 2: Department: Sales | Budget (EUR, in thousands): 420\nrow 3: Department: Wharf | Budget (thousand EUR): (15)",
+    ],
+)
+def test_a_figure_has_the_magnitude_of_its_column_and_is_negative_in_parentheses(table: str) -> None:
+    def holds(claim: str) -> bool:
+        return judge(claim, table).verdict.holds
+
+    for said in ("420 thousand EUR", "420,000 EUR", "EUR 420 thousand", "0.42 million EUR"):
+        assert holds(f"The budget of Sales is {said}.")
+    for said in ("420", "420 EUR", "420 million EUR", "42 thousand EUR"):
+        assert not holds(f"The budget of Sales is {said}.")
+    assert holds("The budget of Wharf is -15,000 EUR.")
+    assert not holds("The budget of Wharf is 15,000 EUR.")
+
+
 @TABLES
 def test_the_quotation_of_a_row_is_that_row_alone_with_its_header(table: str) -> None:
     quote = judge("The Garden department has 1300 in Q2", table).quote

@@ -48,12 +48,13 @@ class SimpleSearch:
         return Account(f"{searched}\n\n{answer}", answer, found=conversation.calls.has_result)
 
     async def _plan(self, context: RunContext, task: Task) -> list[str]:
-        """At most three queries; the task itself where it is short or no plan can be read, with the facts that it was
-        given, which may name what it only describes. The answer is written in another conversation, since a small model
-        repeats the plan that it sees."""
+        """At most three queries; the task itself where it is short or no plan can be read, also together with the facts
+        that it was given, which may name what it only describes. The answer is written in another conversation, since
+        a small model repeats the plan that it sees."""
         if len(task.text.split()) <= OWN_QUERY and not task.files and not task.faithful:
             facts = [entry.text for entry in task.recall.entries if isinstance(entry, Fact)]
-            return [" ".join(" ".join([task.text, *facts]).split()[: 2 * OWN_QUERY])]
+            queries = [task.text, *([" ".join((task.text, *facts))] if facts else [])]
+            return [" ".join(query.split()[: 2 * OWN_QUERY]) for query in queries]
         from hira.agents.queries import plan_queries  # a short task is its own query
 
         conversation = context.conversation(self.name, task.id)
