@@ -166,7 +166,19 @@ async def test_rag_searches_for_the_follow_up_question_and_the_names_in_the_turn
     queries = [
         event.arguments["query"] for event in events if isinstance(event, ToolStarted) and event.tool == "search"
     ]
-    assert queries == [f"{THIRD} {FIRST} {FOUNDED.replace('[s1]', '')}"]
+    assert queries == [THIRD, f"{THIRD} {FIRST} {FOUNDED.replace('[s1]', '')}"]
+
+
+async def test_a_follow_up_question_on_another_topic_is_searched_for_alone_too(tmp_path: Path) -> None:
+    for number in range(30):
+        (tmp_path / f"{number}.md").write_text(f"The depot of hall {number} opened in {1900 + number}, a cold year.")
+    (tmp_path / "mill.md").write_text("Jonas Keel built the mill.")
+    for workflow in ("rag", "hira"):
+        async with Hira("offline", docs=tmp_path, workflow=workflow) as hira:
+            chat = hira.chat()
+            await chat.ask("When was the depot of hall 7 opened?")
+            answer = await chat.ask("Who built the mill?")
+        assert (answer.status, answer.text.partition(" [")[0]) == ("answered", "Jonas Keel built the mill.")
 
 
 async def test_a_long_conversation_is_read_back_and_one_that_continues_itself_is_refused(tmp_path: Path) -> None:
