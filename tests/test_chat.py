@@ -171,7 +171,8 @@ async def test_rag_searches_for_the_follow_up_question_and_the_names_in_the_turn
 
 async def test_a_follow_up_question_on_another_topic_is_searched_for_alone_too(tmp_path: Path) -> None:
     for number in range(30):
-        (tmp_path / f"{number}.md").write_text(f"The depot of hall {number} opened in {1900 + number}, a cold year.")
+        opened = f"The depot of hall {number} opened in {1900 + number}."
+        (tmp_path / f"{number}.md").write_text(f"{opened} A track, built late, led to the mill.")
     (tmp_path / "mill.md").write_text("Jonas Keel built the mill.")
     for workflow in ("rag", "hira"):
         async with Hira("offline", docs=tmp_path, workflow=workflow) as hira:
