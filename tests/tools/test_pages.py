@@ -133,9 +133,9 @@ def test_only_the_first_rows_of_names_of_columns_are_the_header_of_a_table(table
     assert [line for line in text.splitlines() if line.startswith("|")] == rows
 
 
-def test_a_definition_stands_on_the_line_of_its_term_and_paragraphs_below_it():
+def test_a_definition_is_on_the_line_of_its_term_and_several_paragraphs_are_below_it():
     html = (
-        "<h1>Harrow Club</h1><dl><dt>Founded</dt><dd>1931</dd><dt>Coach<dd><b>Mina</b> Kerr"
+        "<h1>Harrow Club</h1><dl><dt>Founded</dt><dd>1931</dd><dt>Coach<dd>\n<p><b>Mina</b> Kerr</p>\n"
         "<dt>Rules</dt><dd><p>No dogs.</p><p>No bells.</p></dd><dt>Alone</dt></dl><p>End.</p>"
     )
 

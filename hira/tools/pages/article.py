@@ -107,7 +107,12 @@ class ArticleWriter:
             self.line.append("#" * int(element.tag[1]) + " ")
         elif element.tag == "li":
             self.line.append("- ")
-        for child in element.children:
+        children = element.children
+        if defines:  # a single paragraph is the definition itself
+            inner = [child for child in children if not isinstance(child, str) or child.strip()]
+            if len(inner) == 1 and isinstance(inner[0], Element) and inner[0].tag == "p":
+                children = inner[0].children
+        for child in children:
             if isinstance(child, str):
                 self.line.append(child)
             else:
