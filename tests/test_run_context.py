@@ -4,11 +4,11 @@ from dataclasses import replace
 import pytest
 
 from hira.agents.run_context import Conversation, RoleConfig, RunContext
-from hira.core.budget import ReplyBound
+from hira.core.budget import Budget, ReplyBound
 from hira.core.errors import Interrupted, OutOfBudget
 from hira.core.events import Notice, SourceRead
 from hira.core.messages import assistant, user
-from hira.core.policy import Completion, Usage
+from hira.core.policy import CallOptions, Completion, Request, Sampling, Usage, Watch
 from hira.core.tool import Observation, Tool
 from hira.evidence import Source
 from hira.policies.dialects import FALLBACKS, Call
@@ -152,6 +152,32 @@ async def test_a_notice_is_shown_once_and_one_that_was_shown_already_never() -> 
     for text, shown in (("a", False), ("a", False), ("b", True), ("b", False), ("c", False)):
         context.note(text, shown=shown)
     assert heard == ["a", "c"]
+
+
+class Listening(ScriptedPolicy):
+    """A policy that keeps how its replies are received."""
+
+    def __init__(self, replies: list[str]) -> None:
+        super().__init__(replies)
+        self.calls: list[CallOptions] = []
+
+    async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
+        self.calls.append(CallOptions.of(watch))
+        return await super().complete(request, watch)
+
+
+async def test_a_reply_of_mere_thought_may_be_asked_for_again_with_more_tokens_where_no_length_was_set() -> None:
+    policy = Listening(["a", "b", "c", "d"])
+    bounded = RoleConfig(policy, replies=ReplyBound(tokens=500, again=900))
+    for config, tokens, again in (
+        (bounded, None, 900),
+        (bounded, 900, 805),
+        (replace(bounded, sampling=Sampling(max_tokens=300)), None, None),
+        (replace(bounded, replies=None), None, None),
+    ):
+        context = RunContext({"*": config}, budget=Budget(tokens=tokens))
+        await context.conversation("worker").reply(user("one"))
+        assert policy.calls[-1].again == (again if tokens is None else pytest.approx(again, abs=20)), "what is left"
 
 
 async def test_a_source_is_announced_when_it_is_first_read() -> None:
