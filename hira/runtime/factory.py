@@ -67,17 +67,14 @@ async def open_session(  # noqa: PLR0913 - one for each thing that a program may
     """
     given = dict(policies or {})
     with settings.located("tools"):
-        named_tools, notices = load_tools(settings.tools) if settings.tools else ([], [])
+        named_tools, notices = load_tools(settings.tools)
         check_tools(named_tools)
     all_tools = [*tools, *named_tools]
     retrievers = open_retrievers(settings, search)
-    if all_tools or retrievers:
-        check_tools(all_tools)
-        check_deps([*all_tools, *retrievers], deps)
+    check_tools(all_tools)
+    check_deps([*all_tools, *retrievers], deps)
     flow = check_names(settings, workflow, experts, given)
-    notices += find_hidden_workflow(settings)
-    if all_tools or settings.mcp:
-        notices += find_unused_tools(settings, flow, all_tools)
+    notices += [*find_hidden_workflow(settings), *find_unused_tools(settings, flow, all_tools)]
     if client is not None:
         settings = with_client(settings, client)
     elif "*" not in given:
