@@ -21,8 +21,10 @@ survivors and their share are printed.
 import argparse
 import compileall
 import json
+import os
 import re
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -108,7 +110,10 @@ def copy_tree() -> Path:
         elif source.is_file():
             shutil.copy(source, tree / name)
     compileall.compile_dir(tree / "hira", quiet=1)
-    return tree
+    environ = {**os.environ, "PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": ""}
+    collect = ["-m", "pytest", "--collect-only", "-q", "-m", ALL, "-p", "no:cacheprovider", "tests"]
+    subprocess.run([sys.executable, *collect], cwd=tree, env=environ, stdout=subprocess.DEVNULL, check=False)
+    return tree  # pytest keeps the tests as it has rewritten them: each run would take seconds for that
 
 
 def run_tests(tree: Path, tests: list[str], marks: str = FAST) -> int:
