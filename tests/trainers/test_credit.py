@@ -73,6 +73,17 @@ def test_matpo_by_role_gives_planner_and_workers_the_same_sum_of_weights() -> No
     credited = matpo([made], norm="role_mean")
     sums = [one.weight * one.row.tokens for one in credited.rows if one.advantage > 0]
     assert sums == pytest.approx([0.5, 0.375, 0.125])
+    assert credited.normaliser == 2, "rollouts"
+
+
+def test_matpo_by_token_weighs_every_sampled_token_alike() -> None:
+    made = group(
+        attempt(0, 1.0, row("planner", 4), row("worker", 6, conversation="1/worker", tool=9)),
+        attempt(1, 0.0, row("planner", 5)),
+    )
+    credited = matpo([made], norm="token_mean")
+    assert weights(credited) == [("planner", 1.0, 1.0), ("1/worker", 1.0, 1.0), ("planner", -1.0, 1.0)]
+    assert credited.normaliser == 4 + 6 + 5
 
 
 def test_a_rollout_that_the_infrastructure_broke_leaves_mean_deviation_and_loss() -> None:
