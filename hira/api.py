@@ -24,7 +24,7 @@ from hira.core.policy import Effort, Policy
 from hira.evidence import Verifier
 from hira.runtime.answer import Answer
 from hira.runtime.factory import check_names, open_session
-from hira.runtime.run import Run, resume_run, scope
+from hira.runtime.run import Run, scope
 from hira.runtime.session import Session
 from hira.runtime.settings import DOCUMENTS, JOURNAL, MEMORY, OFF, Settings, find_kept_file, load
 from hira.runtime.validation import Paths, check, make_output_type, paths_of, present
@@ -291,6 +291,8 @@ class Hira:
             UsageError: The run does not exist, is still running, or used another workflow, or tools, experts, policies
                 or hooks of a program that this `Hira` does not have.
         """
+        from hira.runtime.resuming import resume_run  # a new question reads no record
+
         return await resume_run(scope(self, docs), run)
 
     async def open_session(self) -> Session:
@@ -423,8 +425,6 @@ async def ask(
         docs: Files and folders to search.
         files: Files that the question is about.
         search: Names of web search services, separated by commas, or a retriever of your own.
-        otel: The base URL of an OpenTelemetry collector that gets the spans of runs; False sends none, also where the
-            program traces itself.
         settings: All settings at once; then neither the environment nor hira.toml is read.
 
     Returns:
@@ -454,8 +454,6 @@ def ask_sync(
         docs: Files and folders to search.
         files: Files that the question is about.
         search: Names of web search services, separated by commas, or a retriever of your own.
-        otel: The base URL of an OpenTelemetry collector that gets the spans of runs; False sends none, also where the
-            program traces itself.
         settings: All settings at once; then neither the environment nor hira.toml is read.
 
     Returns:

@@ -4,7 +4,7 @@ from typing import get_args
 
 from hira.core.events import KINDS, AnyEvent, Error, Event, Notice, RunEnded, TurnText, record
 from hira.core.policy import Usage
-from hira.journal.decoding import decode_events
+from hira.journal.records import decode_events
 
 
 def test_events_come_back_from_their_records() -> None:

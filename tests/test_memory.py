@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hira.core.memory import DualMemory, Fact, Resource, tokens
+from hira.core.memory import DualMemory, Fact, Resource
+from hira.core.statements import tokens
 
 MONTHS = ["May", "June", "July", "August", "October", "November"]
 

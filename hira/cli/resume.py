@@ -16,8 +16,7 @@ from hira.cli.running import at_terminal, open_view
 from hira.cli.runs import as_flags, load_recorded, open_journal
 from hira.cli.shell import Shell
 from hira.core.errors import HiraError, UsageError
-from hira.journal import Entry
-from hira.journal.decoding import decode_events
+from hira.journal.records import Entry, decode_events
 from hira.runtime.registry import make_workflow
 from hira.runtime.session import APPROVAL, HANDED, TOOL_APPROVAL
 from hira.runtime.trace import read

@@ -16,7 +16,8 @@ from hira.core.errors import UsageError
 from hira.core.options import SHARED
 from hira.core.policy import Usage
 from hira.core.sanitize import without_userinfo
-from hira.journal import Entry, Journal
+from hira.journal import Journal
+from hira.journal.records import Entry
 from hira.runtime.settings import FILE, Settings
 from hira.runtime.settings.reading import find_own_file
 

@@ -1,7 +1,7 @@
 """The dual-channel memory (HiRA, "Dual-Channel Memory Mechanism"): facts with sources, resources with paths."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from hira.core.bm25 import BM25, stem, words
@@ -11,17 +11,7 @@ NAMED = compile_lazily(
     r"\s*+[(（\[]\s*+sources?\s*+[:：]\s*+((?:[^()（）\[\]]|[(\[][^()（）\[\]]*+[)\]])*+)[)）\]]?", re.IGNORECASE
 )
 """A source that a statement names in its own words, as memory names those that hira resolved."""
-SIMILAR = 0.7
-"""The share of the longer statement's tokens that precede and follow the one stretch in which two statements differ."""
 _FAILED = frozenset(map(stem, ["fail", "failure", "error", "unable", "cannot", "timeout"]))
-_JOINED = "; "
-_QUOTES = "\"'“”„‘’«»"
-_STOPS = ".,;:?…。，、；：？"
-# A longer statement with one of these may say the opposite of its part.
-_TURNING = frozenset(
-    """not no never none nobody nothing neither nor cannot without hardly only except unless if whether until false
-    falsely untrue wrong wrongly allegedly supposedly denies denied may might could would should""".split()
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +72,10 @@ class DualMemory:
 
         No statement is lost, and none is ascribed to a source that does not make it.
         """
+        from hira.core.statements import JOINED, is_alike, split_tokens  # many runs remember nothing
+
         for index, known in enumerate(self.facts):
-            if _parts(known.text) == _parts(fact.text) and _share(known, fact):
+            if split_tokens(known.text) == split_tokens(fact.text) and _share(known, fact):
                 self.facts[index] = replace(known, sources=tuple(dict.fromkeys((*known.sources, *fact.sources))))
                 return self.facts[index] != known
         if any(_holds(known, fact) for known in self.facts):
@@ -93,8 +85,8 @@ class DualMemory:
             self.facts = [fact for index, fact in enumerate(self.facts) if index not in less[1:]]
             return True
         for index, known in enumerate(self.facts):
-            if (known.sources, known.subtask) == (fact.sources, fact.subtask) and _alike(known, fact):
-                self.facts[index] = replace(known, text=f"{known.text.removesuffix('.')}{_JOINED}{fact.text}")
+            if (known.sources, known.subtask) == (fact.sources, fact.subtask) and is_alike(known.text, fact.text):
+                self.facts[index] = replace(known, text=f"{known.text.removesuffix('.')}{JOINED}{fact.text}")
                 return True
         self.facts.append(fact)
         return True
@@ -124,21 +116,6 @@ def _quality(fact: Fact) -> float:
     return (1.0 if fact.sources else 0.6) * (0.3 if _FAILED & set(words(fact.text)) else 1.0)
 
 
-def tokens(statement: str) -> list[str]:
-    """Return the words of a statement in order, without punctuation around them; signs stay with their number."""
-    return [word.casefold() for word in _words(statement)]
-
-
-def _words(statement: str) -> list[str]:
-    bare = (word.lstrip(_QUOTES).rstrip(_QUOTES + _STOPS) for word in statement.replace("’", "'").split())
-    return [word for word in bare if word]
-
-
-def _parts(text: str) -> list[list[str]]:
-    """Return the tokens of each statement of an entry."""
-    return [tokens(part) for part in text.split(_JOINED)]
-
-
 def _share(fact: Fact, other: Fact) -> bool:
     """Return whether both facts have a common source, or neither has any."""
     return bool(set(fact.sources) & set(other.sources)) or not (fact.sources or other.sources)
@@ -146,44 +123,6 @@ def _share(fact: Fact, other: Fact) -> bool:
 
 def _holds(more: Fact, less: Fact) -> bool:
     """Return whether one fact contains the other word for word, without reversing it, and has all of its sources."""
-    if not _share(more, less) or not set(less.sources) <= set(more.sources):
-        return False
-    (wanted, *others), size = _parts(less.text), len(tokens(less.text))
-    return not others and any(
-        part[start : start + size] == wanted and not _turns_round([*part[:start], *part[start + size :]])
-        for part in _parts(more.text)
-        for start in range(len(part) - size + 1)
-    )
+    from hira.core.statements import contains
 
-
-def _alike(known: Fact, new: Fact) -> bool:
-    """Return whether the new statement differs from one of the entry in a single short stretch that does not reverse
-    it.
-
-    Statements with another name or another number in that stretch are about something else.
-    """
-    theirs = _words(new.text)
-    for part in known.text.split(_JOINED):
-        ours = _words(part)
-        front = _common(ours, theirs)
-        back = _common(ours[front:][::-1], theirs[front:][::-1])
-        mine, other = ours[front : len(ours) - back], theirs[front : len(theirs) - back]
-        close = front + back >= SIMILAR * max(len(ours), len(theirs))
-        if close and not (_has_mark(mine) and _has_mark(other)) and not _turns_round(mine + other):
-            return True
-    return False
-
-
-def _common(first: Sequence[str], other: Sequence[str]) -> int:
-    """Count the words with which both begin."""
-    pairs = enumerate(zip(first, other, strict=False))
-    return next((index for index, (a, b) in pairs if a.casefold() != b.casefold()), min(len(first), len(other)))
-
-
-def _has_mark(tokens: Sequence[str]) -> bool:
-    """Return whether any of the words is a name or has a digit."""
-    return any(sign.isupper() or sign.isdigit() for word in tokens for sign in word)
-
-
-def _turns_round(tokens: Sequence[str]) -> bool:
-    return any(word.casefold() in _TURNING or word.casefold().endswith("n't") for word in tokens)
+    return _share(more, less) and set(less.sources) <= set(more.sources) and contains(more.text, less.text)

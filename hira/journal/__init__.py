@@ -13,32 +13,15 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hira.core.errors import FULL, Interrupted, OutOfBudget, Stop, UsageError
-from hira.core.policy import Count, Seconds
-from hira.journal.decoding import (
-    LARGEST,
-    NO_REQUEST,
-    Damage,
-    DamagedRecord,
-    RecordTooLarge,
-    RequestRecord,
-    SettingsRecord,
-    UsageRecord,
-    decode_entry,
-    decode_result,
-    decompress,
-    read_json,
-    validate,
-)
+from hira.journal.decoding import LARGEST, Damage, DamagedRecord, RecordTooLarge, decompress, read_json
 from hira.journal.encoding import storable
 from hira.journal.log import OWN, CallSpec, Key, Kind, Log, NotRecorded, RecordedCall, Reuse, clock_from
 from hira.journal.store import (
-    BEAT,
     PATIENCE,
     STATEMENTS,
     Statement,
@@ -50,6 +33,9 @@ from hira.journal.store import (
     migrate,
 )
 
+if TYPE_CHECKING:
+    from hira.journal.records import Entry
+
 _CACHED = """
 select result from calls join runs on runs.id = calls.run
 where digest = ? and kind = ? and calls.began > ? and result is not null and (kind = 'policy' or scope = ?)
@@ -60,13 +46,9 @@ MOST_RUNS = 100_000
 """Runs that are listed at once."""
 MOST_OF_CALLS, MOST_OF_EVENTS = LARGEST, 64 * 2**20
 """Bytes of a run that are read: requests and results of its calls, and its events, which are short."""
-SILENT = 4 * BEAT
-"""Seconds without a sign of life after which a run counts as gone."""
-
 __all__ = [
     "OWN",
     "CallSpec",
-    "Entry",
     "Journal",
     "Log",
     "NoJournal",
@@ -87,68 +69,6 @@ class StillGoing(UsageError):
 
 class NoJournal(UsageError):
     """The journal cannot be read or written now, whichever run is asked for."""
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """A run as the journal lists it; times are seconds since the epoch."""
-
-    id: str
-    question: str
-    workflow: str
-    status: str
-    """`running` until the run ends."""
-    answer: str
-    error: str
-    settings: SettingsRecord
-    files: tuple[str, ...]
-    versions: dict[str, str]
-    began: Seconds
-    ended: Seconds | None
-    pid: Count
-    host: str
-    tools: dict[str, Any]
-    """The tools that the run had."""
-    usage: UsageRecord
-    """The cost of the run, empty until it ends."""
-    scope: str
-    """Names the runs whose tools see the same."""
-    heard: Seconds | None
-    """The last sign of life."""
-
-    @property
-    def alive(self) -> bool:
-        """Return whether the process that wrote the run still works on it, as far as this machine can tell.
-
-        The number of a process may be reused, and means nothing in a container, so a sign of life is required as well.
-        """
-        if self.status != "running" or time.time() - (self.heard or self.began) > SILENT:
-            return False
-        if self.host != socket.gethostname():
-            return True
-        try:
-            os.kill(self.pid, 0)
-        except ProcessLookupError:
-            return False
-        except PermissionError:
-            return True
-        return not _is_zombie(self.pid)
-
-    @property
-    def state(self) -> str:
-        """The status, `interrupted` for a run whose process is gone."""
-        return "interrupted" if self.status == "running" and not self.alive else self.status
-
-
-def _is_zombie(pid: int) -> bool:
-    """Return whether a process has ended and its parent has not noticed yet. Only Linux tells."""
-    try:
-        return (
-            Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[0]
-            in "ZX"
-        )
-    except OSError:
-        return False
 
 
 class Journal:
@@ -200,14 +120,14 @@ class Journal:
             self._writer.write([("find by digest", ())])  # once made, it costs at every call that is written
         return Log(run, self._writer, reuse=reused, began=began, dialects=settings.get("dialects", {}))
 
-    def resume(self, run: str | Entry, *, without: str = "") -> Log:
+    def resume(self, run: "str | Entry", *, without: str = "") -> Log:
         """Open the record of a run that ended early. Recorded calls are not made again, except those of the
         conversation `without`.
 
         A failure at the end of the record ended the run, and is tried again. Raises `StillGoing` if another process has
         resumed the run since this entry was read: its calls would be paid for twice.
         """
-        entry = run if isinstance(run, Entry) else self.entry(run)
+        entry = self.entry(run) if isinstance(run, str) else run
         run = entry.id
         self._claim(entry)
         known, sources = self._read_known(run)
@@ -231,22 +151,26 @@ class Journal:
         dialects = entry.settings.get("dialects", {})
         return Log(entry.id, None, *self._read_known(entry.id), ended=ended, began=entry.began, dialects=dialects)
 
-    def runs(self, limit: int = 50, named: str = "") -> list[Entry]:
+    def runs(self, limit: int = 50, named: str = "") -> "list[Entry]":
         """The newest runs, newest first, of those whose id holds `named`."""
+        from hira.journal.records import read_entry  # a new run reads none
+
         query = "select * from runs where ? = '' or instr(id, ?) > 0 order by began desc limit ?"
         most = limit if 0 <= limit <= MOST_RUNS else MOST_RUNS
         entries = []
         for number, row in enumerate(self._stream(query, (named, named, most)), 1):
             try:
-                entries.append(validate(Entry, decode_entry(row)))
+                entries.append(read_entry(row))
             except DamagedRecord as error:
                 self.damage.add(f"run {row['id']!s:.80} cannot be read: {error.what}")
             if number == MOST_RUNS:
                 self.damage.add(f"only the newest {MOST_RUNS:,} runs are read")
         return entries
 
-    def entry(self, run: str) -> Entry:
+    def entry(self, run: str) -> "Entry":
         """The run with this id, or the only one whose id begins so. `last` is the newest."""
+        from hira.journal.records import read_entry
+
         if run == "last":
             rows = self._rows("select * from runs order by began desc limit 1")
         else:
@@ -256,11 +180,10 @@ class Journal:
             what = f"no run {run!r}" if not rows else f"several runs begin with {run!r}"
             raise NoRun(what, where=f"in the journal {self.path}", fix="hira runs lists them")
         try:
-            entry: Entry = validate(Entry, decode_entry(exact[0]))
+            return read_entry(exact[0])
         except DamagedRecord as error:
             what = f"run {exact[0]['id']!s:.80} cannot be read: {error.what}"
             raise NoRun(what, where=f"in the journal {self.path}", fix="hira runs lists the others") from None
-        return entry
 
     def holds(self, run: str) -> bool:
         """Return whether the database contains the run now, without waiting for pending writes."""
@@ -268,27 +191,11 @@ class Journal:
 
     def calls(self, run: str) -> list[RecordedCall]:
         """All calls of the run in the order in which they began."""
-        calls = []
+        from hira.journal.records import read_call
+
         query = "select * from calls where run = ? order by began, position"
-        for row in self._bounded(query, run, MOST_OF_CALLS):
-            place = f"the call {row['position']!s:.20} of {row['conversation']!s:.80}"
-            try:
-                call: RecordedCall = validate(RecordedCall, {**row, "request": NO_REQUEST, "result": None})
-            except DamagedRecord as error:
-                self.damage.add(f"run {run}: {place} cannot be read: {error.what}")
-                continue
-            try:
-                raw = read_json(row["request"])
-                call = replace(call, request=validate(RequestRecord, raw) if call.kind == "policy" else raw)
-            except DamagedRecord as error:
-                self.damage.add(f"run {run}: the request of {place} cannot be read: {error.what}")
-            try:  # of a damaged result nothing is left, as if the call had not ended
-                if row["result"] is not None:
-                    call = replace(call, result=decode_result(call.kind, row["result"]))
-            except DamagedRecord as error:
-                self.damage.add(f"run {run}: the result of {place} cannot be read: {error.what}")
-            calls.append(call)
-        return calls
+        read = (read_call(row, run, self.damage) for row in self._bounded(query, run, MOST_OF_CALLS))
+        return [call for call in read if call]
 
     def events(self, run: str) -> list[dict[str, Any]]:
         """Return the records of the run's events, as far as they are JSON objects."""
@@ -319,6 +226,8 @@ class Journal:
 
     def find_cached(self, kind: Kind, digest: str, since: float, scope: str = "") -> Any:
         """Return the newest good result of a call with this digest that began after `since`, None without one."""
+        from hira.journal.records import decode_result
+
         for row in self._read(_CACHED, (digest, kind, since, scope)):
             try:
                 result = decode_result(kind, row["result"])
@@ -357,7 +266,7 @@ class Journal:
         self._writer.close()
         self._reader.close()
 
-    def _claim(self, entry: Entry) -> None:
+    def _claim(self, entry: "Entry") -> None:
         """Make the run this process's and forget the events it had, both or neither, unless another one was quicker."""
         self._writer.settle()
         values = (os.getpid(), socket.gethostname(), time.time(), entry.id, entry.status, entry.ended, entry.heard)

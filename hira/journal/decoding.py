@@ -2,22 +2,15 @@
 checked once, where it enters, and fields that this version does not know are left out."""
 
 import json
-import sqlite3
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, Literal, NotRequired
+from typing import Any
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 from pydantic_core import from_json
-from typing_extensions import TypedDict
 
 from hira.core.errors import UsageError, uncapitalise
-from hira.core.events import KINDS, Event
-from hira.core.messages import Speaker
-from hira.core.policy import Completion, Count, Dollars, Sampling, Seconds
-from hira.core.sources import Source
 
 LARGEST = 256 * 2**20
 """Bytes of one record."""
@@ -97,155 +90,3 @@ def validate(kind: Any, value: Any, name: str = "") -> Any:
         place = ".".join(map(str, first["loc"][:6]))
         why = ": ".join(part for part in (place, uncapitalise(first["msg"])) if part)
         raise DamagedRecord(f"{name} cannot be read: {why}" if name else why) from None
-
-
-class SettingsRecord(TypedDict, total=False):
-    """The recorded settings that are read before they are checked as settings. Others are kept as they are."""
-
-    __pydantic_config__ = ConfigDict(extra="allow")  # type: ignore[misc]
-
-    model: str
-    base_url: str
-    base_url_from: str
-    searxng_url: str
-    workflow: str
-    instructions: str
-    docs: list[str]
-    roles: dict[str, dict[str, Any]]
-    dialects: dict[str, str]
-    handed: list[str]
-    continues: str
-    history: list[tuple[str, str]]
-    output_schema: dict[str, Any]
-
-
-class UsageRecord(TypedDict, total=False):
-    calls: Count
-    prompt_tokens: Count
-    completion_tokens: Count
-    cached_tokens: Count
-    cost: Dollars | None
-    seconds: Seconds
-
-
-def decode_entry(row: sqlite3.Row) -> dict[str, Any]:
-    """Return a row of the table `runs` with its JSON columns as values. Raises `DamagedRecord`."""
-    values = dict(row)
-    for name in ("settings", "files", "versions", "tools", "usage"):
-        try:
-            values[name] = read_json(values.get(name))
-        except DamagedRecord as error:
-            raise DamagedRecord(f"{name}: {error.what}") from None
-    return values
-
-
-class _Function(TypedDict):
-    name: str
-    arguments: str
-
-
-class _WireCall(TypedDict):
-    id: NotRequired[str]
-    function: _Function
-
-
-class _Url(TypedDict):
-    url: str
-
-
-class _Sound(TypedDict):
-    data: str
-    format: str
-
-
-class _Text(TypedDict):
-    type: Literal["text"]
-    text: str
-
-
-class _Image(TypedDict):
-    type: Literal["image_url"]
-    image_url: _Url
-
-
-class _Video(TypedDict):
-    type: Literal["video_url"]
-    video_url: _Url
-
-
-class _Audio(TypedDict):
-    type: Literal["input_audio"]
-    input_audio: _Sound
-
-
-class WireMessage(TypedDict):
-    """A message in its wire form, with the name of its prompt."""
-
-    role: Speaker
-    content: NotRequired[str | list[_Text | _Image | _Video | _Audio] | None]
-    tool_calls: NotRequired[list[_WireCall]]
-    tool_call_id: NotRequired[str]
-    prompt: NotRequired[str]
-
-
-class RequestRecord(TypedDict):
-    """A request: the messages that it has `added` to those that it has `kept` of the conversation's previous one."""
-
-    kept: Count
-    added: list[WireMessage]
-    sampling: Sampling
-    stop: tuple[str, ...]
-
-
-NO_REQUEST = RequestRecord(kept=0, added=[], sampling=Sampling(), stop=())
-"""Replaces a request that cannot be read: its reply can still be used."""
-
-
-class FailureRecord(TypedDict):
-    """A failure of an endpoint; `failed` names its class."""
-
-    failed: str
-    what: str
-    where: NotRequired[str]
-    fix: NotRequired[str]
-    status: NotRequired[Count]
-    retryable: NotRequired[bool]
-    retry_after: NotRequired[Seconds | None]
-
-
-class PassageRecord(TypedDict):
-    source: Source
-    text: str
-
-
-class _ToolResult(TypedDict):
-    """The result of a tool's call, as far as it is read without the tool; what makes it decodes the rest."""
-
-    passages: NotRequired[list[PassageRecord]]
-
-
-def decode_result(kind: str, raw: Any) -> Any:
-    """Return the recorded result of a call as JSON values, whose maker decodes them. Raises `DamagedRecord`."""
-    result = read_json(raw)
-    if isinstance(result, dict) and "failed" in result:
-        return validate(FailureRecord, result)
-    if kind == "policy":
-        validate(Completion, result)
-        return result
-    if isinstance(result, dict):
-        validate(_ToolResult, result)
-    return result
-
-
-def decode_events(records: Iterable[Mapping[str, Any]], report: Callable[[str], None] | None = None) -> Iterator[Event]:
-    """Yield the events of the records. Those of another version may differ: unknown kinds and fields are skipped, and
-    so is an event whose fields do not fit, which is reported."""
-    for number, record in enumerate(records, 1):
-        kind = KINDS.get(str(record.get("event")))
-        if kind is None:
-            continue
-        try:
-            yield validate(kind, record)
-        except DamagedRecord as error:
-            if report:
-                report(f"event {number} ({kind.__name__}) cannot be read: {error.what}")

@@ -17,7 +17,8 @@ from hira.core.errors import AccessDenied, HiraError, UsageError, fault
 from hira.core.events import Reader
 from hira.journal import NoRun, StillGoing
 from hira.runtime.answer import Answer, answer_of
-from hira.runtime.run import Run, SessionOwner, resume_run, scope
+from hira.runtime.resuming import resume_run
+from hira.runtime.run import Run, SessionOwner, scope
 from hira.runtime.validation import Paths
 
 CONCURRENCY = 8

@@ -13,8 +13,8 @@ from hira.core.events import Events, RunStarted
 from hira.core.hooks import Hooks
 from hira.core.policy import Completion, Policy, Request, Watch
 from hira.evidence import Judgement, SourcedClaim
-from hira.journal import Entry, Journal, NotRecorded
-from hira.journal.decoding import decode_events
+from hira.journal import Journal, NotRecorded
+from hira.journal.records import Entry, decode_events
 from hira.runtime.answer import Answer, answer_of
 from hira.runtime.factory import configure_roles, make_run_options
 from hira.runtime.registry import dialect_of, make_workflow
@@ -22,7 +22,7 @@ from hira.runtime.session import HANDED, HOOK, in_dialects
 from hira.runtime.settings import Settings
 from hira.runtime.settings.trust import code_of
 from hira.runtime.trace.reading import read_earlier
-from hira.tools.toolbox import stand_ins
+from hira.tools.stand_ins import stand_ins
 from hira.workflows import WORKFLOWS, Workflow, rollout
 
 

@@ -10,18 +10,19 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Rollout, Status
-from hira.core.errors import HiraError, Interrupted, Stop, UsageError
+from hira.core.errors import HiraError, Interrupted, Stop
 from hira.core.events import AnyEvent, Notice, Reader, RunEnded
 from hira.core.policy import Usage
-from hira.journal import Entry, Journal, Log, StillGoing
+from hira.journal import Log
 from hira.runtime.answer import Answer, answer_of
-from hira.runtime.session import HANDED, OF_QUESTION, Session
+from hira.runtime.session import Session
 from hira.runtime.validation import Paths, paths_of, question_of
 from hira.workflows import rollout
 
 if TYPE_CHECKING:
     from hira.agents.history import Earlier
     from hira.agents.output_type import OutputType
+    from hira.journal.records import Entry
 
 
 class SessionOwner(Protocol):
@@ -77,7 +78,7 @@ class Run:
         *,
         run: str = "",
         log: Log | None = None,
-        past: Entry | None = None,
+        past: "Entry | None" = None,
         earlier: "Earlier | None" = None,
         output: "OutputType | None" = None,
     ) -> None:
@@ -235,42 +236,3 @@ class Run:
         record.status = status
         record.failure = (record.failure or failure) if status == "interrupted" else failure
         self._answer = answer_of(record, session.model, self.output)
-
-
-async def resume_run(owner: SessionOwner, run: str) -> Run:
-    """Return a run that continues where the recorded one ended. hira repeats no completed call of a model; programs run
-    again if later ones need their files or variables.
-
-    Raises `UsageError` for a run that does not exist, that is still running, or that this session cannot continue.
-    """
-    session = await owner.open_session()
-    journal = session.journal
-    if journal is None:
-        raise UsageError("no runs are recorded here", fix="record them: Hira(journal=True)")
-    entry = await asyncio.to_thread(journal.entry, run)
-    if entry.alive:
-        fix = "wait until it ends, or stop that process"
-        raise StillGoing(f"run {entry.id} is still running", where=f"in process {entry.pid}", fix=fix)
-    if lacking := [name for name in entry.settings.get(HANDED, ()) if name not in session.handed]:
-        raise UsageError(f"run {entry.id} used {', '.join(lacking)}, which this Hira does not have",
-                         fix="give the same tools, experts, policies and workflow")  # fmt: skip
-    docs = entry.settings.get("docs", [])
-    if entry.settings.get(OF_QUESTION) and docs != [*map(str, session.settings.docs)]:
-        what = f"run {entry.id} searched the documents that its question named: {', '.join(map(str, docs)) or 'none'}"
-        raise UsageError(what, fix=f"give them: resume({entry.id!r}, docs=[…])")
-    if entry.workflow not in ("", session.workflow.name):
-        what = f"run {entry.id} used the workflow {entry.workflow!r}, not {session.workflow.name!r}"
-        raise UsageError(what, fix=f"give it: Hira(workflow={entry.workflow!r})")
-    return await continue_run(owner, session, journal, entry)
-
-
-async def continue_run(owner: SessionOwner, session: Session, journal: Journal, entry: Entry) -> Run:
-    """Claim the record of a run, and return the run that continues it."""
-    from hira.agents.output_type import find_recorded_output  # a new run reads no record
-    from hira.runtime.trace.reading import read_earlier
-
-    earlier = await asyncio.to_thread(read_earlier, journal, entry)
-    log = await asyncio.to_thread(session.resume_log, journal, entry)
-    files = tuple(map(Path, entry.files))
-    output = find_recorded_output(entry.settings)
-    return Run(owner, entry.question, files, run=entry.id, log=log, past=entry, earlier=earlier, output=output)

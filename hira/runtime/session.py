@@ -19,7 +19,7 @@ from hira.core.events import RUNS, Event, Events, Notice, Reader, RunEnded, RunS
 from hira.core.hooks import ApproveTool
 from hira.core.policy import Policy
 from hira.core.tool import Context
-from hira.journal import Entry, Journal, Log
+from hira.journal import Journal, Log
 from hira.policies.dialects import DIALECTS, FALLBACKS, NATIVE
 from hira.policies.facts import DIALECT
 from hira.runtime.registry import dialect_of
@@ -31,6 +31,7 @@ from hira.workflows import WORKFLOWS, Workflow
 if TYPE_CHECKING:
     from hira.agents.history import Earlier
     from hira.agents.output_type import OutputType
+    from hira.journal.records import Entry
     from hira.runtime.telemetry import Telemetry
 
 HANDED: Final = "handed"
@@ -153,7 +154,7 @@ class Session:
             reuse=self.settings.cache_responses_hours * 3600 if self.settings.cache_responses else None,
         )
 
-    def resume_log(self, journal: Journal, entry: Entry) -> Log:
+    def resume_log(self, journal: Journal, entry: "Entry") -> Log:
         """The record of a run that is resumed. A journal that a file names may have come with the folder, and so may
         the approvals in it: a person is asked again about calls of tools that were not made."""
         from hira.agents.approved import APPROVAL_OF_CALLS  # most runs are not resumed

@@ -8,7 +8,8 @@ from typing import Any, TypeVar
 
 from hira.agents.history import CONTINUES, Earlier, Messages
 from hira.core.errors import UsageError
-from hira.journal import Entry, Journal, NoJournal, NoRun
+from hira.journal import Journal, NoJournal, NoRun
+from hira.journal.records import Entry
 from hira.runtime.answer import Answer
 from hira.runtime.chat import earlier_of
 from hira.runtime.replay import find_needed_code, replay

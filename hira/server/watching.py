@@ -11,9 +11,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from hira.core.events import RunEnded, TurnEnded, TurnText, record
-from hira.journal import Entry
+from hira.journal.records import Entry
 from hira.runtime.answer import Answer
-from hira.runtime.run import continue_run
+from hira.runtime.resuming import continue_run
 from hira.runtime.session import APPROVAL, HANDED, TOOL_APPROVAL
 from hira.server.keys import Client, RejectedRequest
 from hira.server.messages import check_length

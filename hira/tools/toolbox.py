@@ -1,19 +1,15 @@
-"""The tools of one run, their record, and the substitutes that replay it.
+"""The tools of one run, and their record.
 
 Experts take the tools that they need from a `Toolbox`; a field of None means that this run cannot do it.
 """
 
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
-from typing_extensions import TypedDict
-
-from hira.core.errors import ToolError
 from hira.core.messages import Media
-from hira.core.tool import Observation, Tool
-from hira.journal.decoding import validate
+from hira.core.tool import Tool
 
 LONGEST_QUERY = 400
 """The most characters of a search query."""
@@ -56,7 +52,7 @@ class Toolbox:
         return getattr(self, need) is not None
 
 
-_SINGLE = ("search", "scholar", "browse", "files")
+SINGLE = ("search", "scholar", "browse", "files")
 _SHOWN = ("name", "description", "parameters", "pure", "stateful")
 
 
@@ -66,7 +62,7 @@ async def dump_toolbox(toolbox: Toolbox) -> dict[str, Any]:
     def describe(*tools: Tool) -> list[dict[str, Any]]:
         return [{name: getattr(tool, name) for name in _SHOWN} for tool in tools]
 
-    record: dict[str, Any] = {name: describe(tool)[0] for name in _SINGLE if (tool := getattr(toolbox, name))}
+    record: dict[str, Any] = {name: describe(tool)[0] for name in SINGLE if (tool := getattr(toolbox, name))}
     if toolbox.python:
         async with toolbox.python("0") as python:  # nothing starts before the first call
             record["python"] = describe(python)[0]
@@ -77,50 +73,3 @@ async def dump_toolbox(toolbox: Toolbox) -> dict[str, Any]:
         "extra": describe(*toolbox.extra),
         "scoped": {role: describe(*tools) for role, tools in toolbox.scoped.items()},
     }
-
-
-class _ToolRecord(TypedDict):
-    name: str
-    description: str
-    parameters: dict[str, Any]
-    pure: bool
-    stateful: bool
-
-
-class _ToolboxRecord(TypedDict, total=False):
-    search: _ToolRecord
-    scholar: _ToolRecord
-    browse: _ToolRecord
-    files: _ToolRecord
-    python: _ToolRecord
-    media: bool
-    visible: tuple[str, ...]
-    extra: list[_ToolRecord]
-    scoped: dict[str, list[_ToolRecord]]
-
-
-def stand_ins(values: Mapping[str, Any]) -> Toolbox:
-    """Return a toolbox that looks like the recorded one. The results of its tools have to come from the record."""
-    record: Mapping[str, Any] = validate(_ToolboxRecord, values, "the tools of the run")
-
-    async def refuse_call(_arguments: Mapping[str, Any]) -> Observation:
-        raise ToolError("this run is replayed, and the record does not hold this call")
-
-    def refuse_media(path: str) -> Media:
-        raise ToolError(f"this run is replayed, and {path!r} is not read")
-
-    def make(*records: Mapping[str, Any]) -> tuple[Tool, ...]:
-        return tuple(Tool(**record, run=refuse_call) for record in records)
-
-    @asynccontextmanager
-    async def open_python(_subtask: str) -> AsyncIterator[Tool]:
-        yield make(record["python"])[0]
-
-    return Toolbox(
-        **{name: make(record[name])[0] for name in _SINGLE if name in record},
-        python=open_python if record.get("python") else None,
-        media=refuse_media if record.get("media") else None,
-        visible=tuple(record.get("visible", ())),
-        extra=make(*record.get("extra", ())),
-        scoped={role: make(*tools) for role, tools in record.get("scoped", {}).items()},
-    )

@@ -13,7 +13,7 @@ from typing import Annotated
 from pydantic import BaseModel, BeforeValidator, Field
 
 from hira.core.bm25 import words
-from hira.core.memory import tokens
+from hira.core.statements import tokens
 from hira.evidence import find_cited, remove_marks
 
 _FIGURE = re.compile(r"(?:(?<!\w)[-−])?\d+(?:[.,]\d+)*|[%‰€$£¥°]")
