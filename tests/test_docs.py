@@ -62,6 +62,7 @@ from hira.runtime.settings import (
     load,
 )
 from hira.testing.faults import FAULTS
+from hira.tools import LONGEST_QUERY as QUERY
 from hira.tools.addresses import PORTS
 from hira.tools.documents import Index, search_documents
 from hira.tools.fetch import HEAD_SECONDS, HOPS, Fetcher
@@ -71,7 +72,6 @@ from hira.tools.python import PythonLimits, refusal
 from hira.tools.search import BACKENDS
 from hira.tools.search.service import LIMIT as SEARCH_LIMIT
 from hira.tools.search.service import SECONDS as SEARCH_SECONDS
-from hira.tools.toolbox import LONGEST_QUERY as QUERY
 from hira.trainers.configuration import Configuration
 from hira.workflows import MARS, WORKFLOWS, HiRA, MarsRL
 from hira.workflows.baselines import CodeAct, PlanAndSolve, Rag, ReAct, SearchO1, WebThinker

@@ -16,7 +16,7 @@ from hira.evidence import find_cited
 from hira.policies.dialects import Call, Parsed
 from hira.policies.dialects.answer import only_thought, strip_thought
 from hira.policies.facts import DIALECT
-from hira.tools.toolbox import LONGEST_QUERY
+from hira.tools import LONGEST_QUERY
 
 UNREADABLE = Prompt(__file__, "remarks", "unreadable")
 EMPTY = Prompt(__file__, "remarks", "empty")

@@ -12,8 +12,7 @@ from hira.agents.run_context import Conversation
 from hira.core.concurrency import together
 from hira.core.messages import Filled
 from hira.evidence import CITED, inert
-from hira.tools import Passage, Tool
-from hira.tools.toolbox import LONGEST_QUERY
+from hira.tools import LONGEST_QUERY, Passage, Tool
 
 _REFERRED = 200
 """Characters of an earlier message that a follow-up question is searched with."""

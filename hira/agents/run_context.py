@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from hira.agents.receiver import ReadableCalls, Receiver
-from hira.agents.role import Continuation, RoleConfig
-from hira.agents.run_options import Approve, RunOptions, Verify
+from hira.agents.role import Approve, Continuation, RoleConfig, RunOptions, Verify
 from hira.agents.stopping import Stopping
 from hira.agents.trajectory import Finding, Rollout, Trajectory, Turn
 from hira.core.budget import Budget, CallNeed, Spending, size

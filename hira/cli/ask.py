@@ -75,7 +75,12 @@ def ask(options: AskOptions, shell: Shell) -> int:
         path = check_output_path(options.output, shell.folder, text=question)
     person = at_terminal(shell, needed=options.approve)
     hira = Hira(settings=settings, approve=person if options.approve else None, approve_tool=person)
-    begin = partial(hira.chat(earlier).stream, question, files=files, output_type=schema)
+
+    async def begin() -> Run:
+        if earlier:
+            return await hira.chat(earlier).stream(question, files=files, output_type=schema)
+        return hira.stream(question, files=files, output_type=schema)
+
     run = asyncio.run(show(hira, begin, options, shell))
     return finish_run(hira, run, AnswerOutput(options, shell), path)
 

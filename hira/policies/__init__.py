@@ -3,12 +3,14 @@
 from collections.abc import Mapping
 from functools import partial
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hira.core.errors import UsageError
 from hira.core.policy import Policy
 from hira.policies.names import GGUF, IN_PROCESS, LITELLM, OFFLINE, OPENAI_URL, Api, Continuation, has_own_place
-from hira.policies.waiting import USUAL, Timeout
+
+if TYPE_CHECKING:
+    from hira.policies.waiting import Timeout
 
 
 def open_policy(  # noqa: PLR0913 - each says one thing of the place
@@ -22,7 +24,7 @@ def open_policy(  # noqa: PLR0913 - each says one thing of the place
     patient: bool = True,
     adapter: str = "",
     client: Any = None,
-    timeout: Timeout = USUAL,
+    timeout: "Timeout | None" = None,
     api: Api = "chat",
 ) -> Policy:
     """The policy that the model's name asks for: "offline", "litellm/…", "hf:…" for weights in this process with a LoRA
@@ -36,6 +38,13 @@ def open_policy(  # noqa: PLR0913 - each says one thing of the place
     if extra_body and has_own_place(model):
         what = f"`extra_body` is for models at an OpenAI-compatible endpoint, not for {model!r}"
         raise UsageError(what, fix="leave it out, or name the base_url of the server of this model")
+    if model == OFFLINE:
+        from hira.policies.offline import OfflinePolicy
+
+        return OfflinePolicy()
+    from hira.policies.waiting import USUAL
+
+    timeout = timeout or USUAL
     if model.startswith(IN_PROCESS):
         return _open_local(model.removeprefix(IN_PROCESS), adapter, timeout)
     if model.startswith(GGUF):
@@ -43,10 +52,6 @@ def open_policy(  # noqa: PLR0913 - each says one thing of the place
 
         served = LlamaPolicy(model.removeprefix(GGUF), continuation, timeout)
         return _harden(served, served.place, served.where, patient=patient)
-    if model == OFFLINE:
-        from hira.policies.offline import OfflinePolicy
-
-        return OfflinePolicy()
     if model.startswith(LITELLM):
         from hira.policies.litellm import LiteLLMPolicy
 
@@ -70,7 +75,7 @@ def open_policy(  # noqa: PLR0913 - each says one thing of the place
     return _harden(policy, policy.base_url, policy.where, patient=patient)
 
 
-def _open_local(name: str, adapter: str, timeout: Timeout) -> Policy:
+def _open_local(name: str, adapter: str, timeout: "Timeout") -> Policy:
     from hira.policies.endpoint import Endpoint
     from hira.policies.local.loading import OpenedLocally
 

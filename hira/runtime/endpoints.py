@@ -20,8 +20,7 @@ from hira.policies.names import (
     place_of,
     resolve_name,
 )
-from hira.policies.waiting import USUAL, Timeout
-from hira.runtime.settings import Continuation, RoleSettings, Settings
+from hira.runtime.settings import Continuation, RoleSettings, Settings, TimeoutSettings
 from hira.runtime.settings.keys import EndpointPlace, find_place
 
 WANTS_KEY = frozenset({401, 403})
@@ -174,8 +173,13 @@ class EndpointList(NamedTuple):
     api: Api = "chat"
     extra_body: str = "{}"
 
-    def open(self, client: Any = None, timeout: Timeout = USUAL) -> Policy:
+    def open(self, client: Any = None, timeout: TimeoutSettings | None = None) -> Policy:
         """The policy; with several models, one that falls back. A `client` sends what has no base URL."""
+        waiting = None
+        if timeout and any(place.model != OFFLINE for place in self.places):
+            from hira.policies.waiting import Timeout  # only endpoints are waited for
+
+            waiting = Timeout(**timeout.model_dump())
         way = "none" if self.continuation == "turns" else self.continuation
         policies = [
             open_policy(
@@ -187,7 +191,7 @@ class EndpointList(NamedTuple):
                 patient=place is self.places[-1],
                 adapter=place.adapter,
                 client=None if place.base_url else client,
-                timeout=timeout,
+                timeout=waiting,
                 api=self.api,
                 extra_body=json.loads(self.extra_body),
             )

@@ -20,7 +20,6 @@ from hira.journal import Journal
 from hira.policies.dialects import DIALECTS, FALLBACKS, NATIVE, Dialect
 from hira.policies.facts import EndpointFacts
 from hira.policies.names import LOCAL_PORTS, OFFLINE, OPENAI_URL, is_nearby, names_of
-from hira.policies.waiting import Timeout
 from hira.runtime.endpoints import EndpointList, find_model, with_client
 from hira.runtime.registry import (
     SEARCH,
@@ -229,7 +228,6 @@ def configure_roles(
         **{name: Price(price.input, price.output, price.cached) for name, price in settings.prices.items()},
     }
     opened: dict[EndpointList, Policy] = {}
-    timeout = Timeout(**settings.timeout.model_dump())
 
     def configure(role: str, role_settings: RoleSettings) -> RoleConfig:
         continuation = role_settings.continuation or settings.continuation
@@ -246,7 +244,7 @@ def configure_roles(
         )
         if policy is None:
             if endpoints not in opened:
-                opened[endpoints] = endpoints.open(client, timeout)
+                opened[endpoints] = endpoints.open(client, settings.timeout)
             policy = opened[endpoints]
         sampling = Sampling(
             settings.temperature if role_settings.temperature is None else role_settings.temperature,

@@ -25,7 +25,7 @@ from hira.policies.facts import DIALECT
 from hira.runtime.registry import dialect_of
 from hira.runtime.settings import Settings
 from hira.runtime.toolset import QUESTION, Toolset
-from hira.tools.toolbox import dump_toolbox
+from hira.tools import dump_toolbox
 from hira.workflows import WORKFLOWS, Workflow
 
 if TYPE_CHECKING:

@@ -21,10 +21,9 @@ from hira.core.prices import Price
 from hira.core.sanitize import flatten_name
 from hira.core.tool import Context
 from hira.runtime.settings import Settings
-from hira.tools import Observation, Tool, Toolbox
+from hira.tools import Observation, OpenPython, Tool, Toolbox
 from hira.tools.python.layers import IMAGE, refusal
 from hira.tools.python.tool import open_python
-from hira.tools.toolbox import OpenPython
 
 if TYPE_CHECKING:
     from hira.runtime.claim_memory import ClaimMemory

@@ -1,6 +1,77 @@
-"""Tools that roles may call. `@tool` turns any typed function into one; the rest of the package has built-in ones."""
+"""Tools that roles may call: `@tool` turns any typed function into one, and the toolbox has those of one run.
 
+Experts take the tools that they need from a `Toolbox`; a field of None means that this run cannot do it.
+"""
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from typing import Any
+
+from hira.core.messages import Media
 from hira.core.tool import Observation, Passage, Tool, tool
-from hira.tools.toolbox import Toolbox
 
 __all__ = ["Observation", "Passage", "Tool", "Toolbox", "tool"]
+
+LONGEST_QUERY = 400
+"""The most characters of a search query."""
+OpenPython = Callable[[str], AbstractAsyncContextManager[Tool]]
+
+
+@dataclass(frozen=True, slots=True)
+class Toolbox:
+    """The tools of a run."""
+
+    search: Tool | None = None
+    """Searches all services, those for scholarly works included."""
+    scholar: Tool | None = None
+    """Searches scholarly works alone, if a service for them is set up."""
+    browse: Tool | None = None
+    files: Tool | None = None
+    python: OpenPython | None = None
+    """Opens a session for the subtask with that id: variables last as long as the session."""
+    media: Callable[[str], Media] | None = None
+    """Reads an image, a sound or a video at a path for a model that accepts it. Raises `ToolError`."""
+    visible: tuple[str, ...] = ()
+    """Names of the pictures, sounds and videos that exist from the beginning."""
+    extra: tuple[Tool, ...] = ()
+    """The user's own tools, for every expert with a loop."""
+    scoped: Mapping[str, tuple[Tool, ...]] = field(default_factory=dict)
+    """The user's own tools for some experts, by name."""
+
+    def extra_for(self, expert: str) -> tuple[Tool, ...]:
+        """Return the user's tools for this expert."""
+        return (*self.extra, *self.scoped.get(expert, ()))
+
+    @property
+    def given(self) -> tuple[Tool, ...] | None:
+        """The user's attached files and tools if no other role can use them, because there is neither Python nor a
+        search; otherwise None."""
+        reader_tools = (*([self.files] if self.files else []), *self.extra_for("reader"))
+        return reader_tools if reader_tools and not (self.search or self.python) else None
+
+    def has(self, need: str) -> bool:
+        return getattr(self, need) is not None
+
+
+SINGLE = ("search", "scholar", "browse", "files")
+_SHOWN = ("name", "description", "parameters", "pure", "stateful")
+
+
+async def dump_toolbox(toolbox: Toolbox) -> dict[str, Any]:
+    """Return the toolbox as JSON values: each tool as a model sees it."""
+
+    def describe(*tools: Tool) -> list[dict[str, Any]]:
+        return [{name: getattr(tool, name) for name in _SHOWN} for tool in tools]
+
+    record: dict[str, Any] = {name: describe(tool)[0] for name in SINGLE if (tool := getattr(toolbox, name))}
+    if toolbox.python:
+        async with toolbox.python("0") as python:  # nothing starts before the first call
+            record["python"] = describe(python)[0]
+    return {
+        **record,
+        "media": toolbox.media is not None,
+        "visible": toolbox.visible,
+        "extra": describe(*toolbox.extra),
+        "scoped": {role: describe(*tools) for role, tools in toolbox.scoped.items()},
+    }

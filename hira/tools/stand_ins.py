@@ -10,7 +10,7 @@ from hira.core.errors import ToolError
 from hira.core.messages import Media
 from hira.core.tool import Observation, Tool
 from hira.journal.decoding import validate
-from hira.tools.toolbox import SINGLE, Toolbox
+from hira.tools import SINGLE, Toolbox
 
 
 class _ToolRecord(TypedDict):

@@ -23,8 +23,7 @@ from hira.core.errors import (
     Withheld,
 )
 from hira.core.policy import Completion, Policy, Request, Sampling, Watch
-from hira.tools import Observation, Tool, Toolbox
-from hira.tools.toolbox import OpenPython
+from hira.tools import Observation, OpenPython, Tool, Toolbox
 from hira.trainers.rows import Status
 
 

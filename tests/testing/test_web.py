@@ -3,10 +3,10 @@ import pytest
 
 from hira.testing.script import make_context
 from hira.testing.web import FakeWeb, Served
+from hira.tools import Toolbox
 from hira.tools.browse import browse_tool
 from hira.tools.fetch import Fetcher
 from hira.tools.search import open_backend, open_client, search_tool
-from hira.tools.toolbox import Toolbox
 
 PAGES = {
     "/kama": "<p>The Kama joins the <a href='/volga'>Volga</a>.</p>" + "<p>Long it is.</p>" * 40,

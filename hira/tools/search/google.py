@@ -7,9 +7,9 @@ from urllib.parse import urlencode
 
 from hira.core.errors import ToolError
 from hira.core.tool import Observation, Tool, tool
+from hira.tools import LONGEST_QUERY
 from hira.tools.search.service import Backend, Form
 from hira.tools.search.tool import describe_hit, merge_hits, note_hits
-from hira.tools.toolbox import LONGEST_QUERY
 
 NAME = "serper_google"
 MOST = 100

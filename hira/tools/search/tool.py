@@ -21,9 +21,9 @@ from hira.core.events import Notice
 from hira.core.sanitize import clean
 from hira.core.tool import Observation, Passage, Tool, tool
 from hira.evidence import Source
+from hira.tools import LONGEST_QUERY
 from hira.tools.addresses import canonicalise_url
 from hira.tools.search.service import RETRACTED, Backend, Hit, Service, Unusable
-from hira.tools.toolbox import LONGEST_QUERY
 
 # Hosts that publish the answers of benchmarks; MATPO keeps them out of its training and evaluation.
 LEAKING = ("huggingface.co", "hf.co", "hf-mirror.com")
