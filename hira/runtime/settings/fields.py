@@ -422,6 +422,21 @@ class Settings(StrictModel):
         return same
 
 
+def resolve_paths(values: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """The values with the paths of documents, one or several, taken from the folder."""
+    resolved_values = dict(values)
+    for name in ("docs", "exclude"):
+        value = values.get(name, ())
+        named = [value] if isinstance(value, str | Path) else value if isinstance(value, list | tuple) else ()
+        if any(not str(path).strip() for path in named):
+            raise UsageError(
+                "a path of the documents is empty", fix="name files or folders; is a variable of the shell unset?"
+            )
+        if named:
+            resolved_values[name] = [folder / Path(str(path)).expanduser() for path in named]
+    return resolved_values
+
+
 def list_entries(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the entries of tables whose origins are kept one by one, by names such as `roles.planner`, `mcp.files`,
     `experts.diver`, `workflows.mars` and `workflows.mars.turns`. Values that are not tables have no entries."""

@@ -1,16 +1,12 @@
 """Where settings come from (flags, environment, profile, project, user), and the settings of one run out of them."""
 
 import os
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
-from typing_extensions import TypedDict
-
-from hira.core.errors import UsageError, did_you_mean, find_near
+from hira.core.errors import UsageError, find_near
 from hira.runtime.settings.fields import (
     FILE,
     JOURNAL,
@@ -19,50 +15,25 @@ from hira.runtime.settings.fields import (
     OFF,
     ON,
     ORIGINS,
-    PROFILE,
     SEARCH_KEYS,
     SECRET_NAME,
     SERVE_KEY,
-    SERVED,
     TRUST,
     TRUSTED,
-    KeySettings,
     Layer,
-    McpSettings,
-    PriceSettings,
-    RoleSettings,
     Settings,
-    TimeoutSettings,
-    invalid,
     list_entries,
+    resolve_paths,
     split_list,
 )
 from hira.runtime.settings.keys import pair_keys
 
-_LONGEST_NUMBER = 63
-LONGEST = 64 * 1024
-"""Bytes of a `hira.toml`: reading TOML may take time in the square of its length."""
 TABLES = ("roles", "workflows", "search_keys", "mcp", "prices", "keys", "timeout")
 VARIABLES = {f"HIRA_{name.upper()}": name for name in Settings.model_fields if name not in TABLES}
 """The settings that are not tables, by their environment variables."""
 _MERGED = ("search_keys", "mcp", "prices", "keys", "timeout", "experts")
 """Tables that are merged entry by entry."""
 _LISTS = {"docs": os.pathsep, "exclude": os.pathsep, "without": ",", "allowed_hosts": ",", "tools": ",", "experts": ","}
-
-
-def resolve_paths(values: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """The values with the paths of documents, one or several, taken from the folder."""
-    resolved_values = dict(values)
-    for name in ("docs", "exclude"):
-        value = values.get(name, ())
-        named = [value] if isinstance(value, str | Path) else value if isinstance(value, list | tuple) else ()
-        if any(not str(path).strip() for path in named):
-            raise UsageError(
-                "a path of the documents is empty", fix="name files or folders; is a variable of the shell unset?"
-            )
-        if named:
-            resolved_values[name] = [folder / Path(str(path)).expanduser() for path in named]
-    return resolved_values
 
 
 def environment(environ: Mapping[str, str], folder: Path) -> Layer:
@@ -98,168 +69,6 @@ def find_misspelt(environ: Mapping[str, str]) -> list[str]:
     ]
 
 
-def read_toml(path: Path) -> dict[str, Any]:
-    """The values of a TOML file, none where it is absent. Raises `UsageError` for one that cannot be read."""
-    try:
-        absent = not path.exists()
-    except OSError as error:
-        fix = "make it readable, or set HOME and XDG_CONFIG_HOME to folders of your own"
-        raise UsageError(f"{FILE} cannot be read: {error.strerror}", where=f"at {path}", fix=fix) from None
-    if absent:
-        return {}
-    if not path.is_file() or path.stat().st_size > LONGEST:
-        what = f"{FILE} is no file of at most {LONGEST // 1024} KB"
-        raise UsageError(what, where=f"at {path}", fix="correct or remove it")
-    import tomllib
-
-    try:
-        values = tomllib.loads(path.read_text(encoding="utf-8-sig"))  # Windows editors write a mark
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read {path}: {error}", fix="correct or remove the file") from None
-    except (ValueError, RecursionError) as error:  # also of a number with too many digits
-        raise UsageError(
-            f"{FILE} is not valid TOML: {error}", where=f"in {path}", fix="correct it; texts need quotation marks"
-        ) from None
-    for key, value in values.items():
-        _check_value(key, value, path)
-    return values
-
-
-def _check_value(key: str, value: Any, path: Path) -> None:
-    """Raise `UsageError` for a number or a text in a file that no setting can have."""
-    problem = ""
-    if isinstance(value, int) and value.bit_length() > _LONGEST_NUMBER:
-        problem = f"a number of more than {_LONGEST_NUMBER} bits"
-    elif isinstance(value, str) and "\0" in value:
-        problem = "a null character"
-    if problem:
-        raise UsageError(f"{key!r:.80} in {FILE} contains {problem}", where=f"in {path}", fix="correct it")
-    for entry in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-        _check_value(key, entry, path)
-
-
-class _FileValues(TypedDict, total=False):
-    """The values of a file that are used before they are validated as settings."""
-
-    __pydantic_config__ = ConfigDict(extra="allow", defer_build=True)  # type: ignore[misc]
-
-    profile: str
-    model: str
-    base_url: str
-    workflow: str
-    verifier: str
-    journal: str | bool
-    cache: str
-    search: str
-    docs: str | list[str]
-    exclude: str | list[str]
-    tools: str | list[str]
-    experts: str | list[str] | dict[str, dict[str, Any]]
-    roles: dict[str, dict[str, Any]]
-    mcp: dict[str, dict[str, Any]]
-    keys: dict[str, dict[str, Any]]
-    prices: dict[str, dict[str, Any]]
-
-
-_FILE = TypeAdapter(_FileValues)
-
-
-def file_layer(kind: Literal["project", "user"], path: Path) -> Layer:
-    """A hira.toml; relative paths in it start at its folder. An absent file is an empty layer."""
-    values = read_toml(path)
-    if not values:
-        return Layer(kind, {}, {})
-    _check_tables(values, path)
-    values = resolve_paths(values, path.parent)
-    if kind == "project":
-        from hira.runtime.settings.trust import check_harmless, check_litellm, places
-
-        check_harmless(values, path)
-        check_litellm(places(values), path)
-    return Layer(kind, values, dict.fromkeys((*values, *list_entries(values)), str(path)))
-
-
-def _check_tables(values: Mapping[str, Any], path: Path) -> None:
-    """Raise `UsageError` for an unknown key, or a value that is no table, anywhere in the file."""
-    _check_keys(values, Settings, path)
-    for name in ("roles", "mcp", "keys", "prices"):
-        _table(values, name, path)
-    try:
-        _FILE.validate_python(values)
-    except ValidationError as error:
-        raise invalid(error, dict.fromkeys(values, str(path))) from None
-    _table(values, "search_keys", path)
-    _check_keys(_table(values, "timeout", path), TimeoutSettings, path, "timeout")
-    experts = values.get("experts")
-    for tables in (_table(values, "workflows", path), experts if isinstance(experts, Mapping) else {}):
-        for name in tables:
-            _table(tables, name, path)
-    tables_of: Mapping[str, type[BaseModel]] = {
-        "roles": RoleSettings,
-        "keys": KeySettings,
-        "prices": PriceSettings,
-        "mcp": McpSettings,
-    }
-    for kind, model in tables_of.items():
-        for name, table in _table(values, kind, path).items():
-            _check_keys(table if isinstance(table, Mapping) else {}, model, path, f"{kind}.{name}")
-
-
-def profile_layers(closer: Iterable[Layer], folder: Path) -> list[Layer]:
-    """The profile that flags or the environment name, with the limits of a project's file: others may have made it.
-
-    Paths in it that begin with `./` start at its folder. Where a server is named closer, it is that of the adapters as
-    a server serves them; where a model is, its own adapters are left out.
-    """
-    set_ = {name: layer.values[name] for layer in reversed(list(closer)) for name in layer.values}
-    if not set_.get("profile"):
-        return []
-    place = folder / Path(str(set_["profile"])).expanduser()
-    if place.is_dir():
-        served = "base_url" in set_ and (place / SERVED).is_file()
-        place /= SERVED if served else PROFILE
-    if not place.is_file():
-        fix = "name the output folder of a hira-train run, or a settings file"
-        raise UsageError("the profile does not exist", where=str(place), fix=fix)
-    layer = file_layer("project", place)
-    values = _beside(layer.values, place.parent)
-    if "model" in set_:
-        values = {name: value for name, value in values.items() if name != "adapter"}
-        values["roles"] = {
-            role: {name: value for name, value in table.items() if name not in ("model", "adapter")}
-            for role, table in values.get("roles", {}).items()
-        }
-    return [replace(layer, values=values)]
-
-
-def _beside(values: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """The values, and those of roles, with models and adapters at `./` as absolute paths."""
-    placed = dict(values)
-    for name in ("model", "adapter"):
-        text = str(placed.get(name, ""))
-        path = text.removeprefix("hf:")
-        if path.startswith("./"):
-            placed[name] = text.removesuffix(path) + str(folder.resolve() / path)
-    if "roles" in placed:
-        placed["roles"] = {role: _beside(table, folder) for role, table in placed["roles"].items()}
-    return placed
-
-
-def _check_keys(values: Mapping[str, Any], model: type[BaseModel], path: Path, table: str = "") -> None:
-    for key in values:
-        if key not in model.model_fields:
-            fix = did_you_mean(key, model.model_fields)
-            where = f"in {path}, table [{table}]" if table else f"in {path}"
-            raise UsageError(f"unknown key {key!r} in {FILE}", where=where, fix=fix)
-
-
-def _table(values: Mapping[str, Any], name: str, path: Path) -> Mapping[str, Any]:
-    table = values.get(name, {})
-    if not isinstance(table, Mapping):
-        raise UsageError(f"{name} in {FILE} is not a table", where=f"in {path}", fix=f"write [{name}]")
-    return table
-
-
 def load(
     flags: Mapping[str, Any] = MappingProxyType({}),
     environ: Mapping[str, str] | None = None,
@@ -293,9 +102,7 @@ def load(
         closer[0],
         *recorded,
         closer[1],
-        *profile_layers(closer, folder),
-        file_layer("project", folder / FILE),
-        file_layer("user", config),
+        *_read_files(closer, folder, config),
     ]
     file, store = folder / FILE, config.with_name(TRUSTED)
     refused: list[str] = []
@@ -323,6 +130,30 @@ def load(
     settings = Settings.model_validate(values, context={ORIGINS: origins})
     secrets = [value for name, value in environ.items() if SECRET_NAME.search(name)]
     return settings.with_origins(origins, withheld, secrets)
+
+
+def _read_files(closer: Sequence[Layer], folder: Path, own: Path) -> Iterator[Layer]:
+    """Yield the layers of the profile, of the folder's file and of the user's own, of those that there are."""
+    profile = next((layer.values["profile"] for layer in closer if "profile" in layer.values), "")
+    there = {path: _is_there(path) for path in (folder / FILE, own)}
+    if not (profile or any(there.values())):
+        return
+    from hira.runtime.settings.files import file_layer, profile_layer  # many runs have none
+
+    if profile:
+        yield profile_layer(closer, folder)
+    if there[folder / FILE]:
+        yield file_layer("project", folder / FILE)
+    if there[own]:
+        yield file_layer("user", own)
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError as error:
+        fix = "make it readable, or set HOME and XDG_CONFIG_HOME to folders of your own"
+        raise UsageError(f"{FILE} cannot be read: {error.strerror}", where=f"at {path}", fix=fix) from None
 
 
 def documents_alone(layers: Iterable[Layer], values: dict[str, Any], origins: dict[str, str]) -> list[str]:
