@@ -8,7 +8,7 @@ from hira import Hira, Settings, tool
 from hira.agents.expert import Account, Task
 from hira.agents.run_context import RunContext
 from hira.core.errors import UsageError
-from hira.runtime.validation import TAKEN
+from hira.runtime.objects import TAKEN
 from hira.testing.script import make_context
 from hira.tools import Toolbox
 

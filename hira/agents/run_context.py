@@ -35,7 +35,7 @@ from hira.core.tool import Context
 from hira.evidence import Source
 from hira.journal import CallSpec, Log
 from hira.journal.log import UNBOUNDED, UNRECORDED, Within
-from hira.policies.dialects import DIALECTS, FALLBACKS, Call, Explained, rewrite_messages
+from hira.policies.dialects import DIALECTS, FALLBACKS, Call, Explained
 from hira.policies.dialects.quoted import fold
 from hira.policies.dialects.text_calls import holds_more
 from hira.tools import Tool, Toolbox
@@ -262,6 +262,8 @@ class Conversation:
         `why`, the endpoint refused the calls of the tools."""
         if not self.config.otherwise:
             return False
+        from hira.policies.dialects.switching import rewrite_messages  # most models write the first one
+
         old, new = self.config.dialect, DIALECTS[self.config.otherwise]
         self.go_back(rewrite_messages(self.messages, self.tools, old, new, self.readable.tools))
         self.config = replace(self.config, dialect=new, otherwise=FALLBACKS.get(new.name, ""))

@@ -35,7 +35,6 @@ from hira.runtime.session import HOOK, Session
 from hira.runtime.settings import OFF, RoleSettings, Settings, list_retrievers
 from hira.runtime.settings.keys import find_place
 from hira.runtime.toolset import open_toolset
-from hira.runtime.validation import check_deps, check_tools, check_verifier
 from hira.tools import Tool
 from hira.workflows import Workflow
 
@@ -66,14 +65,19 @@ async def open_session(  # noqa: PLR0913 - one for each thing that a program may
     """
     given = dict(policies or {})
     with settings.located("tools"):
-        named_tools, notices = load_tools(settings.tools)
+        named_tools, notices = load_tools(settings.tools) if settings.tools else ([], [])
         check_tools(named_tools)
     all_tools = [*tools, *named_tools]
-    retrievers = open_retrievers(settings, search)
-    check_tools(all_tools)
-    check_deps([*all_tools, *retrievers], deps)
+    retrievers = open_retrievers(settings, search) if search or settings.search else []
+    if all_tools or retrievers:
+        from hira.runtime.objects import check_deps, check_tools
+
+        check_tools(all_tools)
+        check_deps([*all_tools, *retrievers], deps)
     flow = check_names(settings, workflow, experts, given)
-    notices += [*find_hidden_workflow(settings), *find_unused_tools(settings, flow, all_tools)]
+    notices += find_hidden_workflow(settings)
+    if all_tools or settings.mcp:
+        notices += find_unused_tools(settings, flow, all_tools)
     if client is not None:
         settings = with_client(settings, client)
     elif "*" not in given:
@@ -161,6 +165,8 @@ def open_retrievers(settings: Settings, search: "Retriever | None") -> list[Tool
 def open_verifier(name: str) -> Verifier:
     """Load the verifier that the settings name as `module:Object`. Raises `UsageError` if it is not a verifier."""
     verifier: Verifier = load_object(name)
+    from hira.runtime.objects import check_verifier
+
     check_verifier(verifier, repr(name))
     return verifier
 

@@ -16,7 +16,6 @@ from hira.core.plugin import WORKFLOWS as INSTALLED
 from hira.core.policy import Policy
 from hira.policies.dialects import DIALECTS, NATIVE, Dialect
 from hira.runtime.settings import ExpertSettings, McpSettings, Settings
-from hira.runtime.validation import TAKEN, check_experts, check_workflow
 from hira.tools import Tool
 from hira.workflows import WORKFLOWS, BuiltIn, Workflow
 
@@ -43,6 +42,8 @@ def make_workflow(settings: Settings, experts: "Sequence[Expert]" = ()) -> Built
     """
     name = settings.workflow
     if ":" in name or (name not in WORKFLOWS and name in find_installed(INSTALLED)):
+        from hira.runtime.objects import check_workflow
+
         with settings.located("workflow"):
             workflow = load_named(name, INSTALLED)
             if isinstance(workflow, str):
@@ -66,6 +67,7 @@ def make_workflow(settings: Settings, experts: "Sequence[Expert]" = ()) -> Built
     given |= _read_options(settings).get(name, {})
     if "experts" in typing.get_type_hints(make):
         from hira.agents.experts import EXPERTS  # some workflows have none
+        from hira.runtime.objects import check_experts
 
         workflow = [*experts, *load_experts(settings)]
         check_experts(workflow)
@@ -99,6 +101,8 @@ def load_expert(name: str, table: ExpertSettings) -> "Expert":
 
 def load_tools(names: Sequence[str]) -> tuple[list[Tool], list[str]]:
     """The tools that the settings name, and what to tell of those that are not used because hira has one so named."""
+    from hira.runtime.objects import TAKEN
+
     tools: list[Tool] = []
     lines: list[str] = []
     for name in names:

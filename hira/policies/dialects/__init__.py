@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from hira.core.plugin import LazyMapping
-from hira.policies.dialects.dialect import Call, Dialect, Explained, Parsed, rewrite_messages
+from hira.policies.dialects.dialect import Call, Dialect, Explained, Parsed
 from hira.policies.dialects.native import DIALECT as NATIVE
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ FALLBACKS = {"native": "json", "json": "tags"}
 
 __all__ = [
     "DIALECTS", "FALLBACKS", "JSON", "NATIVE", "TAGS", "XML", "Call", "Dialect", "Explained", "Parsed",
-    "rewrite_messages",
 ]  # fmt: skip
 
 

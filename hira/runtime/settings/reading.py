@@ -1,10 +1,10 @@
 """Where settings come from (flags, environment, profile, project, user), and the settings of one run out of them."""
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 from hira.core.errors import UsageError, find_near
 from hira.runtime.settings.fields import (
@@ -98,11 +98,18 @@ def load(
         from hira.runtime.settings.trust import record_layer
 
         recorded = [record_layer(record, folder / FILE)]
+    profile = []
+    if next((layer.values["profile"] for layer in closer if "profile" in layer.values), ""):
+        from hira.runtime.settings.files import profile_layer
+
+        profile = [profile_layer(closer, folder)]
     layers = [
         closer[0],
         *recorded,
         closer[1],
-        *_read_files(closer, folder, config),
+        *profile,
+        _read_file("project", folder / FILE),
+        _read_file("user", config),
     ]
     file, store = folder / FILE, config.with_name(TRUSTED)
     refused: list[str] = []
@@ -132,28 +139,18 @@ def load(
     return settings.with_origins(origins, withheld, secrets)
 
 
-def _read_files(closer: Sequence[Layer], folder: Path, own: Path) -> Iterator[Layer]:
-    """Yield the layers of the profile, of the folder's file and of the user's own, of those that there are."""
-    profile = next((layer.values["profile"] for layer in closer if "profile" in layer.values), "")
-    there = {path: _is_there(path) for path in (folder / FILE, own)}
-    if not (profile or any(there.values())):
-        return
-    from hira.runtime.settings.files import file_layer, profile_layer  # many runs have none
-
-    if profile:
-        yield profile_layer(closer, folder)
-    if there[folder / FILE]:
-        yield file_layer("project", folder / FILE)
-    if there[own]:
-        yield file_layer("user", own)
-
-
-def _is_there(path: Path) -> bool:
+def _read_file(kind: Literal["project", "user"], path: Path) -> Layer:
+    """Return the layer of a hira.toml, an empty one if it is absent."""
     try:
-        return path.exists()
+        absent = not path.exists()
     except OSError as error:
         fix = "make it readable, or set HOME and XDG_CONFIG_HOME to folders of your own"
         raise UsageError(f"{FILE} cannot be read: {error.strerror}", where=f"at {path}", fix=fix) from None
+    if absent:
+        return Layer(kind, {}, {})
+    from hira.runtime.settings.files import file_layer
+
+    return file_layer(kind, path)
 
 
 def documents_alone(layers: Iterable[Layer], values: dict[str, Any], origins: dict[str, str]) -> list[str]:
