@@ -12,11 +12,10 @@ from hira.core.errors import ToolError
 from hira.core.sanitize import presentable
 from hira.testing.web import FakeWeb, Served
 from hira.tools.documents import Index
-from hira.tools.documents.changes import find_changes
 from hira.tools.documents.reader import FileReader, read_file
 from hira.tools.documents.refresh import Refresh
 from hira.tools.documents.store import open_store
-from hira.tools.documents.walk import walk
+from hira.tools.documents.walk import find_changes, walk
 from hira.tools.fetch import identification
 from hira.tools.media import media_reader
 from hira.tools.pages import extract

@@ -28,8 +28,7 @@ from hira.core.policy import fields_of
 from hira.core.prompts import Prompt
 from hira.core.sanitize import redact, sanitize
 from hira.journal import CallSpec
-from hira.journal.decoding import DamagedRecord, validate
-from hira.journal.encoding import digest_of_tool
+from hira.journal.encoding import DamagedRecord, digest_of_tool, validate
 from hira.tools import Observation, Tool
 
 REJECTED = Prompt(__file__, "refusals", "subtask_rejected")

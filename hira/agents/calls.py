@@ -25,8 +25,7 @@ from hira.core.tokens import clip
 from hira.core.tool import LEFT_OUT, read_result
 from hira.evidence import Source, inert
 from hira.journal import OWN, CallSpec, Log
-from hira.journal.decoding import validate
-from hira.journal.encoding import digest_of_tool
+from hira.journal.encoding import digest_of_tool, validate
 from hira.tools import Observation, Tool
 
 log = logging.getLogger("hira.agents")

@@ -15,8 +15,7 @@ from hira.core.prompts import Prompt
 from hira.core.sanitize import sanitize
 from hira.core.tool import Context, Observation, Tool, limit_texts
 from hira.journal import CallSpec, NotRecorded
-from hira.journal.decoding import DamagedRecord, validate
-from hira.journal.encoding import Digests, digest_of_tool, dump_message
+from hira.journal.encoding import DamagedRecord, Digests, digest_of_tool, dump_message, validate
 from hira.journal.records import WireMessage
 
 REFUSED = Prompt(__file__, "refusals", "call_refused")

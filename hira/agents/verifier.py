@@ -23,8 +23,7 @@ from hira.evidence import (
     verify_answer,
 )
 from hira.journal import CallSpec
-from hira.journal.decoding import validate
-from hira.journal.encoding import digest_of_tool
+from hira.journal.encoding import digest_of_tool, validate
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from hira.cli.shell import Shell, read_text
 from hira.core.errors import HiraError, UsageError
 from hira.core.options import LIMITS
 from hira.core.sanitize import printable
-from hira.journal.decoding import read_json
+from hira.journal.encoding import read_json
 from hira.runtime.answer import Answer
 from hira.runtime.run import Run
 from hira.runtime.settings import Settings

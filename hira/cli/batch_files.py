@@ -9,7 +9,7 @@ from typing import IO, Any, Self, get_args
 from hira.agents.trajectory import Status
 from hira.core.errors import UsageError, find_near, suggest
 from hira.core.files import replace_file
-from hira.journal.decoding import DamagedRecord, read_json
+from hira.journal.encoding import DamagedRecord, read_json
 from hira.journal.lines import append_lines, read_lines, repair_last_line
 from hira.runtime.batch import Done, Question
 from hira.runtime.validation import paths_of, present

@@ -11,7 +11,7 @@ from hira.cli.running import open_roles
 from hira.cli.shell import Shell, read_text
 from hira.core.errors import DialectError, EndpointError, HiraError, UsageError
 from hira.evaluation.rewards.report_judge import score
-from hira.journal.decoding import read_json
+from hira.journal.encoding import read_json
 from hira.policies.names import OFFLINE
 from hira.runtime.endpoints import find_model
 from hira.runtime.settings import Settings

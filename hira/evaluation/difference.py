@@ -13,7 +13,7 @@ from hira.evaluation.cells import BETWEEN, Cell
 from hira.evaluation.record import Record, read
 from hira.evaluation.run import PLAN, RECORDS
 from hira.evaluation.statistics import Interval, bootstrap, cohens_d, mcnemar, permutation_p_value
-from hira.journal.decoding import DamagedRecord, read_json, validate
+from hira.journal.encoding import DamagedRecord, read_json, validate
 
 
 @dataclass(frozen=True, slots=True)

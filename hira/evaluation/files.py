@@ -9,7 +9,7 @@ from pathlib import Path, PureWindowsPath
 from typing import Any
 
 from hira.core.errors import UsageError
-from hira.journal.decoding import read_json
+from hira.journal.encoding import read_json
 from hira.runtime.validation import present
 
 

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from hira.core.errors import AccessDenied, EndpointError, UsageError
 from hira.evaluation.files import Item, parse_texts, read_rows, rows_of
-from hira.journal.decoding import read_json
+from hira.journal.encoding import read_json
 
 T = TypeVar("T")
 Rows = list[Mapping[str, Any]]

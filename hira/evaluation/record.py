@@ -9,7 +9,7 @@ from hira.core.errors import UsageError
 from hira.core.policy import Usage
 from hira.evaluation.cells import Cell
 from hira.evaluation.files import Item
-from hira.journal.decoding import DamagedRecord, read_json, validate
+from hira.journal.encoding import DamagedRecord, read_json, validate
 from hira.runtime.answer import Answer
 
 

@@ -25,7 +25,7 @@ from hira.evaluation.files import Item
 from hira.evaluation.record import Record, Score, read, record_of
 from hira.evaluation.scorers import Scorer, check
 from hira.journal import NoJournal, StillGoing
-from hira.journal.decoding import read_json, validate
+from hira.journal.encoding import read_json, validate
 from hira.journal.lines import append_lines, repair_last_line
 from hira.runtime.batch import Batch, Done, Question
 from hira.runtime.ray_batch import RayBatch

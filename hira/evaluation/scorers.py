@@ -20,7 +20,7 @@ from hira.evaluation.rewards.answers import collect_notices
 from hira.evaluation.rewards.match import best, contains, equal, exact, extract_answer, f1
 from hira.evaluation.rewards.report_judge import Dimension, criteria_of, judge_race, score
 from hira.evidence import SourcedClaim
-from hira.journal.decoding import read_json
+from hira.journal.encoding import read_json
 from hira.policies.names import OPENAI_URL, has_own_place, names_of
 from hira.runtime.answer import Answer
 from hira.runtime.endpoints import find_model

@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hira.core.errors import FULL, Interrupted, OutOfBudget, Stop, UsageError
-from hira.journal.decoding import LARGEST, Damage, DamagedRecord, RecordTooLarge, decompress, read_json
-from hira.journal.encoding import storable
+from hira.journal.encoding import LARGEST, Damage, DamagedRecord, RecordTooLarge, decompress, read_json, storable
 from hira.journal.log import OWN, CallSpec, Key, Kind, Log, NotRecorded, RecordedCall, Reuse, clock_from
 from hira.journal.store import (
     PATIENCE,

@@ -5,8 +5,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import IO, Any
 
-from hira.journal.decoding import DamagedRecord, read_json
-from hira.journal.encoding import spell_value
+from hira.journal.encoding import DamagedRecord, read_json, spell_value
 
 
 def encode_line(record: Any, *, allow_nan: bool = True) -> bytes:

@@ -12,8 +12,7 @@ from hira.core import errors
 from hira.core.errors import EndpointError, HiraError, Stop
 from hira.core.events import Event, TurnText, record
 from hira.core.policy import Completion, Count, Request, Seconds, Usage, fields_of
-from hira.journal.decoding import DamagedRecord, validate
-from hira.journal.encoding import Digests, dump_request, pack, storable
+from hira.journal.encoding import DamagedRecord, Digests, dump_request, pack, storable, validate
 from hira.journal.store import Statement, Writer
 
 T = TypeVar("T")

@@ -16,7 +16,7 @@ from hira.core.events import KINDS, Event
 from hira.core.messages import Speaker
 from hira.core.policy import Completion, Count, Dollars, Sampling, Seconds
 from hira.core.sources import Source
-from hira.journal.decoding import Damage, DamagedRecord, read_json, validate
+from hira.journal.encoding import Damage, DamagedRecord, read_json, validate
 from hira.journal.log import RecordedCall
 from hira.journal.store import BEAT
 

@@ -9,7 +9,7 @@ from typing_extensions import TypedDict
 from hira.core.errors import ToolError
 from hira.core.messages import Media
 from hira.core.tool import Observation, Tool
-from hira.journal.decoding import validate
+from hira.journal.encoding import validate
 from hira.tools import SINGLE, Toolbox
 
 

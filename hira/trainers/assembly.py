@@ -22,7 +22,7 @@ from hira.evaluation.rewards.answer_judge import JUDGES
 from hira.evaluation.rewards.answers import ByJudge, ByWords, Reward, WithFormat, limit_calls
 from hira.evaluation.rewards.match import contains, equal, exact, f1
 from hira.evaluation.rewards.rubrics import GENERAL_RUBRICS
-from hira.journal.decoding import read_json, validate
+from hira.journal.encoding import read_json, validate
 from hira.runtime.registry import make_workflow
 from hira.runtime.settings import Settings
 from hira.runtime.settings import load as load_settings

@@ -16,7 +16,7 @@ from hira.agents.trajectory import Rollout, Trajectory
 from hira.core.errors import UsageError
 from hira.core.messages import Message, assistant, read_message
 from hira.core.policy import Count, Request, Tokens
-from hira.journal.decoding import read_json, validate
+from hira.journal.encoding import read_json, validate
 from hira.journal.records import WireMessage
 from hira.policies.local.template import Template
 from hira.trainers.rows import Row, join_turns

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from hira.core.errors import UsageError
-from hira.journal.decoding import read_json, validate
+from hira.journal.encoding import read_json, validate
 
 GIB = 2**30
 LINEAR = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")

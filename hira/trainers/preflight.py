@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from hira.core.errors import EndpointError, UsageError, did_you_mean
 from hira.core.sanitize import without_userinfo
-from hira.journal.decoding import read_json
+from hira.journal.encoding import read_json
 from hira.policies.local.loading import hide_renaming_warnings
 from hira.policies.names import OPENAI_URL, has_own_place
 from hira.policies.offline import OfflinePolicy

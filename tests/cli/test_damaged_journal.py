@@ -17,7 +17,7 @@ import pytest
 from command import Command, Said
 
 from hira.journal import Journal
-from hira.journal.decoding import MOST_LINES, DamagedRecord, read_json
+from hira.journal.encoding import MOST_LINES, DamagedRecord, read_json
 from hira.runtime.trace import read
 
 QUESTION = "When was the mill of Skerra built?"

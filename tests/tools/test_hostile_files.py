@@ -14,13 +14,12 @@ import pytest
 
 from hira.core.errors import ToolError
 from hira.tools.documents import Index
-from hira.tools.documents.changes import find_changes
 from hira.tools.documents.document import cut
 from hira.tools.documents.parsing import parse_file
 from hira.tools.documents.reader import FileReader, read_file
 from hira.tools.documents.refresh import Refresh
 from hira.tools.documents.store import open_store
-from hira.tools.documents.walk import walk
+from hira.tools.documents.walk import find_changes, walk
 from hira.tools.files import RunReader, files_tool
 from hira.tools.opening import open_regular
 from tests.tools.made_documents import (

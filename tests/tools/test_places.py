@@ -11,8 +11,7 @@ from made_documents import docx, paragraph, pdf, pptx, rows, shape, slide_xml, w
 
 from hira.core.sources import Source, Sources
 from hira.evidence import check, verify
-from hira.journal.decoding import validate
-from hira.journal.encoding import pack
+from hira.journal.encoding import pack, validate
 from hira.tools.documents import Index, browse_documents, search_documents
 from hira.tools.documents.document import Document, Part, cut
 from hira.tools.files import files_tool

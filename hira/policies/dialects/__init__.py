@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from hira.core.plugin import LazyMapping
-from hira.policies.dialects.dialect import Call, Dialect, Explained, Parsed
 from hira.policies.dialects.native import DIALECT as NATIVE
+from hira.policies.dialects.protocol import Call, Dialect, Explained, Parsed
 
 if TYPE_CHECKING:
     from hira.policies.dialects.json import DIALECT as JSON

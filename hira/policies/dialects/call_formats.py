@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 from hira.core.patterns import compile_lazily
 from hira.core.tool import Tool
-from hira.policies.dialects.dialect import check_call, coerce_value, explain
 from hira.policies.dialects.lenient import Beyond, decode_first, read_arguments, read_value
+from hira.policies.dialects.protocol import check_call, coerce_value, explain
 
 
 class ReadCalls(NamedTuple):

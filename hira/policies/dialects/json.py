@@ -12,10 +12,10 @@ from hira.core.policy import Completion
 from hira.core.prompts import Prompt
 from hira.core.tool import Tool
 from hira.policies.dialects.answer import verbatim
-from hira.policies.dialects.dialect import RESULT, Call, Dialect, Parsed
+from hira.policies.dialects.dialect import example, format_results, format_tools
 from hira.policies.dialects.lenient import decode_first
+from hira.policies.dialects.protocol import RESULT, Call, Dialect, Parsed
 from hira.policies.dialects.text_calls import find_calls, read_turn, text_of_turn
-from hira.policies.dialects.text_dialect import example, format_results, format_tools
 
 INSTRUCTIONS = Prompt(__file__, "instructions", "json_tools")
 

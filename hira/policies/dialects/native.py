@@ -11,8 +11,8 @@ from hira.core.policy import Completion
 from hira.core.prompts import Prompt, safe
 from hira.core.tool import Tool
 from hira.policies.dialects.answer import strip_thought, verbatim
-from hira.policies.dialects.dialect import Call, Dialect, Parsed, check_call
 from hira.policies.dialects.lenient import decode_json
+from hira.policies.dialects.protocol import Call, Dialect, Parsed, check_call
 from hira.policies.dialects.text_calls import find_calls, fit_arguments, text_of_turn
 
 INSTRUCTIONS = Prompt(__file__, "instructions", "native_tools")

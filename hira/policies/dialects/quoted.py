@@ -20,7 +20,7 @@ from hira.core.sanitize import clean, unescape
 from hira.core.tool import Tool
 from hira.policies.dialects.answer import strip_thought
 from hira.policies.dialects.call_formats import DRESS
-from hira.policies.dialects.dialect import Call, Parsed
+from hira.policies.dialects.protocol import Call, Parsed
 
 LEAST = 8
 """The fewest characters of a piece, when a model joins pieces of several texts to a call. The last piece may be

@@ -7,8 +7,8 @@ from hira.core.messages import Message, ToolCall, assistant
 from hira.core.policy import Completion
 from hira.core.prompts import safe
 from hira.core.tool import Tool
-from hira.policies.dialects.dialect import Call, Dialect
 from hira.policies.dialects.lenient import decode_json
+from hira.policies.dialects.protocol import Call, Dialect
 
 _MOST = 1_000
 """Calls of one turn; whatever it holds was accepted before."""

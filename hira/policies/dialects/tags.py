@@ -15,10 +15,10 @@ from hira.core.patterns import compile_lazily
 from hira.core.policy import Completion
 from hira.core.prompts import Prompt, safe
 from hira.core.tool import Tool
-from hira.policies.dialects.dialect import Call, Dialect, Parsed, coerce_value, describe_missing
+from hira.policies.dialects.dialect import WrittenCall, find_unquoted, read, turn_of
 from hira.policies.dialects.lenient import decode_json
+from hira.policies.dialects.protocol import Call, Dialect, Parsed, coerce_value, describe_missing
 from hira.policies.dialects.text_calls import read_turn
-from hira.policies.dialects.text_dialect import WrittenCall, find_unquoted, read, turn_of
 
 INSTRUCTIONS = Prompt(__file__, "instructions", "tags")
 

@@ -24,8 +24,8 @@ from hira.policies.dialects.call_formats import (
     plain,
     read_at,
 )
-from hira.policies.dialects.dialect import RESULT, Call, Parsed, check_call, coerce_value, is_alone, is_mentioned
 from hira.policies.dialects.lenient import read_value
+from hira.policies.dialects.protocol import RESULT, Call, Parsed, check_call, coerce_value, is_alone, is_mentioned
 from hira.policies.dialects.quoted import IsQuoted
 
 _TRIES = 2_000

@@ -2,8 +2,8 @@
 
 from typing import Any, cast
 
-from hira.policies.dialects.dialect import Dialect
 from hira.policies.dialects.native import DIALECT
+from hira.policies.dialects.protocol import Dialect
 
 
 class _ToolMessages:

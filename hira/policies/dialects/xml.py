@@ -14,9 +14,7 @@ from hira.core.patterns import compile_lazily
 from hira.core.policy import Completion
 from hira.core.prompts import Prompt
 from hira.core.tool import Tool
-from hira.policies.dialects.dialect import RESULT, Call, Dialect, Parsed, check_call
-from hira.policies.dialects.text_calls import read_turn
-from hira.policies.dialects.text_dialect import (
+from hira.policies.dialects.dialect import (
     WrittenCall,
     example,
     find_unquoted,
@@ -25,6 +23,8 @@ from hira.policies.dialects.text_dialect import (
     read,
     turn_of,
 )
+from hira.policies.dialects.protocol import RESULT, Call, Dialect, Parsed, check_call
+from hira.policies.dialects.text_calls import read_turn
 
 INSTRUCTIONS = Prompt(__file__, "instructions", "xml_tools")
 BEGIN, END = "<use_mcp_tool>", "</use_mcp_tool>"

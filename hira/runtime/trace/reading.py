@@ -27,8 +27,7 @@ from hira.core.messages import Message, read_message
 from hira.core.policy import Completion, Request, Usage
 from hira.evidence import Citation, Relevance, Sources, claims, find_lacking, verify
 from hira.journal import Journal, NoRun, RecordedCall
-from hira.journal.decoding import DamagedRecord, validate
-from hira.journal.encoding import digest_of_tool
+from hira.journal.encoding import DamagedRecord, digest_of_tool, validate
 from hira.journal.records import Entry, PassageRecord, decode_events
 from hira.runtime.answer import Answer, answer_of
 

@@ -17,11 +17,10 @@ from hira.core.errors import ToolError, find_near
 from hira.core.sanitize import clean
 from hira.core.tool import Observation, Passage, Tool, tool
 from hira.evidence import Source
-from hira.tools.documents.changes import Progress, find_changes
 from hira.tools.documents.pieces import EncoderFailed, drop_title, join_pieces, write_pieces
 from hira.tools.documents.ranking import NEAR_CONSTANT, Ranked, fuse
 from hira.tools.documents.store import IndexedFile, PassageHit, open_store
-from hira.tools.documents.walk import real_paths, roots_of, walk
+from hira.tools.documents.walk import Progress, find_changes, real_paths, roots_of, walk
 from hira.tools.file_kinds import RECOGNISING, can_recognise
 
 if TYPE_CHECKING:

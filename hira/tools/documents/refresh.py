@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hira.core.errors import ToolError
-from hira.tools.documents.changes import BYTES, LONGEST, SPARE, Change, Progress, Unread, shorten
 from hira.tools.documents.document import Lacking, NoText
 from hira.tools.documents.reader import FileReader
-from hira.tools.documents.store import IndexedFile, Refused, Stamp, Store, cut_time
+from hira.tools.documents.store import IndexedFile, Store
+from hira.tools.documents.walk import BYTES, LONGEST, SPARE, Change, Progress, Refused, Stamp, Unread, cut_time, shorten
 from hira.tools.file_kinds import how_to_see
 from hira.tools.opening import Deferred, OpenFile, Unopened, explaining, open_regular
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 from hira.core.errors import ToolError
 from hira.tools.documents.pieces import Piece, drop_title, find_extra_words, list_terms, quote_term
@@ -25,6 +24,7 @@ from hira.tools.documents.ranking import (
     sort_key,
     spread,
 )
+from hira.tools.documents.walk import Refused, Stamp
 
 _WAIT = 30.0
 _UNWRITABLE = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY})
@@ -54,30 +54,6 @@ CREATE VIRTUAL TABLE IF NOT EXISTS passages USING fts5(
   tokenize = 'porter unicode61 remove_diacritics 2'
 );
 """
-
-
-class Stamp(NamedTuple):
-    """The marks of a change of a file: `size` in bytes, time of `changed` in nanoseconds, `digest` of the content."""
-
-    size: int
-    changed: int
-    digest: bytes
-
-
-class Refused(NamedTuple):
-    """A file that could not be read, so that it is not read again until it changes: the reason, in one `line`, empty if
-    it took too long; and when it was `tried`, in seconds since 1970."""
-
-    size: int
-    changed: int
-    line: str
-    textless: bool
-    tried: float
-
-
-def cut_time(nanoseconds: int) -> int:
-    """Return a time as a number that SQLite can hold: a file may be dated 2300, or before 1970."""
-    return nanoseconds % 2**63
 
 
 @dataclass(frozen=True, slots=True)

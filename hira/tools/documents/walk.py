@@ -1,13 +1,16 @@
-"""The files of the folders that a person named, each once, each with its shown name."""
+"""The files of the folders that a person named, each once, each with its shown name; and those that changed."""
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from hira.core.errors import UsageError
 from hira.core.sanitize import is_text, printable
-from hira.tools.file_kinds import FOLDERS, holds_keys, is_evaluation
+from hira.tools.file_kinds import FOLDERS, LIMIT, holds_keys, is_evaluation
 
 _PICTURES = [".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".heic", ".avif", ".ico"]
 _SOUNDS = [".mp3", ".wav", ".flac", ".ogg", ".m4a", ".aac", ".opus"]
@@ -160,3 +163,112 @@ def _follow(entry: os.DirEntry[str], roots: Sequence[Path], warnings: list[str],
         warnings.append(f"{printable(entry.path)} links outside the documents; to read its target, name it")
         return None
     return path
+
+
+Progress = Callable[[int, int], None]
+"""Gets how many of how many files or passages are done."""
+SPARE, LONGEST = 70.0, 600.0
+"""Seconds for all files of a question beyond those that their sizes explain, and with these."""
+BYTES = 4 << 30
+_EACH, _MEGABYTE = 1.0, 10.0
+"""The seconds that a file and a megabyte of it explain."""
+_TRIED_AGAIN = 600.0
+_FRESH = 2_000_000_000
+_NAMED = 3
+
+
+class Stamp(NamedTuple):
+    """The marks of a change of a file: `size` in bytes, time of `changed` in nanoseconds, `digest` of the content."""
+
+    size: int
+    changed: int
+    digest: bytes
+
+
+class Refused(NamedTuple):
+    """A file that could not be read, so that it is not read again until it changes: the reason, in one `line`, empty if
+    it took too long; and when it was `tried`, in seconds since 1970."""
+
+    size: int
+    changed: int
+    line: str
+    textless: bool
+    tried: float
+
+
+def cut_time(nanoseconds: int) -> int:
+    """Return a time as a number that SQLite can hold: a file may be dated 2300, or before 1970."""
+    return nanoseconds % 2**63
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A file that is new or differs from the index, or changed too recently to tell; `size` is that on the disk."""
+
+    name: str
+    path: Path
+    size: int
+    before: Stamp | None
+
+    @property
+    def seconds(self) -> float:
+        """The time that reading a file of this size may take."""
+        return _EACH + _MEGABYTE * self.size / 2**20
+
+
+@dataclass(slots=True)
+class Unread:
+    """Files that could not be read, by the reason: a line for each, files without text, files that did not fit."""
+
+    lines: list[str] = field(default_factory=list)
+    textless: dict[str, str] = field(default_factory=dict)
+    unfit: list[str] = field(default_factory=list)
+
+    def add(self, name: str, line: str, *, textless: bool) -> None:
+        if textless:
+            self.textless[name] = line
+        elif line:
+            self.lines.append(line)
+        else:
+            self.unfit.append(name)
+
+    def describe(self) -> list[str]:
+        """Return the lines; files without text and those that did not fit have one line together."""
+        without = list(self.textless.values())
+        if len(without) > 1:
+            without = [f"{len(without)} files hold no text and cannot be searched: {shorten(list(self.textless))}"]
+        late = []
+        if count := len(self.unfit):
+            files = "1 file was" if count == 1 else f"{count} files were"
+            limit = f"{SPARE:g} s for slow files, {LONGEST:g} s and {BYTES >> 30} GB for all"
+            again = "a later question reads on"
+            late = [f"{files} not read within the limits of a question ({limit}): {shorten(self.unfit)}; {again}"]
+        return [*late, *self.lines, *without]
+
+
+def shorten(names: Sequence[str]) -> str:
+    return ", ".join(names[:_NAMED]) + (", …" if len(names) > _NAMED else "")
+
+
+def find_changes(
+    files: Mapping[str, Path], known: Mapping[str, Stamp], refused: Mapping[str, Refused]
+) -> tuple[list[Change], Unread]:
+    """Return the changed files, and those that did not change since they could not be read."""
+    fresh = time.time_ns() - _FRESH
+    changes: list[Change] = []
+    unread = Unread()
+    for name, path in files.items():
+        before, refusal, size = known.get(str(path)), refused.get(str(path)), 0
+        with suppress(OSError):  # it disappeared after the walk; reading it will report that
+            about = os.lstat(path)
+            marks = (about.st_size, cut_time(about.st_mtime_ns))
+            size = min(about.st_size, getattr(about, "st_blocks", about.st_size) * 512)  # without the holes
+            size = size if size <= LIMIT else 0  # it is not read
+            if min(about.st_mtime_ns, about.st_ctime_ns) <= fresh:
+                if refusal and refusal[:2] == marks and (refusal.line or time.time() - refusal.tried < _TRIED_AGAIN):
+                    unread.add(name, refusal.line, textless=refusal.textless)
+                    continue
+                if before and before[:2] == marks:
+                    continue
+        changes.append(Change(name, path, size, before))
+    return changes, unread

@@ -23,8 +23,7 @@ from hira.core.sanitize import sanitize
 from hira.core.tokens import Counter, clip, counter
 from hira.evidence import Sources, drop_unknown, find_cited, inert
 from hira.journal import CallSpec
-from hira.journal.decoding import validate
-from hira.journal.encoding import digest_of_tool
+from hira.journal.encoding import digest_of_tool, validate
 from hira.policies.dialects.answer import strip_thought
 from hira.workflows.mars.system2 import ReadingRequest
 
