@@ -26,7 +26,8 @@ def main(argv: Sequence[str] | None = None, shell: Shell | None = None) -> int:
     if not RUNS.handlers:  # Python would print its warnings, and commands show notices themselves
         RUNS.addHandler(logging.NullHandler())
     try:
-        with rare_collections(), _report_faults(arguments, shell):
+        debugging = "--debug" in arguments or arguments[:1] == ["serve"]
+        with rare_collections(), _report_faults(shell) if debugging else nullcontext():
             args = parse_arguments(arguments, hira.__version__)
             name = args.command
             command: Command = getattr(import_module(f"hira.cli.{_MODULES.get(name, name)}"), name)
@@ -65,11 +66,8 @@ def _ask_consent(error: NotTrusted, shell: Shell) -> bool:
     return shell.stdin.readline().strip().lower() in ("y", "yes")
 
 
-def _report_faults(arguments: Sequence[str], shell: Shell) -> AbstractContextManager[None]:
-    """With `--debug`, or in a server, print tracebacks of faults in tools and experts inside the context, like those of
-    hira's own."""
-    if "--debug" not in arguments and arguments[:1] != ["serve"]:
-        return nullcontext()
+def _report_faults(shell: Shell) -> AbstractContextManager[None]:
+    """Print tracebacks of faults in tools and experts inside the context, like those of hira's own."""
     from hira.agents.calls import report_faults_to
 
     return report_faults_to(shell.remark if shell.events else shell.tell)

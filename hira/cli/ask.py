@@ -53,7 +53,8 @@ class AnswerOutput:
 
 def ask(options: AskOptions, shell: Shell) -> int:
     settings, earlier = load_settings(options, shell)
-    check_options(options.set, [settings.workflow])
+    if options.set:
+        check_options(options.set, [settings.workflow])
     if options.batch:
         from hira.cli.batch import batch  # one question does without it
 
@@ -63,7 +64,7 @@ def ask(options: AskOptions, shell: Shell) -> int:
         if getattr(options, flag) is not None:
             raise UsageError(f"--{flag} works only with --batch", fix="name the file of questions with --batch")
     question = read_question(options.question, shell)
-    files = find_attached_files(options, shell)
+    files = find_attached_files(options, shell) if options.files else ()
     if options.dry_run:
         from hira.cli.dry_run import print_bound  # it runs nothing
 

@@ -14,7 +14,8 @@ from hira.core.policy import Usage
 from hira.core.prices import litellm_table
 from hira.policies.names import OFFLINE
 from hira.runtime.factory import configure_roles
-from hira.runtime.registry import JUDGE, check_roles, dialect_of, find_unused_tools, make_workflow
+from hira.runtime.objects import find_unused_tools
+from hira.runtime.registry import JUDGE, check_roles, dialect_of, make_workflow
 from hira.runtime.services import check_searches
 from hira.runtime.settings import RoleSettings, Settings
 from hira.workflows import BuiltIn

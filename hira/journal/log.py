@@ -157,11 +157,6 @@ class Log:
         """The failure that ended the replayed run, once the replay has reached it."""
         return self.ended if self.missed else None
 
-    @property
-    def replayed(self) -> bool:
-        """True if everything comes from the record, without any call."""
-        return self._writer is None
-
     def read_conversation(self, conversation: str) -> list[Completion]:
         """Return the recorded completions of a conversation."""
         held = [call for call in self.known.values() if call.kind == "policy" and call.conversation == conversation]
@@ -211,7 +206,7 @@ class Log:
         counter = (spec.kind, spec.conversation)
         position = self._positions[counter] = self._positions.get(counter, 0) + 1
         key: Key = (spec.kind, spec.conversation, 0 if spec.shared else position, spec.digest)
-        known = self.known.get(key) if self.replayed or not spec.rerun else None
+        known = self.known.get(key) if self._writer is None or not spec.rerun else None
         if known and known.result is not None:
             with suppress(DamagedRecord):  # a resumed run makes the call again
                 return await self._restore(known, spec, encode, decode)
@@ -224,7 +219,7 @@ class Log:
             )
         if known:
             self.unfinished.append(known)
-        elif not (spec.shared or spec.rerun) and position < self._last_of(spec.kind, spec.conversation):
+        elif self.known and not (spec.shared or spec.rerun) and position < self._last_of(spec.kind, spec.conversation):
             self.departed = self.departed or spec.conversation
         began = self.clock()
         row = (self.run, *key, spec.name, pack(spec.dump()))
@@ -311,7 +306,7 @@ class Log:
 
     def _last_of(self, kind: Kind, conversation: str) -> int:
         """The position of the last call that the record held of this conversation when the run was resumed."""
-        if self.known and not self._held:
+        if not self._held:
             for call in self.known.values():
                 counter = (call.kind, call.conversation)
                 self._held[counter] = max(self._held.get(counter, 0), call.position)

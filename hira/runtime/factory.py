@@ -27,8 +27,6 @@ from hira.runtime.registry import (
     check_roles,
     dialect_of,
     find_hidden_workflow,
-    find_unused_tools,
-    load_tools,
     make_workflow,
 )
 from hira.runtime.session import HOOK, Session
@@ -64,19 +62,18 @@ async def open_session(  # noqa: PLR0913 - one for each thing that a program may
     requests of every role without an endpoint.
     """
     given = dict(policies or {})
-    with settings.located("tools"):
-        named_tools, notices = load_tools(settings.tools) if settings.tools else ([], [])
-        check_tools(named_tools)
-    all_tools = [*tools, *named_tools]
+    all_tools: list[Tool] = []
+    notices: list[str] = []
     retrievers = open_retrievers(settings, search) if search or settings.search else []
-    if all_tools or retrievers:
-        from hira.runtime.objects import check_deps, check_tools
+    if tools or settings.tools or retrievers:
+        from hira.runtime.objects import gather_tools
 
-        check_tools(all_tools)
-        check_deps([*all_tools, *retrievers], deps)
+        all_tools, notices = gather_tools(settings, tools, retrievers, deps)
     flow = check_names(settings, workflow, experts, given)
     notices += find_hidden_workflow(settings)
     if all_tools or settings.mcp:
+        from hira.runtime.objects import find_unused_tools
+
         notices += find_unused_tools(settings, flow, all_tools)
     if client is not None:
         settings = with_client(settings, client)

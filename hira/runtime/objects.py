@@ -1,15 +1,19 @@
-"""Validation of the objects that a program hands over, or that settings name. Every mistake is a `UsageError`."""
+"""The objects that a program hands over, or that settings name: loaded and validated. A mistake is a `UsageError`."""
 
 import inspect
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
-from hira.core.errors import UsageError
+from hira.agents.expert import Expert
+from hira.core.errors import UsageError, did_you_mean, find_near
 from hira.core.hooks import Hooks
-from hira.core.plugin import Configurable
+from hira.core.plugin import TOOLS, Configurable, load_named, load_object
 from hira.evidence import Verifier
+from hira.runtime.settings import ExpertSettings, McpSettings, Settings
 from hira.tools import Tool
+from hira.workflows import WORKFLOWS, Workflow
 
 # The names that tools of hira's own have in the prompts of experts and planner.
 TAKEN = frozenset(
@@ -71,14 +75,6 @@ def check_tools(tools: Any) -> None:
             fix = 'rename it: @tool(name="…")'
             raise UsageError(f"tool {tool.name!r} has the name of a built-in tool", fix=fix)
     _no_name_twice([tool.name for tool in tools], "tools")
-
-
-def check_deps(tools: Sequence[Tool], deps: Any) -> None:
-    """Raise `UsageError` for a tool that needs what the program has not handed over."""
-    for tool in tools:
-        if tool.deps and deps is None:
-            what = f"tool {tool.name!r} needs deps of the type {tool.deps}, and there are none"
-            raise UsageError(what, fix="give Hira(deps=…)")
 
 
 def check_experts(experts: Any) -> None:
@@ -159,3 +155,97 @@ def check_objects(given: Mapping[str, Any]) -> None:
     for name, check in _CHECKS.items():
         if name in given:
             check(given[name])
+
+
+def load_experts(settings: Settings) -> Iterator[Expert]:
+    """Yield the experts of the settings. Raises `UsageError` that names the table of a wrong one."""
+    for name, table in settings.experts.items():
+        with settings.located(f"experts.{name}", f"experts.{name}"):
+            expert = load_expert(name, table)
+            check_experts([expert])
+        yield expert
+
+
+def load_expert(name: str, table: ExpertSettings) -> Expert:
+    """Load an expert of the settings with its options; a function takes the name of its table."""
+    from hira.agents.function_expert import FunctionExpert  # few runs have experts of their own
+
+    loaded: Any = load_object(table.object, table.options)
+    if ":" in name:
+        return cast(Expert, loaded)
+    if isinstance(loaded, FunctionExpert):
+        return replace(loaded, name=name)
+    if getattr(loaded, "name", name) != name:
+        what = f"{table.object!r} in the table [experts.{name}] is an expert with the name {loaded.name!r}"
+        raise UsageError(what, fix=f"write [experts.{loaded.name}]")
+    return cast(Expert, loaded)
+
+
+def gather_tools(
+    settings: Settings, tools: Sequence[Tool], retrievers: Sequence[Tool], deps: Any
+) -> tuple[list[Tool], list[str]]:
+    """Return the program's tools with those that the settings name, and what to tell of those that are not used.
+
+    Raises `UsageError` for a tool that cannot be used, or that needs what the program has not handed over.
+    """
+    with settings.located("tools"):
+        named, lines = load_tools(settings.tools)
+        check_tools(named)
+    every = [*tools, *named]
+    check_tools(every)
+    for tool in (*every, *retrievers):
+        if tool.deps and deps is None:
+            what = f"tool {tool.name!r} needs deps of the type {tool.deps}, and there are none"
+            raise UsageError(what, fix="give Hira(deps=…)")
+    return every, lines
+
+
+def load_tools(names: Sequence[str]) -> tuple[list[Tool], list[str]]:
+    """The tools that the settings name, and what to tell of those that are not used because hira has one so named."""
+    tools: list[Tool] = []
+    lines: list[str] = []
+    for name in names:
+        installed = ":" not in name
+        if installed and name in TAKEN:
+            lines.append(f"the tool {name!r} is hira's own; an installed one of this name is not used")
+            continue
+        tool = load_named(name, TOOLS)
+        if installed and isinstance(tool, Tool) and tool.name in TAKEN:
+            lines.append(f"the installed tool {name!r} is not used: hira has its own tool {tool.name!r}")
+            continue
+        tools.append(tool)
+    return tools, lines
+
+
+def find_unused_tools(settings: Settings, workflow: Workflow, tools: Sequence[Tool] = ()) -> list[str]:
+    """Return a notice about tools that no role of the workflow gets, if it lists them in `takes_tools`.
+
+    Servers in a settings file may be for roles of another workflow, or for an expert of another program; a role that
+    never gets tools, or is misspelt, is a `UsageError`.
+    """
+    takes = getattr(workflow, "takes_tools", None)
+    if takes is None:
+        return []
+    unused = [
+        f"those of MCP server {name!r}"
+        for name, server in settings.mcp.items()
+        if not takes & roles_of_server(server, takes)
+    ]
+    unused += ["the given tools"] if tools and not takes else []
+    lines = [f"no role of workflow {workflow.name!r} gets these tools: {', '.join(unused)}"] if unused else []
+    made = [make() for make in WORKFLOWS.values()] if settings.mcp else []
+    anywhere = takes.union(*(workflow.takes_tools for workflow in made))
+    roles = {*getattr(workflow, "roles", ()), *(role for workflow in made for role in workflow.roles)}
+    for name, server in settings.mcp.items():
+        for role in sorted(roles_of_server(server, takes) - anywhere):
+            if role in roles or find_near(role, anywhere):
+                fix = did_you_mean(role, sorted(takes)) if takes else "remove `roles`"
+                what = f"`roles` of [mcp.{name}]: role {role!r} takes no tools"
+                raise UsageError(what, where=settings.locate(f"mcp.{name}"), fix=fix)
+            lines.append(f"[mcp.{name}] names {role!r}, which is not a role of this workflow")
+    return lines
+
+
+def roles_of_server(server: McpSettings, takes: frozenset[str]) -> frozenset[str]:
+    """The roles that are given a server's tools: all of them unless some are named."""
+    return frozenset(server.roles) if server.for_some else takes

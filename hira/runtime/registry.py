@@ -1,22 +1,21 @@
 """The workflow that the settings name, with its options, and whether its roles are the ones that are spoken of."""
 
 import typing
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import TypeAdapter, ValidationError
 
 from hira.agents.role import EVIDENCE, OUTPUT, VERIFIER
 from hira.agents.run_context import RunContext
-from hira.core.errors import UsageError, did_you_mean, find_near, uncapitalise
+from hira.core.errors import UsageError, did_you_mean, uncapitalise
 from hira.core.options import SHARED
-from hira.core.plugin import TOOLS, find_installed, load_named, load_object, package_of
 from hira.core.plugin import WORKFLOWS as INSTALLED
+from hira.core.plugin import find_installed, load_named, package_of
 from hira.core.policy import Policy
 from hira.policies.dialects import DIALECTS, NATIVE, Dialect
-from hira.runtime.settings import ExpertSettings, McpSettings, Settings
-from hira.tools import Tool
+from hira.runtime.settings import Settings
 from hira.workflows import WORKFLOWS, BuiltIn, Workflow
 
 if TYPE_CHECKING:
@@ -67,55 +66,12 @@ def make_workflow(settings: Settings, experts: "Sequence[Expert]" = ()) -> Built
     given |= _read_options(settings).get(name, {})
     if "experts" in typing.get_type_hints(make):
         from hira.agents.experts import EXPERTS  # some workflows have none
-        from hira.runtime.objects import check_experts
+        from hira.runtime.objects import check_experts, load_experts
 
         workflow = [*experts, *load_experts(settings)]
         check_experts(workflow)
         given["experts"] = (*EXPERTS, *workflow)
     return make(**given)
-
-
-def load_experts(settings: Settings) -> Iterator["Expert"]:
-    """Yield the experts of the settings. Raises `UsageError` that names the table of a wrong one."""
-    for name, table in settings.experts.items():
-        with settings.located(f"experts.{name}", f"experts.{name}"):
-            expert = load_expert(name, table)
-            check_experts([expert])
-        yield expert
-
-
-def load_expert(name: str, table: ExpertSettings) -> "Expert":
-    """Load an expert of the settings with its options; a function takes the name of its table."""
-    from hira.agents.function_expert import FunctionExpert  # few runs have experts of their own
-
-    loaded: Any = load_object(table.object, table.options)
-    if ":" in name:
-        return cast("Expert", loaded)
-    if isinstance(loaded, FunctionExpert):
-        return replace(loaded, name=name)
-    if getattr(loaded, "name", name) != name:
-        what = f"{table.object!r} in the table [experts.{name}] is an expert with the name {loaded.name!r}"
-        raise UsageError(what, fix=f"write [experts.{loaded.name}]")
-    return cast("Expert", loaded)
-
-
-def load_tools(names: Sequence[str]) -> tuple[list[Tool], list[str]]:
-    """The tools that the settings name, and what to tell of those that are not used because hira has one so named."""
-    from hira.runtime.objects import TAKEN
-
-    tools: list[Tool] = []
-    lines: list[str] = []
-    for name in names:
-        installed = ":" not in name
-        if installed and name in TAKEN:
-            lines.append(f"the tool {name!r} is hira's own; an installed one of this name is not used")
-            continue
-        tool = load_named(name, TOOLS)
-        if installed and isinstance(tool, Tool) and tool.name in TAKEN:
-            lines.append(f"the installed tool {name!r} is not used: hira has its own tool {tool.name!r}")
-            continue
-        tools.append(tool)
-    return tools, lines
 
 
 def find_hidden_workflow(settings: Settings) -> list[str]:
@@ -202,40 +158,6 @@ def dialect_of(workflow: Workflow) -> Dialect:
         where = f"dialect of workflow {workflow.name!r}"
         raise UsageError(f"unknown dialect {dialect!r}", where=where, fix=did_you_mean(dialect, DIALECTS))
     return DIALECTS[dialect]
-
-
-def find_unused_tools(settings: Settings, workflow: Workflow, tools: Sequence[Tool] = ()) -> list[str]:
-    """Return a notice about tools that no role of the workflow gets, if it lists them in `takes_tools`.
-
-    Servers in a settings file may be for roles of another workflow, or for an expert of another program; a role that
-    never gets tools, or is misspelt, is a `UsageError`.
-    """
-    takes = getattr(workflow, "takes_tools", None)
-    if takes is None:
-        return []
-    unused = [
-        f"those of MCP server {name!r}"
-        for name, server in settings.mcp.items()
-        if not takes & roles_of_server(server, takes)
-    ]
-    unused += ["the given tools"] if tools and not takes else []
-    lines = [f"no role of workflow {workflow.name!r} gets these tools: {', '.join(unused)}"] if unused else []
-    made = [make() for make in WORKFLOWS.values()] if settings.mcp else []
-    anywhere = takes.union(*(workflow.takes_tools for workflow in made))
-    roles = {*getattr(workflow, "roles", ()), *(role for workflow in made for role in workflow.roles)}
-    for name, server in settings.mcp.items():
-        for role in sorted(roles_of_server(server, takes) - anywhere):
-            if role in roles or find_near(role, anywhere):
-                fix = did_you_mean(role, sorted(takes)) if takes else "remove `roles`"
-                what = f"`roles` of [mcp.{name}]: role {role!r} takes no tools"
-                raise UsageError(what, where=settings.locate(f"mcp.{name}"), fix=fix)
-            lines.append(f"[mcp.{name}] names {role!r}, which is not a role of this workflow")
-    return lines
-
-
-def roles_of_server(server: McpSettings, takes: frozenset[str]) -> frozenset[str]:
-    """The roles that are given a server's tools: all of them unless some are named."""
-    return frozenset(server.roles) if server.for_some else takes
 
 
 @dataclass(frozen=True)

@@ -305,7 +305,8 @@ class Toolset:
                 self.backends, self.settings, context.question, events, self.once, budget
             )
             searches, browse = [*searches, search], either(browse, web_browse) if browse else web_browse
-        return merge_searches(searches) if searches else None, browse, scholar, more
+        merged = merge_searches(searches) if len(searches) > 1 else next(iter(searches), None)
+        return merged, browse, scholar, more
 
 
 async def open_toolset(
@@ -376,8 +377,6 @@ async def open_index(
 
 def merge_searches(searches: Sequence[Tool]) -> Tool:
     """One "search" that asks all of these at once; the passages of the first come first."""
-    if len(searches) == 1:
-        return searches[0]
 
     async def run(arguments: Mapping[str, Any]) -> Observation:
         results = await asyncio.gather(*(tool.call(arguments) for tool in searches), return_exceptions=True)
