@@ -101,12 +101,12 @@ def format_settings(findings: SetupFindings) -> str:
 def _model(findings: SetupFindings) -> str:
     usable = [server for server in findings.servers if server.models]
     if findings.model:
-        return f'# The model is set by HIRA_MODEL ({_plain(findings.model)}).\n# model = "NAME"'
+        return f'# The model is set by HIRA_MODEL ({" ".join(findings.model.split())}).\n# model = "NAME"'
     if usable and not findings.keys:
         server = usable[0]
         model = next((name for name in server.models if "embed" not in name.lower()), server.models[0])
         others = [name for name in server.models if name != model][:SOME]
-        also = f"\n# It also has {_plain(', '.join(others))}." if others else ""
+        also = f"\n# It also has {' '.join(', '.join(others).split())}." if others else ""
         lines = f"model = {json.dumps(model)}\nbase_url = {json.dumps(server.base_url)}"
         return f"# {server.server or 'A server'} on this machine.\n{lines}{also}"
     if findings.keys:
@@ -133,10 +133,6 @@ def _search(searches: Sequence[str]) -> str:
         keys = ", ".join(SEARCH_KEYS.get(name, "SEARXNG_BASE_URL") for name in searches)
         return f"# Web searches, tried in order; their keys come from {keys}.\n{line}"
     return '# Web search; wikipedia needs no key, docs/tools.md lists the others.\n# search = "wikipedia"'
-
-
-def _plain(text: str) -> str:
-    return " ".join(text.split())
 
 
 def _write(path: Path, text: str, *, force: bool) -> None:

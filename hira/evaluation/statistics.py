@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from statistics import fmean, stdev
 
 DRAWS = 2_000
+_SIGNINGS = 10_000
+"""Random changes of sign of a permutation test."""
 ROUNDING = 1e-12
 
 
@@ -20,11 +22,11 @@ class Interval:
     high: float
 
 
-def wilson(right: int, total: int, z: float = 1.96) -> Interval:
+def wilson(right: int, total: int) -> Interval:
     """Return a share with Wilson's score interval, which is valid for small numbers and at 0 and 1."""
     if total == 0:
         return Interval(0.0, 0.0, 1.0)
-    share = right / total
+    share, z = right / total, 1.96
     centre = share + z * z / (2 * total)
     half = z * math.sqrt(share * (1 - share) / total + z * z / (4 * total * total))
     whole = 1 + z * z / total
@@ -74,16 +76,16 @@ def mcnemar(better: int, worse: int) -> float:
     return min(1.0, 2 * tail / (1 << flipped))
 
 
-def permutation_p_value(differences: Sequence[float], *, draws: int = 10_000, seed: int = 0) -> float:
+def permutation_p_value(differences: Sequence[float]) -> float:
     """Return the two-sided p-value of a mean difference by random changes of sign, for scores other than yes or no."""
     if not differences or not any(differences):
         return 1.0
-    seen, drawn = abs(math.fsum(differences)), random.Random(seed)
+    seen, drawn = abs(math.fsum(differences)), random.Random(0)
     reached = 0
-    for _ in range(draws):
+    for _ in range(_SIGNINGS):
         signs = drawn.getrandbits(len(differences))
         total = math.fsum(
             -difference if signs >> index & 1 else difference for index, difference in enumerate(differences)
         )
         reached += abs(total) >= seen - 1e-12
-    return (reached + 1) / (draws + 1)
+    return (reached + 1) / (_SIGNINGS + 1)

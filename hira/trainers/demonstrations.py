@@ -25,12 +25,12 @@ Tools = tuple[Mapping[str, Any], ...]
 FAILED = frozenset({"failed", "interrupted", "running"})
 
 
-def demonstrations_of(rollout: Rollout, template: Template, roles: Collection[str] | None = None) -> list[Row]:
-    """Return the rows of a rollout's conversations, of `roles` only, if given."""
+def demonstrations_of(rollout: Rollout, template: Template) -> list[Row]:
+    """Return the rows of a rollout's conversations."""
     return [
         row
         for trajectory in rollout.trajectories.values()
-        if trajectory.turns and (roles is None or trajectory.role in roles)
+        if trajectory.turns
         for row in rows_in(
             list_messages(trajectory),
             template,

@@ -130,9 +130,9 @@ def chart(values: Sequence[float], *, width: int = 60, height: int = 8) -> list[
     return [*lines, "  0 % └" + "─" * len(shown)]
 
 
-def spark(values: Sequence[float], *, width: int = 40) -> str:
+def spark(values: Sequence[float]) -> str:
     """Draw any values as one line, the lowest as a gap and the highest as a full block."""
-    shown = _thin(values, width)
+    shown = _thin(values, 40)
     low, span = min(shown), (max(shown) - min(shown)) or 1.0
     return "".join(_EIGHTHS[round(8 * (value - low) / span)] for value in shown)
 

@@ -190,22 +190,23 @@ def search_tool(
 def scholar_tool(
     backends: Sequence[Backend],
     *,
-    top: int = 5,
     seen: set[str] | None = None,
     retracted: set[str] | None = None,
     on_notice: Callable[[Notice], object] = lambda _: None,
 ) -> Tool:
-    """Create the tool "scholar": the same over services of scholarly works, with `top` hits per query (MARS, 2.1)."""
+    """Create the tool "scholar": the same over services of scholarly works, with five hits per query (MARS, 2.1)."""
     described = (
         "Search scholarly works. Returns titles, addresses and abstracts of those that fit best; open one to read it."
     )
-    search = search_tool(backends, top=top, seen=seen, retracted=retracted, on_notice=on_notice)
+    search = search_tool(backends, top=5, seen=seen, retracted=retracted, on_notice=on_notice)
     return replace(search, name="scholar", description=described)
 
 
-def citations_tool(
-    backends: Mapping[str, Backend], *, top: int = 10, seen: set[str], retracted: set[str] | None = None
-) -> Tool:
+_WORKS = 10
+"""The most works that a call of "follow_citations" lists."""
+
+
+def citations_tool(backends: Mapping[str, Backend], *, seen: set[str], retracted: set[str] | None = None) -> Tool:
     """Create the tool "follow_citations" over the backends that find the work of a title ("match"), the works that
     cite a work ("citations") and those that it cites ("references")."""
     from pydantic import Field
@@ -229,7 +230,7 @@ def citations_tool(
             if not matches:
                 raise ToolError(f"no work has the title {clean(work)!r}; give its DOI or arXiv id")
             named, note = matches[0].url.rpartition("/")[2], f"{direction} of {clean(matches[0].title)!r}"
-        hits = merge_hits(await backends[direction].search(named, top))[:top]
+        hits = merge_hits(await backends[direction].search(named, _WORKS))[:_WORKS]
         note_hits(hits, seen, retracted)
         return Observation(
             note if hits else f"{clean(work)!r} has no known {direction}", tuple(map(describe_hit, hits))

@@ -181,6 +181,12 @@ def open_sight(context: RunContext) -> Tool | None:
     return look(context, "1")
 
 
+def bound_with_sight(calls: int, sizes: "Sizes") -> Mapping[str, Usage]:
+    """The most that a role with tools takes, and the one that looks for it."""
+    looks = Usage(calls, calls * sizes.prompt, calls * sizes.reply)
+    return {REASONER: sizes.bound_loop(calls, sizes.result), SEES: looks}
+
+
 @dataclass(frozen=True)
 class MultimodalAlone:
     """`calls`: looks and readings at most (as HiRA's experts: 10). `alone` answers a question with nothing to look at
@@ -206,8 +212,7 @@ class MultimodalAlone:
             return (await loop.run()).answer or keep_read(context)
 
     def bound(self, sizes: "Sizes") -> Mapping[str, Usage]:
-        looks = Usage(self.calls, self.calls * sizes.prompt, self.calls * sizes.reply)
-        return {REASONER: sizes.bound_loop(self.calls, sizes.result), SEES: looks}
+        return bound_with_sight(self.calls, sizes)
 
 
 @dataclass(frozen=True)
@@ -234,8 +239,7 @@ class ReAct:
                 return (await loop.run()).answer or keep_read(context)
 
     def bound(self, sizes: "Sizes") -> Mapping[str, Usage]:
-        looks = Usage(self.calls, self.calls * sizes.prompt, self.calls * sizes.reply)
-        return {REASONER: sizes.bound_loop(self.calls, sizes.result), SEES: looks}
+        return bound_with_sight(self.calls, sizes)
 
 
 SEARCH_O1 = Prompt(__file__, "search_o1")
