@@ -1,4 +1,4 @@
-"""Conversations that go on in another dialect."""
+"""The messages of a conversation, rewritten in another dialect."""
 
 from collections.abc import Sequence
 from dataclasses import replace
