@@ -228,9 +228,9 @@ class Conversation:
     def name(self) -> str:
         return self.trajectory.conversation
 
-    def explain(self, tools: Sequence[Tool]) -> Filled:
-        """The part of a prompt that says how to call these tools."""
-        return Explained.of(self.config.dialect, tools)
+    def explain(self, tools: Sequence[Tool], *, brief: bool = False) -> Filled:
+        """The part of a prompt that says how to call these tools, if `brief` only by examples."""
+        return Explained.of(self.config.dialect, tools, brief=brief)
 
     def say(self, *messages: Message) -> None:
         """Add the messages. The first of the user's also tells the `instructions` of whoever runs hira."""

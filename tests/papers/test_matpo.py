@@ -14,12 +14,12 @@ from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Rollout
 from hira.core.errors import EndpointError
 from hira.core.events import SubtaskAssigned, SubtaskDone, SubtaskIssued
-from hira.core.messages import ToolCall
+from hira.core.messages import ToolCall, system
 from hira.core.policy import Completion, Request
 from hira.core.tokens import count
 from hira.evaluation.rewards.answers import form
 from hira.evidence import Source
-from hira.policies.dialects import DIALECTS, Call
+from hira.policies.dialects import DIALECTS, Call, Explained, rewrite_messages
 from hira.testing import FakeWeb, ScriptedPolicy, Served
 from hira.testing.script import make_context
 from hira.tools import Observation, Passage, Tool, Toolbox, tool
@@ -454,3 +454,26 @@ async def test_sites_that_hold_answers_of_benchmarks_are_kept_from_the_worker(bl
     assert (leak in opened) is not block
     assert ("TEXT-OF https://short.example/x" in read) is not block, "not by a redirect either"
     assert (leak in str(people.rollout.sources)) is not block
+
+
+def test_brief_prompts_show_a_call_of_the_search_alone() -> None:
+    run, policy = context([hand("How high is the tower?"), "31 m [s1]"], [look("tower"), "It is 31 m high [s1]."])
+    asyncio.run(rollout(MATPO(brief=True, summary=False, recap=False), QUESTION, run))
+    shown = {request.conversation: str(request.messages[0].text) for request in policy.requests}
+    for conversation, name in (("planner", "search_and_browse"), ("1/worker", "search")):
+        assert f"<tool_name>{name}</tool_name>" in shown[conversation]
+        assert "in angle brackets" not in shown[conversation]
+    assert "<tool_name>browse</tool_name>" not in shown["1/worker"]
+
+
+def test_a_brief_run_without_a_search_is_refused() -> None:
+    run, _ = context([hand("How high is the tower?")], [], tools=Toolbox(browse=browse))
+    record = asyncio.run(rollout(MATPO(brief=True), QUESTION, run))
+    assert "needs a search" in str(record.failure)
+
+
+def test_brief_prompts_follow_a_change_of_the_dialect() -> None:
+    explained = Explained.of(DIALECTS["json"], [search], brief=True)
+    (rewritten,) = rewrite_messages([system(explained)], [search], DIALECTS["json"], DIALECTS["tags"])
+    assert "<|begin_search_query|>" in rewritten.text
+    assert "```json" not in rewritten.text

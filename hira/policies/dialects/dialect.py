@@ -22,6 +22,7 @@ from hira.policies.dialects.protocol import (
     Parsed,
     check_call,
     coerce_value,
+    example,
     explain,
     is_alone,
     is_mentioned,
@@ -133,12 +134,6 @@ def _parameter(name: str, schema: Mapping[str, Any], *, optional: bool) -> str:
         kind = json.dumps({key: value for key, value in schema.items() if key not in ("description", "title")})
     text = str(schema.get("description", "")).strip()
     return clean(f"{name} ({kind}{', optional' if optional else ''}){f': {text}' if text else ''}")
-
-
-def example(tool: Tool) -> Call:
-    """A call that shows the form: of each parameter that is needed, its name in angle brackets."""
-    needed = tool.parameters.get("required") or tool.fields[:1]
-    return Call(tool.name, {name: f"<{name}>" for name in needed})
 
 
 def format_results(pairs: Sequence[tuple[Call, str]], notice: Filled | None) -> tuple[Message, ...]:

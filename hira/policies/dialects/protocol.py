@@ -144,6 +144,20 @@ def explain(fault: json.JSONDecodeError) -> str:
     return f"{fault.msg} near {around!r}; check its quotation marks and brackets"
 
 
+def example(tool: Tool) -> Call:
+    """A call that shows the form: of each parameter that is needed, its name in angle brackets."""
+    needed = tool.parameters.get("required") or tool.fields[:1]
+    return Call(tool.name, {name: f"<{name}>" for name in needed})
+
+
+def write_examples(dialect: Dialect, tools: Sequence[Tool]) -> Filled:
+    """Return an example of a call of each tool, without a word about it: the shortest instructions. Native calls have
+    their usual ones."""
+    if dialect.specs(tools):
+        return dialect.instructions(tools)
+    return Filled("\n".join(dialect.write(example(tool), tool).strip() for tool in tools))
+
+
 class Explained(Filled):
     """The part of a prompt that explains calls. A policy that is a program finds in it the `dialect` of the calls and
     the `tools`; pickled, it is the text alone."""
@@ -152,8 +166,8 @@ class Explained(Filled):
     tools: "tuple[Tool, ...]"
 
     @classmethod
-    def of(cls, dialect: Dialect, tools: "Sequence[Tool]") -> "Explained":
-        explained = cls(dialect.instructions(tools))
+    def of(cls, dialect: Dialect, tools: "Sequence[Tool]", *, brief: bool = False) -> "Explained":
+        explained = cls(write_examples(dialect, tools) if brief else dialect.instructions(tools))
         explained.dialect, explained.tools = dialect, tuple(tools)
         return explained
 

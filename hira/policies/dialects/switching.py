@@ -8,7 +8,7 @@ from hira.core.policy import Completion
 from hira.core.prompts import safe
 from hira.core.tool import Tool
 from hira.policies.dialects.lenient import decode_json
-from hira.policies.dialects.protocol import Call, Dialect
+from hira.policies.dialects.protocol import Call, Dialect, write_examples
 
 _MOST = 1_000
 """Calls of one turn; whatever it holds was accepted before."""
@@ -22,7 +22,7 @@ def rewrite_messages(
     The instructions of prompts are replaced too; consecutive results become one message. Calls of
     `hidden_tools` are rewritten as well.
     """
-    told, tells = old.instructions(tools), new.instructions(tools)
+    instructions, tells = (old.instructions(tools), write_examples(old, tools)), new.instructions(tools)
     known = {tool.name: tool for tool in (*tools, *hidden_tools)}
     rewritten: list[Message] = []
     waiting: list[tuple[Call, str]] = []
@@ -40,7 +40,7 @@ def rewrite_messages(
             parsed = old.parse(Completion(message.text), [*known.values()], _MOST)
             calls = "".join(f"\n{new.write(call, known[call.name])}" for call in parsed.calls)
             rewritten.append(assistant(f"{parsed.text}{calls}".strip()) if calls else message)
-        elif told and safe(told) in message.text:
+        elif told := next((text for text in instructions if text and safe(text) in message.text), None):
             values = {name: tells if value == told else value for name, value in message.values.items()}
             text = message.text.replace(safe(told), safe(tells))
             rewritten.append(replace(message, text=text, prompt=message.prompt, values=values))

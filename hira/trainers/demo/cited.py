@@ -25,7 +25,16 @@ from hira.evaluation.rewards.match import contains
 from hira.policies.offline.solving import read_request
 from hira.runtime.settings import Settings
 from hira.trainers.demo.matpo import HILLS, PEOPLE, RIVERS, TOWNS
-from hira.trainers.demo.recipe import Command, Demonstrations, DemoRecipe, DemoSizes, Reply, record_demonstrations
+from hira.trainers.demo.recipe import (
+    PRETRAINED,
+    PRETRAINED_MINIATURE,
+    Command,
+    Demonstrations,
+    DemoRecipe,
+    Reply,
+    errs,
+    record_demonstrations,
+)
 from hira.trainers.recipes import GRPO as RECIPE
 from hira.trainers.rollouts import Problem
 from hira.workflows.baselines.single import Rag
@@ -111,16 +120,13 @@ class CitedTeacher:
     def reply(self, request: Request) -> Completion:
         shown = read_request(request).value("documents")
         ids = {title: id_ for id_, title in re.findall(r"\[(s\d+)\] (\w+) \(", shown)}
-        fact = self.chance.choice(self.others) if self._fails(self.faults.misread) else self.fact
+        fact = self.chance.choice(self.others) if errs(self.chance, self.faults.misread) else self.fact
         sentence = fact.sentence
-        if fact.town in ids and not self._fails(self.faults.uncited):
+        if fact.town in ids and not errs(self.chance, self.faults.uncited):
             sentence = f"{sentence.removesuffix('.')} [{ids[fact.town]}]."
-        if self._fails(self.faults.wordy):
+        if errs(self.chance, self.faults.wordy):
             sentence += f" {self.chance.choice(self.others).sentence}"
         return Completion(sentence)
-
-    def _fails(self, often: float) -> bool:
-        return self.chance.random() < often
 
 
 async def score_cited(rollout: Rollout, references: tuple[str, ...]) -> RolloutScore:
@@ -186,30 +192,8 @@ CITED = DemoRecipe(
     reward=reward,
     commands=commands,
     pretrained=True,
-    sizes=DemoSizes(
-        demonstrations=1,
-        learning=16,
-        batch=8,
-        learning_rate=1e-3,
-        updates=10,
-        questions=4,
-        attempts=8,
-        rate=3e-4,
-        rank=16,
-        exam=1,
-    ),
-    small=DemoSizes(
-        demonstrations=1,
-        learning=1,
-        batch=2,
-        learning_rate=1e-3,
-        updates=1,
-        questions=1,
-        attempts=2,
-        rank=4,
-        exam=1,
-        thin=12,
-    ),
+    sizes=PRETRAINED,
+    small=PRETRAINED_MINIATURE,
     examined="held-out questions answered rightly in one sentence with its source",
     curves={"right and cited in training": "reward/accuracy", "right source": "reward/sourced"},
     figures={

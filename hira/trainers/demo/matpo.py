@@ -25,7 +25,7 @@ from hira.evaluation.rewards.match import exact
 from hira.policies.offline.solving import Act, read_request, write_act
 from hira.policies.offline.solving import OfflineRequest as Seen
 from hira.runtime.settings import Settings
-from hira.trainers.demo.recipe import Command, Demonstrations, DemoRecipe, DemoSizes, record_demonstrations
+from hira.trainers.demo.recipe import Command, Demonstrations, DemoRecipe, DemoSizes, errs, record_demonstrations
 from hira.trainers.demo.tiny import DAYS, IDS, READ, SHAPE, YEARS, find_phrases, make_tokenizer
 from hira.trainers.demonstrations import list_messages
 from hira.trainers.recipes import MATPO as RECIPE
@@ -58,8 +58,8 @@ class World:
     town: dict[tuple[str, str], str]
     thing: dict[tuple[str, str], str]
 
-    def documents(self) -> dict[str, str]:
-        """Return a page for each person and each town, by file name."""
+    def pages(self) -> dict[str, str]:
+        """Return the text about each person and each town."""
         people = {
             person: f"{person} was born in {self.town[person, 'born']}. {person} works in {self.town[person, 'works']}."
             for person in PEOPLE
@@ -69,12 +69,14 @@ class World:
             f"{town} lies below the hill {self.thing[town, 'hill']}."
             for town in TOWNS
         }
-        return {f"{name}.md": f"# {name}\n\n{text}\n" for name, text in (people | towns).items()}
+        return people | towns
 
-    def write(self, folder: Path) -> None:
+    def write(self, folder: Path, *, numbered: bool = False) -> None:
+        """Write a document for each page. `numbered` ones have numbers for titles."""
         folder.mkdir(parents=True, exist_ok=True)
-        for name, text in self.documents().items():
-            folder.joinpath(name).write_text(text, encoding="utf-8")
+        for number, (name, text) in enumerate(self.pages().items(), 1):
+            title = f"Note {number}" if numbered else name
+            folder.joinpath(f"{number if numbered else name}.md").write_text(f"# {title}\n\n{text}\n", encoding="utf-8")
 
     def problems(self, *, held_out: bool) -> list[Problem]:
         """Return the questions of training, or those about the held-out people."""
@@ -111,7 +113,7 @@ def make_world(seed: int, *, apart: bool = False) -> World:
 _QUESTION = re.compile(r"Which (\w+) .+ the town where (\w+) (.+)\?")
 _SUBTASK = re.compile(r"Where (?P<person>\w+) (?P<link>.+)\?|Which (?P<thing>\w+) .+ (?P<town>\w+)\?")
 _REPORTED = re.compile(r"(\w+) \[(s\d+)\]")
-_PASSAGE = re.compile(r"\[(s\d+)\] (\w+) \(.*?\)\n(.*?)\n\[/s\d+\]", re.DOTALL)
+_PASSAGE = re.compile(r"\[(s\d+)\] [\w ]+ \(.*?\)\n(.*?)\n\[/s\d+\]", re.DOTALL)
 _SENTENCE = re.compile(r"[A-Z][^.\n]*\.")
 ENOUGH = "That is enough."
 
@@ -150,7 +152,7 @@ class MatpoTeacher:
             return Act("## Conclusion\n\\boxed{" + (known[0] if known else "unknown") + "}")
         if not reports:
             return _subtask("First the town.", f"Where {person} {self._or_other(link, tuple(LINKS.values()))}?")
-        if known is None or len(reports) > 1 or self._fails(self.faults.hasty):
+        if known is None or len(reports) > 1 or errs(self.chance, self.faults.hasty):
             return Act(ENOUGH)
         thing = self._or_other(thing, tuple(THINGS))
         return _subtask(f"Now the {thing}.", f"Which {thing} {THINGS[thing]} {known[1]}?")
@@ -168,7 +170,7 @@ class MatpoTeacher:
         return Act(f"## Conclusion\n{self._report(about, sought, seen)}")
 
     def _report(self, about: str, sought: str, seen: Seen) -> str:
-        pages = {title: (id_, text) for id_, title, text in _PASSAGE.findall(seen.results[-1][1])}
+        pages = find_pages(seen.results[-1][1])
         if about not in pages:
             return "unknown"
         id_, text = pages[about]
@@ -178,12 +180,14 @@ class MatpoTeacher:
         return f"{statement.rstrip('.')} [{id_}]"
 
     def _or_other(self, right: str, known: Sequence[str], often: float | None = None) -> str:
-        if not self._fails(self.faults.mistaken if often is None else often):
+        if not errs(self.chance, self.faults.mistaken if often is None else often):
             return right
         return self.chance.choice([name for name in known if name != right] or [right])
 
-    def _fails(self, often: float) -> bool:
-        return self.chance.random() < often
+
+def find_pages(shown: str) -> dict[str, tuple[str, str]]:
+    """Return the id and the text of each page that a search shows, by the name with which the page begins."""
+    return {text.partition(" ")[0]: (id_, text) for id_, text in _PASSAGE.findall(shown)}
 
 
 def _subtask(text: str, subtask: str) -> Act:
@@ -212,7 +216,7 @@ def teach(folder: Path, seed: int, times: int, faults: MatpoTeacherFaults = CARE
     rollouts = by_teacher(folder, problems, times, seed, faults)
     answers = {problem.question: problem.references[0] for problem in problems}
     right = sum(record.answer.split(" [")[0] == answers[record.question] for record in rollouts) / len(rollouts)
-    text = f"{len(rollouts)} rollouts of a careless teacher over {len(here.documents())} documents"
+    text = f"{len(rollouts)} rollouts of a careless teacher over {len(here.pages())} documents"
     return Demonstrations(rollouts, f"{text}, {100 * right:.0f} % of them right")
 
 

@@ -70,6 +70,21 @@ class DemoSizes:
 
 MINIATURE = DemoSizes(demonstrations=1, learning=12, updates=2, questions=4, attempts=4, exam=1)
 """Runs every stage and teaches next to nothing."""
+PRETRAINED = DemoSizes(
+    demonstrations=1,
+    learning=16,
+    batch=8,
+    learning_rate=1e-3,
+    updates=10,
+    questions=4,
+    attempts=8,
+    rate=3e-4,
+    rank=16,
+    exam=1,
+)
+PRETRAINED_MINIATURE = replace(
+    PRETRAINED, learning=1, batch=2, updates=1, questions=1, attempts=2, rate=1.5e-3, rank=4, thin=12
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +168,11 @@ class Teacher:
         """Do nothing: there is nothing to close."""
 
 
+def errs(chance: random.Random, often: float) -> bool:
+    """Draw whether a careless teacher errs this time."""
+    return chance.random() < often
+
+
 async def record_demonstrations(
     settings: Settings, workflow: Workflow, problems: Sequence[Problem], times: int, seed: int, teacher: Teaches
 ) -> list[Rollout]:
@@ -174,6 +194,8 @@ async def record_demonstrations(
         await context.aclose()
 
 
+LESSONS = "lessons"
+"""The folder of a pretrained model's adapters before reinforcement, within that of the run."""
 ROLLOUTS_AT_ONCE = 256
 PRETRAINED_WINDOW = 8192
 """The tokens that SmolLM2 takes."""
@@ -237,6 +259,7 @@ class Demo:
         if rows:
             training.examine(-1)
             self._teach(adapted, tokenizer, rows)
+            save_adapters(self.plan, adapted, tokenizer, LESSONS)
         sizes = self.sizes
         self.tell(
             f"{self.recipe.about} with LoRA, {sizes.updates} updates of {sizes.questions} x {sizes.attempts} rollouts"

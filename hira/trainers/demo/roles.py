@@ -16,7 +16,6 @@ benchmarks/results/training_roles.md.
 
 import asyncio
 import random
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -29,8 +28,17 @@ from hira.policies.dialects.answer import find_boxed
 from hira.policies.offline.solving import Act, read_request
 from hira.policies.offline.solving import OfflineRequest as Seen
 from hira.runtime.settings import Settings
-from hira.trainers.demo.matpo import ENOUGH, MatpoTeacher, MatpoTeacherFaults, make_world
-from hira.trainers.demo.recipe import Command, Demonstrations, DemoRecipe, DemoSizes, Reply, record_demonstrations
+from hira.trainers.demo.matpo import ENOUGH, MatpoTeacher, MatpoTeacherFaults, find_pages, make_world
+from hira.trainers.demo.recipe import (
+    PRETRAINED,
+    PRETRAINED_MINIATURE,
+    Command,
+    Demonstrations,
+    DemoRecipe,
+    Reply,
+    errs,
+    record_demonstrations,
+)
 from hira.trainers.recipes import GRPO, Recipe
 from hira.trainers.recipes import MATPO as RECIPE
 from hira.trainers.rollouts import Problem
@@ -46,7 +54,6 @@ WORKFLOWS: Mapping[str, BuiltIn] = {"matpo": PAIR, "rag": Rag()}
 DEMONSTRATIONS = 48
 REPLY = 64
 """The most tokens of a reply; the longest right one takes about 45."""
-_SHOWN = re.compile(r"\[(s\d+)\] (\w+) \(")
 
 
 def problems(seed: int, *, held_out: bool = False) -> list[Problem]:
@@ -88,10 +95,10 @@ class RagTeacher:
     faults: MatpoTeacherFaults
 
     def reply(self, request: Request) -> Completion:
-        ids = {title: id_ for id_, title in _SHOWN.findall(read_request(request).value("documents"))}
+        ids = {name: id_ for name, (id_, _) in find_pages(read_request(request).value("documents")).items()}
         faults = (self.faults.hasty, *2 * (self.faults.mistaken, self.faults.misread))
         answers = {self.town: self.right}
-        if any(self.chance.random() < often for often in faults):
+        if any(errs(self.chance, often) for often in faults):
             answers = {town: value for town, value in self.others.items() if town in ids} or dict(self.others)
         town, value = self.chance.choice(list(answers.items()))
         return Completion(f"{value} [{ids[town]}]" if town in ids else value)
@@ -111,7 +118,7 @@ def settings_of(workflow: str, folder: Path) -> Settings:
 def teach(name: str, folder: Path, seed: int, times: int) -> Demonstrations:
     """Write the documents of that seed's world, and return the teacher's rollouts of some dozen questions."""
     world = make_world(seed, apart=True)
-    world.write(folder / "documents")
+    world.write(folder / "documents", numbered=True)
 
     def teacher(chance: random.Random, problem: Problem) -> Reply:
         if name == PAIR.name:
@@ -156,24 +163,12 @@ def _make(
         commands=commands,
         pretrained=True,
         sizes=SIZES,
-        small=SMALL,
+        small=PRETRAINED_MINIATURE,
         examined="held-out questions of two steps right",
     )
 
 
-SIZES = DemoSizes(
-    demonstrations=1,
-    learning=16,
-    batch=6,
-    learning_rate=1e-3,
-    updates=8,
-    questions=4,
-    attempts=6,
-    rate=4e-4,
-    rank=16,
-    exam=1,
-)
-SMALL = replace(SIZES, learning=1, batch=2, updates=1, questions=1, attempts=2, rank=4, thin=12)
+SIZES = replace(PRETRAINED, batch=6, updates=8, attempts=6, rate=4e-4)
 ADAPTERS = {"planner": "planner", "worker": "worker"}
 ROLES = {
     "pair": _make(RECIPE, PAIR, ADAPTERS, OPTIONS),

@@ -74,8 +74,7 @@ class MATPO:
     async def run(self, question: str, context: RunContext) -> str:
         manner = LoopConfig(self.summary, self.results, self.window, self.reply, self.brief)
         more = [host.strip() for host in self.blocked_hosts.split(",") if host.strip()]
-        tools = tools_of(context, (*(LEAKING if self.block_leaks else ()), *more))
-        tools = tools[:1] if self.brief else tools
+        tools = tools_of(context, (*(LEAKING if self.block_leaks else ()), *more), only_search=self.brief)
         if not self.planner:
             return (
                 await work(Subtask("1", question), "", context, manner, tools=tools, calls=self.worker_calls)

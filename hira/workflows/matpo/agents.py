@@ -101,7 +101,7 @@ def begin(question: str, context: RunContext, manner: LoopConfig, *, limit: int,
 
     conversation = context.conversation("planner")
     loop = manner.loop(conversation, tools, ask_summary, limit=limit, several=parallel, final=True)
-    explained = conversation.explain(tools)
+    explained = conversation.explain(tools, brief=manner.brief)
     several = parallel if parallel > 1 else 0
     if manner.brief:
         prompt = BRIEF_PLANNER.fill(tools=explained, several=several, limit=limit)
@@ -141,14 +141,17 @@ SERVER = "search_and_scrape_webpage"
 """Whom a call of the worker's tools names (MATPO, appendix A)."""
 
 
-def tools_of(context: RunContext, blocked: Collection[str] = ()) -> list[Tool]:
+def tools_of(context: RunContext, blocked: Collection[str] = (), *, only_search: bool = False) -> list[Tool]:
     """Return the worker's tools in this run, without anything from a `blocked` host: the paper's google_search, where
-    a service has it, in place of search. Raises `UsageError` for a run without tools."""
+    a service has it, in place of search. With `only_search` that is all. Raises `UsageError` for a run without
+    tools."""
     box = context.tools
     own = box.extra_for("worker")
     google = next((tool for tool in own if tool.name == "google_search"), None)
-    web = [replace(tool, server=SERVER, blocked=blocked) for tool in (google or box.search, box.browse) if tool]
-    tools = [*web, *([box.files] if box.files else []), *(tool for tool in own if tool is not google)]
+    pages = (google or box.search, None if only_search else box.browse)
+    web = [replace(tool, server=SERVER, blocked=blocked) for tool in pages if tool]
+    more = [*([box.files] if box.files else []), *(tool for tool in own if tool is not google)]
+    tools = web if only_search else [*web, *more]
     if not tools:
         raise UsageError(
             "the workflow 'matpo' needs a search, but this run has none",
@@ -189,7 +192,7 @@ def _begin_worker(
 
     conversation = context.conversation("worker", subtask.id)
     loop = manner.loop(conversation, tools, ask_summary, limit=calls)
-    explained, recap = conversation.explain(tools), sanitize(main)
+    explained, recap = conversation.explain(tools, brief=manner.brief), sanitize(main)
     if manner.brief:
         prompt = BRIEF_WORKER.fill(tools=explained, limit=calls, recap=recap)
     else:

@@ -1,14 +1,19 @@
 """`hira-train demo --model … --roles`: planner and worker of MATPO, each with an adapter of one pretrained model."""
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from later import needs
 from terminal import Terminal
 from tiny_llama import make_model
 
+from hira.agents.trajectory import Rollout
+from hira.evaluation.rewards.answers import RolloutScore
 from hira.trainers import records
+from hira.trainers.demo.recipe import LESSONS, Demo
 from hira.trainers.demo.roles import ROLES, problems
 
 pytestmark = pytest.mark.filterwarnings("default")
@@ -41,13 +46,35 @@ def test_both_adapters_change_and_the_profile_answers(terminal: Terminal, tmp_pa
     assert terminal.train("demo", "--model", "tiny.gguf", "--roles", "--small", "--output", "run") == 0, terminal.err
     exams = records.read(tmp_path / "run" / records.EXAMS)
     assert [exam["step"] for exam in exams] == [-1, 0, 1]
-    from safetensors.torch import load_file
-
     for name in ("planner", "worker"):
-        weights = load_file(tmp_path / "run" / "adapters" / name / "adapter_model.safetensors")
+        weights = read_adapter(tmp_path / "run" / LESSONS / name)
         assert any(bool(tensor.any()) for key, tensor in weights.items() if "lora_B" in key), f"{name} has learned"
     profile = (tmp_path / "run" / "profile.toml").read_text(encoding="utf-8")
     assert "[roles.planner]" in profile
     assert "brief = true" in profile
     code = terminal.hira("ask", problems(0)[0].question, "--profile", "run", "--max-reply-tokens", "8", "--quiet")
     assert code in (0, 4), terminal.err
+
+
+async def score_length(rollout: Rollout, references: tuple[str, ...]) -> RolloutScore:
+    del references
+    return RolloutScore(len(rollout.answer) / 1000)
+
+
+@pytest.mark.heavy(seconds=60)
+@needs("torch", "trl", "gguf")
+def test_reinforcement_begins_with_the_lessons_and_changes_the_roles_that_took_part(tmp_path: Path) -> None:
+    make_model(tmp_path / "tiny.gguf")
+    recipe = replace(ROLES["pair"], reward=lambda: score_length)
+    Demo(tmp_path / "run", recipe, 5, recipe.small, str(tmp_path / "tiny.gguf")).run()
+    before, after = (read_adapter(tmp_path / "run" / part / "planner") for part in (LESSONS, "adapters"))
+    changes = [float((after[key] - weights).abs().max()) for key, weights in before.items()]
+    assert 0 < max(changes) <= 1.01 * recipe.small.rate, "one step of the optimiser from the lessons"
+    before, after = (read_adapter(tmp_path / "run" / part / "worker") for part in (LESSONS, "adapters"))
+    assert all(bool((after[key] == weights).all()) for key, weights in before.items()), "nobody asked this worker"
+
+
+def read_adapter(folder: Path) -> dict[str, Any]:
+    from safetensors.torch import load_file
+
+    return load_file(folder / "adapter_model.safetensors")
