@@ -16,6 +16,7 @@ benchmarks/results/training_roles.md.
 
 import asyncio
 import random
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -24,11 +25,10 @@ from pathlib import Path
 from hira.core.policy import Completion, Request
 from hira.evaluation.rewards.answers import ByWords, Reward
 from hira.evaluation.rewards.match import exact
-from hira.policies.dialects.answer import find_boxed
 from hira.policies.offline.solving import Act, read_request
 from hira.policies.offline.solving import OfflineRequest as Seen
 from hira.runtime.settings import Settings
-from hira.trainers.demo.matpo import ENOUGH, MatpoTeacher, MatpoTeacherFaults, find_pages, make_world
+from hira.trainers.demo.matpo import MatpoTeacher, MatpoTeacherFaults, find_pages, make_world
 from hira.trainers.demo.recipe import (
     PRETRAINED,
     PRETRAINED_MINIATURE,
@@ -51,37 +51,43 @@ OPTIONS: Mapping[str, bool | int] = {
 }  # fmt: skip
 PAIR = MATPO(max_subtasks=2, worker_calls=1, summary=False, recap=False, brief=True)
 WORKFLOWS: Mapping[str, BuiltIn] = {"matpo": PAIR, "rag": Rag()}
-DEMONSTRATIONS = 48
+DEMONSTRATIONS = 72
 REPLY = 64
 """The most tokens of a reply; the longest right one takes about 45."""
 
 
 def problems(seed: int, *, held_out: bool = False) -> list[Problem]:
-    """Return the problems in an order of the seed."""
-    asked = make_world(seed, apart=True).problems(held_out=held_out)
+    """Return the problems in an order of the seed. An answer may say what the value is: "the river Cress"."""
+    asked = [
+        replace(problem, references=(value, f"{problem.id.rpartition('-')[2]} {value}"))
+        for problem in make_world(seed, apart=True).problems(held_out=held_out)
+        for value in problem.references
+    ]
     return random.Random(seed).sample(asked, len(asked))  # noqa: S311 - a repeatable order
 
 
 FAULTS = MatpoTeacherFaults(hasty=0.5, mistaken=0.1, misread=0.1)
 
 
+_LAST = re.compile(r"(?:in|the \w+) \w+ \[s\d+\]$")
+
+
 class PairTeacher(MatpoTeacher):
     """Answers where MATPO's teacher waits to be asked for a summary, and writes calls and plain sentences alone:
-    a small model repeats headings and boxes without end."""
+    a small model repeats headings and boxes without end. Names follow a space wherever they are copied, so that their
+    tokens stay the same."""
 
     def planner(self, seen: Seen) -> Act:
         act = super().planner(seen)
-        if act.text == ENOUGH:
-            act = super().planner(replace(seen, request=replace(seen.request, choose="none")))
-        return _make_plain(act)
+        if act.calls:
+            return Act("", act.calls)
+        last = _LAST.search(seen.results[-1][1]) if seen.results else None
+        return Act(last[0] if last else "unknown")
 
     def worker(self, seen: Seen) -> Act:
-        return _make_plain(super().worker(seen))
-
-
-def _make_plain(act: Act) -> Act:
-    text = act.text.removeprefix("## Conclusion\n")
-    return Act("" if act.calls else find_boxed(text) or text, act.calls)
+        act = super().worker(seen)
+        calls = tuple((tool, {"query": f"about {arguments['query']}"}) for tool, arguments in act.calls)
+        return Act("" if calls else act.text.removeprefix("## Conclusion\n"), calls)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +95,7 @@ class RagTeacher:
     """Answers from the pages of its prompt, as often rightly as the pair's teacher: else with another town's."""
 
     chance: random.Random
+    thing: str
     right: str
     town: str
     others: Mapping[str, str]
@@ -101,7 +108,8 @@ class RagTeacher:
         if any(errs(self.chance, often) for often in faults):
             answers = {town: value for town, value in self.others.items() if town in ids} or dict(self.others)
         town, value = self.chance.choice(list(answers.items()))
-        return Completion(f"{value} [{ids[town]}]" if town in ids else value)
+        answer = f"the {self.thing} {value}"
+        return Completion(f"{answer} [{ids[town]}]" if town in ids else answer)
 
 
 def settings_of(workflow: str, folder: Path) -> Settings:
@@ -126,7 +134,7 @@ def teach(name: str, folder: Path, seed: int, times: int) -> Demonstrations:
         person, link, thing = problem.id.split("-")
         town = world.town[person, link]
         others = {place: name for (place, kind), name in world.thing.items() if kind == thing and place != town}
-        return RagTeacher(chance, problem.references[0], town, others, FAULTS).reply
+        return RagTeacher(chance, thing, problem.references[0], town, others, FAULTS).reply
 
     asked, settings = problems(seed)[:DEMONSTRATIONS], settings_of(name, folder)
     rollouts = asyncio.run(record_demonstrations(settings, WORKFLOWS[name], asked, times, seed, teacher))
