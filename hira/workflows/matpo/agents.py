@@ -148,10 +148,10 @@ def tools_of(context: RunContext, blocked: Collection[str] = (), *, only_search:
     box = context.tools
     own = box.extra_for("worker")
     google = next((tool for tool in own if tool.name == "google_search"), None)
-    pages = (google or box.search, None if only_search else box.browse)
-    web = [replace(tool, server=SERVER, blocked=blocked) for tool in pages if tool]
-    more = [*([box.files] if box.files else []), *(tool for tool in own if tool is not google)]
-    tools = web if only_search else [*web, *more]
+    box = replace(box, browse=None, files=None) if only_search else box
+    web = [replace(tool, server=SERVER, blocked=blocked) for tool in (google or box.search, box.browse) if tool]
+    more = () if only_search else (tool for tool in own if tool is not google)
+    tools = [*web, *([box.files] if box.files else []), *more]
     if not tools:
         raise UsageError(
             "the workflow 'matpo' needs a search, but this run has none",
