@@ -19,7 +19,8 @@ from hira.core.policy import Completion, Request
 from hira.core.tokens import count
 from hira.evaluation.rewards.answers import form
 from hira.evidence import Source
-from hira.policies.dialects import DIALECTS, Call, Explained, rewrite_messages
+from hira.policies.dialects import DIALECTS, Call, Explained
+from hira.policies.dialects.switching import rewrite_messages
 from hira.testing import FakeWeb, ScriptedPolicy, Served
 from hira.testing.script import make_context
 from hira.tools import Observation, Passage, Tool, Toolbox, tool
