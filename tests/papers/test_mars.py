@@ -173,6 +173,16 @@ async def test_the_output_of_python_goes_straight_back() -> None:
     assert record.answer == "282 [s1]"
 
 
+async def test_what_a_call_reads_anew_is_a_finding_with_its_quotation() -> None:
+    codes = ("print(1)", "print(1)", "print(2)")
+    people, _ = context([*(call("native", "python", code=code) for code in codes), "<answer>282 [s1]</answer>"])
+    record = await rollout(MARS(), QUESTION, people)
+    assert [(finding.subtask.text, finding.expert, finding.conclusion) for finding in record.findings] == [
+        ("print(1)", "python", "“age = 282” [s1]"),
+        ("print(2)", "python", "“age = 282” [s2]"),
+    ]
+
+
 async def test_every_page_is_in_exactly_one_bin_and_no_prompt_is_longer_than_the_window() -> None:
     lengths = {"a-0": 900, "a-1": 300, "a-2": 700, "b-0": 150, "b-1": 1000, "b-2": 60}
     search, browse = library(found=3, words=lengths.__getitem__)

@@ -85,6 +85,9 @@ def test_questions_are_written_for_chains_of_the_graph_and_what_failed_is_made_b
     (row,) = records.read(tmp_path / "long" / "questions.jsonl")
     assert (row["answers"], row["category"], row["id"]) == (["1904"], "3 hops", "0-1")
     assert "the graph has only 1 chain of 3 facts" in here.err
+    code, here = run(graph, "--from-graph", "5", "--hops", "1-2", "--output", "all")
+    assert code == OK, here.err
+    assert "the graph has only" not in here.err
     code, here = run(graph, "--from-graph", "3", "--hops", "1-2")
     assert code == 2, "the folder holds another plan"
     code, here = run(graph, "--from-graph", "1", "--hops", "2-1", "--output", "none")
@@ -186,6 +189,8 @@ def test_stages_are_known_in_order_and_each_once_and_those_that_judge_need_answe
     one, other = (Curating("made", ITEMS, concurrency=many, challenge=Challenge(concurrency=many)) for many in (1, 9))
     assert one.to_json() == other.to_json(), "how many calls run at once does not matter"
     assert one.to_json()["items"] == 2
+    known = one.to_json()
+    assert (known["concurrency"], known["challenge"]["concurrency"]) == (0, 0), "as in folders of earlier versions"
 
 
 async def test_a_stage_without_its_judge_or_workflow_is_refused(tmp_path: Path) -> None:
