@@ -5,7 +5,7 @@ import pytest
 
 from hira.agents.run_context import Conversation, RoleConfig, RunContext
 from hira.core.budget import Budget, ReplyBound
-from hira.core.errors import Interrupted, OutOfBudget
+from hira.core.errors import Interrupted, OutOfBudget, Withheld
 from hira.core.events import Notice, SourceRead
 from hira.core.messages import assistant, user
 from hira.core.policy import CallOptions, Completion, Request, Sampling, Usage, Watch
@@ -178,6 +178,19 @@ async def test_a_reply_of_mere_thought_may_be_asked_for_again_with_more_tokens_w
         context = RunContext({"*": config}, budget=Budget(tokens=tokens))
         await context.conversation("worker").reply(user("one"))
         assert policy.calls[-1].again == (again if tokens is None else pytest.approx(again, abs=20)), "what is left"
+
+
+async def test_a_filtered_reply_is_an_error_that_quotes_what_there_is() -> None:
+    long = "I cannot help with this. " * 40
+    for text, said in (("", "kept its reply back"), ("I  cannot\nhelp.", "kept its reply back: 'I cannot help.'")):
+        context = make_context([Completion(text, finish="filtered")])
+        with pytest.raises(Withheld) as caught:
+            await context.conversation("worker").reply(user("one"))
+        assert caught.value.what.endswith(said)
+        assert caught.value.where == "role 'worker', model 'scripted'"
+    with pytest.raises(Withheld) as caught:
+        await make_context([Completion(long, finish="filtered")]).conversation("worker").reply(user("one"))
+    assert len(caught.value.what) < 400
 
 
 async def test_a_source_is_announced_when_it_is_first_read() -> None:
