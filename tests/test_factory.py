@@ -83,6 +83,15 @@ def test_every_role_is_cast_and_equal_places_share_a_policy() -> None:
     assert len(opened) == 2
 
 
+def test_roles_with_equal_additions_to_their_requests_share_a_policy_in_whatever_order_they_are_written() -> None:
+    bodies = ({"a": 1, "b": {"c": 2}}, {"b": {"c": 2}, "a": 1}, {"a": 1, "b": {"c": 3}})
+    given = {name: RoleSettings(extra_body=body) for name, body in zip(("one", "two", "three"), bodies, strict=True)}
+    roles, opened = configure_roles(Settings(model="m", base_url="http://127.0.0.1:9/v1", roles=given), {})
+    assert roles["one"].policy is roles["two"].policy
+    assert roles["one"].policy is not roles["three"].policy
+    assert len(opened) == 3, "and that of all other roles"
+
+
 def key_of(policy: Any) -> str:
     """The key that a policy sends, read through its retrying wrapper."""
     while hasattr(policy, "policy"):

@@ -128,6 +128,18 @@ async def test_at_the_limit_the_last_result_is_read_and_the_answer_asked_for(dia
     assert "all 2 calls are used" in last[1]
 
 
+@pytest.mark.parametrize(("called", "told"), [(0, 0), (1, 0), (2, 1)])
+async def test_a_person_is_told_of_a_call_in_place_of_the_answer_and_of_no_answer(called: int, told: int) -> None:
+    closing = [call("native", "double", n=2 + at) for at in range(called)]
+    loop, _ = loop_of([call("native", "double", n=1), *closing, "2"], "native", limit=1)
+    heard: list[str] = []
+    loop.conversation.context.events.readers.append(
+        lambda event: heard.append(event.text) if isinstance(event, Notice) else None
+    )
+    assert (await loop.run()).answer == ("" if told else "2")
+    assert sum("wrote a call instead of its answer" in text for text in heard) == told
+
+
 async def test_a_call_after_the_limit_is_not_made() -> None:
     loop, policy = loop_of(
         [call("tags", "double", n=1), "Once more. <|begin_double_call|>2<|end_double_call|>"], limit=1
