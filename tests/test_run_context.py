@@ -180,6 +180,17 @@ async def test_a_reply_of_mere_thought_may_be_asked_for_again_with_more_tokens_w
         assert policy.calls[-1].again == (again if tokens is None else pytest.approx(again, abs=20)), "what is left"
 
 
+async def test_what_was_taken_back_is_counted_no_more_and_what_stays_whole() -> None:
+    conversation, _ = searching("native")
+    tools = ({"name": "search", "description": "Search the library."},)
+    conversation.say(user("How high is the tower?"))
+    before, whole = list(conversation.messages), conversation.tokens(tools)
+    conversation.say(assistant("It is thirty-one metres high."), user("And how old?"))
+    assert conversation.tokens(tools) > whole
+    conversation.go_back(before)
+    assert conversation.tokens(tools) == whole
+
+
 async def test_a_filtered_reply_is_an_error_that_quotes_what_there_is() -> None:
     long = "I cannot help with this. " * 40
     for text, said in (("", "kept its reply back"), ("I  cannot\nhelp.", "kept its reply back: 'I cannot help.'")):
