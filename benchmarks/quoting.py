@@ -6,7 +6,7 @@ from pathlib import Path
 
 from hira.core.policy import Completion
 from hira.policies.dialects import DIALECTS, Call
-from hira.policies.dialects.quoted import ReadTexts, fold
+from hira.policies.dialects.folding import ReadTexts, fold
 from tests.test_quoted_calls import DISGUISES, FORMS, HELD, NAMED, PATH, PLACES, STOPS, Desk, page_with, place, write
 
 # a dialect, what the pages hold, and what the model writes after it has read them

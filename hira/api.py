@@ -7,7 +7,6 @@
 
 import asyncio
 import os
-import threading
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from hira.agents.expert import Expert
     from hira.runtime.batch import Batch, Question
     from hira.runtime.chat import Chat
+    from hira.runtime.loop_thread import LoopThread
     from hira.tools.retriever import Retriever
 
 T = TypeVar("T")
@@ -120,7 +120,7 @@ class Hira:
     _sessions: "WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Task[Session]]" = field(
         default_factory=WeakKeyDictionary, init=False, repr=False
     )
-    _thread: "_LoopThread | None" = field(default=None, init=False, repr=False)
+    _thread: "LoopThread | None" = field(default=None, init=False, repr=False)
     _left: "WeakSet[asyncio.AbstractEventLoop]" = field(default_factory=WeakSet, init=False, repr=False)
     _closed: bool = field(default=False, init=False, repr=False)
 
@@ -237,7 +237,9 @@ class Hira:
             except UsageError:
                 work.close()
                 raise
-            self._thread = _LoopThread()
+            from hira.runtime.loop_thread import LoopThread  # code that is async needs none
+
+            self._thread = LoopThread()
         return self._thread.run(work)
 
     def stream(
@@ -379,33 +381,6 @@ class Hira:
 
 def _has_failed(task: "asyncio.Task[Session]") -> bool:
     return task.done() and (task.cancelled() or task.exception() is not None)
-
-
-class _LoopThread:
-    """An event loop in a daemon thread, so that a forgotten `Hira` never keeps a program alive."""
-
-    def __init__(self) -> None:
-        self.loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self.loop.run_forever, name="hira", daemon=True)
-        self._thread.start()
-
-    def elsewhere(self) -> bool:
-        return threading.current_thread() is not self._thread
-
-    def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """The result of the work; what interrupts the waiting cancels the work."""
-        future = asyncio.run_coroutine_threadsafe(work, self.loop)
-        try:
-            return future.result()
-        except BaseException:
-            future.cancel()
-            raise
-
-    def close(self) -> None:
-        self.run(self.loop.shutdown_default_executor())
-        self.loop.call_soon_threadsafe(self.loop.stop)
-        self._thread.join()
-        self.loop.close()
 
 
 async def ask(

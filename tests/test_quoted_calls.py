@@ -26,7 +26,8 @@ from hira.core.messages import ToolCall, user
 from hira.core.policy import Completion
 from hira.evidence import Source
 from hira.policies.dialects import DIALECTS, Call, Parsed
-from hira.policies.dialects.quoted import ReadTexts, fold, parse_made
+from hira.policies.dialects.folding import ReadTexts, fold
+from hira.policies.dialects.quoted import parse_made
 from hira.testing import FakeWeb, ScriptedPolicy, Served, make_context
 from hira.tools import Tool, tool
 from hira.tools.addresses import canonicalise_url

@@ -2,11 +2,8 @@
 
 import asyncio
 import json
-import logging
 import time
-import traceback
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import partial
@@ -27,38 +24,6 @@ from hira.evidence import Source, inert
 from hira.journal import OWN, CallSpec, Log
 from hira.journal.encoding import digest_of_tool, validate
 from hira.tools import Observation, Tool
-
-log = logging.getLogger("hira.agents")
-log.addHandler(logging.NullHandler())  # else a program that configures no logging has them on its terminal
-
-
-def log_fault(what: str, name: str, error: BaseException, secrets: frozenset[str]) -> None:
-    """Log the fault of what has this name. Its traceback goes as text without secrets, of which the error may hold."""
-    if log.isEnabledFor(logging.ERROR):
-        record = log.makeRecord(log.name, logging.ERROR, __file__, 0, f"a fault in the {what} %r", (name,), None)
-        record.exc_text = redact("".join(traceback.format_exception(error)).rstrip(), secrets)
-        log.handle(record)
-
-
-@contextmanager
-def report_faults_to(tell: Callable[[str], None]) -> Iterator[None]:
-    """Tell whoever is at the terminal of the faults, each with its traceback, as long as the context lasts."""
-    handler = _Telling(tell)
-    log.addHandler(handler)
-    try:
-        yield
-    finally:
-        log.removeHandler(handler)
-
-
-class _Telling(logging.Handler):
-    def __init__(self, tell: Callable[[str], None]) -> None:
-        super().__init__()
-        self._tell = tell
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self._tell(self.format(record))
-
 
 _FAULT = 500
 """The most tokens of a fault's text that the model reads: a fault may contain a service's whole reply."""
@@ -232,6 +197,8 @@ async def _call_tool(tool: Tool, arguments: Mapping[str, Any], context: RunConte
     except (HiraError, AssertionError):  # the run's own, and checks that failed
         raise
     except Exception as error:  # noqa: BLE001 - a fault in somebody's tool must not lose the run: the model reads it
+        from hira.agents.faults import log_fault
+
         log_fault("tool", tool.name, error, context.secrets)
         why = clip(f"a fault in the tool, {type(error).__name__}: {error}".rstrip(": "), _FAULT)
         context.note(redact(f"{tool.name} failed: {why}", context.secrets), important=True)

@@ -13,9 +13,9 @@ from typing import Literal
 
 from pydantic import Field, create_model
 
-from hira.agents.calls import log_fault
 from hira.agents.distiller import NO_CONCLUSION, Distillate, distil, is_short, keep_words
 from hira.agents.expert import Account, Expert, Task, check_account
+from hira.agents.faults import log_fault
 from hira.agents.record import Reply, ask_for_record
 from hira.agents.run_context import RunContext, format_files
 from hira.agents.trajectory import Finding, Subtask

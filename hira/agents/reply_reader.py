@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import starmap
+from typing import TYPE_CHECKING
 
 from hira.agents.calls import CallResult, format_arguments
 from hira.agents.run_context import Conversation
@@ -11,8 +12,11 @@ from hira.core.messages import Filled
 from hira.core.policy import Completion
 from hira.core.prompts import Prompt
 from hira.policies.dialects import Call, Parsed
-from hira.policies.dialects.quoted import ReadTexts, parse_made
+from hira.policies.dialects.quoted import parse_made
 from hira.tools import Tool
+
+if TYPE_CHECKING:
+    from hira.policies.dialects.folding import ReadTexts
 
 REPEATED = Prompt(__file__, "remarks", "repeated")
 SPENT = Prompt(__file__, "remarks", "spent")
@@ -173,7 +177,7 @@ class ReplyReader:
         tool = self.find_tool(call)
         return tool.has_effects and tool is not self.conversation.context.tools.files
 
-    def _read_texts(self) -> ReadTexts:
+    def _read_texts(self) -> "ReadTexts":
         """Return the texts that the role may have read: results, sources, memory, earlier turns, names of files."""
         context = self.conversation.context
         record, memory = context.rollout, context.rollout.memory
@@ -185,4 +189,6 @@ class ReplyReader:
             **{str(path): str(path) for path in context.files},
             "earlier turns": self.task().partition(record.question)[2] if record.question else "",
         }
+        from hira.policies.dialects.folding import ReadTexts  # few replies have calls in their text
+
         return ReadTexts(list(filter(None, starmap(context.state.fold, texts.items()))))

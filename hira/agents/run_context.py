@@ -36,7 +36,6 @@ from hira.evidence import Source
 from hira.journal import CallSpec, Log
 from hira.journal.log import UNBOUNDED, UNRECORDED, Within
 from hira.policies.dialects import DIALECTS, FALLBACKS, Call, Explained
-from hira.policies.dialects.quoted import fold
 from hira.policies.dialects.text_calls import holds_more
 from hira.tools import Tool, Toolbox
 
@@ -82,6 +81,8 @@ class RunState:
         """Fold a text that was read, once for all roles; a source under its name may have grown."""
         known = self._folded.get(name)
         if known is None or known[0] != text:
+            from hira.policies.dialects.folding import fold
+
             known = self._folded[name] = (text, fold(text))
         return known[1]
 

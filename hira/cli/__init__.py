@@ -68,7 +68,7 @@ def _ask_consent(error: NotTrusted, shell: Shell) -> bool:
 
 def _report_faults(shell: Shell) -> AbstractContextManager[None]:
     """Print tracebacks of faults in tools and experts inside the context, like those of hira's own."""
-    from hira.agents.calls import report_faults_to
+    from hira.agents.faults import report_faults_to
 
     return report_faults_to(shell.remark if shell.events else shell.tell)
 

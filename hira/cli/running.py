@@ -18,7 +18,7 @@ from hira.core.errors import UsageError
 from hira.core.events import Events, Notice
 from hira.core.sanitize import without_userinfo
 from hira.policies.facts import EndpointFacts
-from hira.runtime.endpoints import NOTHING_FOUND
+from hira.policies.names import NOTHING_FOUND
 from hira.runtime.factory import configure_roles
 from hira.runtime.session import Session
 from hira.runtime.settings import Settings

@@ -12,6 +12,8 @@ Api = Literal["chat", "responses"]
 # How an endpoint continues a message of the assistant.
 Continuation = Literal["none", "continue_final_message", "prefix", "completions"]
 OFFLINE = "offline"
+NOTHING_FOUND = "no endpoint, key or local server was found"
+"""The origin of the model `offline` where nobody named one."""
 LITELLM = "litellm/"
 # Weights in this process: a folder, or a model of the Hub.
 IN_PROCESS = "hf:"

@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from hira.core.errors import AccessDenied, EndpointError, UsageError, suggest
+from hira.core.errors import AccessDenied, UsageError
 from hira.core.policy import Policy
 from hira.core.sanitize import without_userinfo
 from hira.policies import open_policy
@@ -18,17 +18,11 @@ from hira.policies.names import (
     has_own_place,
     names_of,
     place_of,
-    resolve_name,
 )
 from hira.runtime.settings import Continuation, RoleSettings, Settings, TimeoutSettings
 from hira.runtime.settings.keys import EndpointPlace, find_place
 
-WANTS_KEY = frozenset({401, 403})
-_LISTED = 5
 _ADDRESS = re.compile(r"https?://[^/?#]", re.IGNORECASE)
-NOTHING_FOUND = "no endpoint, key or local server was found"
-"""The origin of the model `offline` where nobody named one."""
-_KEYED = "set OPENAI_API_KEY, or name another endpoint with --base-url"
 _NAME_A_BASE = f"name its base: --model {IN_PROCESS}FOLDER, or {IN_PROCESS}OWNER/NAME for one of the Hub"
 
 
@@ -37,7 +31,12 @@ async def find_model(settings: Settings, ports: Sequence[int] = LOCAL_PORTS) -> 
     server found on this machine, else `offline`. Of several models for a role the first one decides."""
     _check_base_urls(settings)
     _check_adapters(settings)
-    settings = await _find_endpoint(settings, ports)
+    first, key = next(iter(names_of(settings.model)), ""), settings.api_key.get_secret_value()
+    given = bool(settings.base_url or key)
+    if not (has_own_place(first) or place_of(first)[1] or (given and settings.model)):
+        from hira.runtime.discovery import find_endpoint, find_only_model  # loads httpx
+
+        settings = await (find_only_model(settings, key) if given else find_endpoint(settings, ports))
     _check_keys(settings)
     return settings
 
@@ -91,77 +90,9 @@ def _check_keys(settings: Settings) -> None:
             if not (place.base_url or place.secret or has_own_place(place.model)):
                 what = f"there is no key for model {name!r} of role {role!r}"
                 where = f"at {OPENAI_URL}, no key, and no local server was found"
-                raise AccessDenied(what, where=where, fix=_suggest(name))
+                from hira.runtime.discovery import suggest_model
 
-
-async def _find_endpoint(settings: Settings, ports: Sequence[int]) -> Settings:
-    key = settings.api_key.get_secret_value()
-    first = next(iter(names_of(settings.model)), "")
-    if has_own_place(first) or place_of(first)[1]:
-        return settings
-    if settings.base_url or key:
-        return settings if settings.model else await _only_model(settings, key)
-    from hira.policies.probe import find_local  # loads httpx
-
-    local = await find_local(ports) if ports else []
-    servers = [server for server in local if server.models]
-    if settings.model:
-        served = next((server for server in servers if first in server.models), None)
-        if served is None and (has_own_place(meant := resolve_name(first)) or place_of(meant)[1]):
-            return settings
-        if served is None:
-            raise _no_key(settings, [name for server in servers for name in server.models])
-        return settings.with_values(
-            {"base_url": served.base_url}, f"{served.server or 'a server'} found on this machine"
-        )
-    if not servers:
-        chosen = settings.with_values({"model": OFFLINE}, NOTHING_FOUND)
-        locked = (server.base_url for server in local if server.status in WANTS_KEY)
-        lines = [f"a server at {url} needs a key: set HIRA_API_KEY, and name it with --base-url" for url in locked]
-        return chosen.with_origins({}, lines)
-    server = servers[0]
-    model = next((name for name in server.models if "embed" not in name.lower()), server.models[0])
-    origin = f"{server.server or 'a server'} found on this machine"
-    return settings.with_values({"model": model, "base_url": server.base_url}, origin)
-
-
-async def _only_model(settings: Settings, key: str) -> Settings:
-    """An endpoint without a model's name: its model, if it has one; else a choice that is the user's."""
-    from hira.policies.probe import probe  # loads httpx
-
-    base_url = settings.base_url or OPENAI_URL
-    endpoint = await probe(base_url, key)
-    key = f"key from {settings.origin('api_key')}" if settings.api_key.get_secret_value() else "no key"
-    where = f"at {without_userinfo(base_url)}, {key}"
-    if endpoint.ok and len(endpoint.models) == 1:
-        named = settings.with_values({"model": endpoint.models[0]}, "the only model there")
-        if endpoint.base_url == settings.base_url:
-            return named
-        return named.with_values({"base_url": endpoint.base_url}, settings.origin("base_url"))
-    if endpoint.ok:
-        shown = ", ".join(endpoint.models[:_LISTED]) + (", …" if len(endpoint.models) > _LISTED else "")
-        has = f"{where}, which has {shown or 'none'}"
-        raise UsageError("no model is named", where=has, fix="choose one with --model NAME or HIRA_MODEL")
-    refused = endpoint.status in WANTS_KEY
-    fix = "check the key" if refused else "name the model (--model) and check the base URL"
-    raise (AccessDenied if refused else EndpointError)(
-        f"no model is named and the endpoint lists none: {endpoint.error}", where=where, fix=fix, status=endpoint.status
-    )
-
-
-def _no_key(settings: Settings, served: Sequence[str]) -> AccessDenied:
-    """The error for a model that nobody here has; `served` are those that servers of this machine have."""
-    return AccessDenied(
-        f"there is no key for model {settings.model!r}",
-        where=f"at {OPENAI_URL}, model from {settings.origin('model')}, no key, and no local server has it",
-        fix=_suggest(settings.model, served),
-    )
-
-
-def _suggest(name: str, served: Sequence[str] = ()) -> str:
-    """Suggest what to do about a model without an endpoint: its name may be misspelt."""
-    suggestion = suggest(name, [OFFLINE, *served])
-    return f"{suggestion} Else {_KEYED}" if suggestion else _KEYED
+                raise AccessDenied(what, where=where, fix=suggest_model(name))
 
 
 class EndpointList(NamedTuple):

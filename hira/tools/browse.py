@@ -16,10 +16,10 @@ from hira.core.tool import Observation, Passage, Tool, tool
 from hira.core.worker import run_apart
 from hira.evidence import Source
 from hira.tools.addresses import canonicalise_url, in_one_case, quote_url, urls
-from hira.tools.documents import choose_passages
 from hira.tools.documents.document import Document, Part, cut
 from hira.tools.documents.pieces import write_pieces
 from hira.tools.documents.reader import read_file
+from hira.tools.documents.showing import choose_passages
 from hira.tools.fetch import Fetched, Fetcher
 from hira.tools.pages import Link, Page, extract
 from hira.tools.search.service import mark_retracted

@@ -15,11 +15,11 @@ from hira.core.errors import ToolError, UsageError
 from hira.core.sanitize import flatten_name, is_text, printable
 from hira.core.tool import Observation, Passage, Tool, tool
 from hira.evidence import OUTPUT, Source
-from hira.tools.documents import LONG, find_nearest, fit_within
 from hira.tools.documents.document import Lacking
 from hira.tools.documents.parsing import check_readable
 from hira.tools.documents.pieces import Piece, join_pieces, write_pieces
 from hira.tools.documents.reader import FileReader, Passages
+from hira.tools.documents.showing import LONG, find_nearest, fit_within
 from hira.tools.file_kinds import how_to_see
 from hira.tools.opening import OpenFile, Unopened, explaining, open_regular
 from hira.tools.python import folder

@@ -8,16 +8,14 @@ import hashlib
 import threading
 import weakref
 from collections.abc import Callable, Sequence
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from hira.core import tokens
-from hira.core.bm25 import BM25
-from hira.core.errors import ToolError, find_near
+from hira.core.errors import ToolError
 from hira.core.sanitize import clean
 from hira.core.tool import Observation, Passage, Tool, tool
 from hira.evidence import Source
-from hira.tools.documents.pieces import EncoderFailed, drop_title, join_pieces, write_pieces
+from hira.tools.documents.pieces import EncoderFailed, drop_title, join_pieces
 from hira.tools.documents.ranking import NEAR_CONSTANT, Ranked, fuse
 from hira.tools.documents.store import IndexedFile, PassageHit, open_store
 from hira.tools.documents.walk import Progress, find_changes, real_paths, roots_of, walk
@@ -218,12 +216,10 @@ def format_warnings(warnings: Sequence[str]) -> list[str]:
     return [*warnings[:_LISTED], *([f"… and {more} more"] if more > 0 else [])]
 
 
-LONG = 3_000
 TOP = 10
 """Passages that a search shows."""
 RELEVANT = 0.25
 """A passage below this share of the best passage's score is left out; it shares only common words."""
-_NEAR = 5
 _WITH_NEIGHBOURS = 2
 """The best passages, which are shown with the passages around them."""
 
@@ -282,68 +278,11 @@ def browse_documents(index: Index) -> Tool:
         intent: Annotated[str, Field(description="what to look for")] = "",
     ) -> Observation:
         """Open a local document; of a long one, the passages that fit the intent."""
-        entry = await index.open(url) or await index.open(await _find_name(index, url))
+        from hira.tools.documents.showing import find_name, show
+
+        entry = await index.open(url) or await index.open(find_name(await index.names(), url))
         if entry is None or not entry.pieces:
             raise ToolError(f"{url!r} holds no text" + (f" ({entry.note})" if entry and entry.note else ""))
         return await asyncio.to_thread(show, entry, intent)  # it may be as long as a file
 
     return tool(browse, seconds=300.0, pure=True)
-
-
-async def _find_name(index: Index, url: str) -> str:
-    """Return the one document that a path means, apart from quotes, case, "./" and missing leading folders."""
-    names = await index.names()
-    wanted = url.strip().strip("\"'`<>").removeprefix("file://").removeprefix("./").replace("\\", "/").casefold()
-    paths = [name for name in names if name.casefold() == wanted]
-    paths = paths or [name for name in names if name.casefold().endswith("/" + wanted)]
-    if len(paths) == 1:
-        return paths[0]
-    last = {PurePosixPath(name).name.casefold(): name for name in names}
-    near = (
-        paths or [last[name] for name in find_near(PurePosixPath(wanted).name, last, most=_NEAR, likeness=0.5)] or names
-    )
-    if not near:
-        raise ToolError("there are no documents")
-    raise ToolError(f"{url!r} is not one of the documents; did you mean: {', '.join(near[:_NEAR])}")
-
-
-def show(entry: IndexedFile, intent: str) -> Observation:
-    """Return a document of at most about 3,000 tokens whole, else the passages that fit the intent, in order."""
-    texts = [piece.full for piece in entry.pieces]
-    order, note = choose_passages(texts, intent)
-    text, places = join_pieces([entry.pieces[index] for index in order], entry.title)
-    source = Source(entry.name, entry.title, text, "file", places=places)
-    return Observation(note, (Passage(source, write_pieces(entry.pieces, order)),))
-
-
-def choose_passages(texts: list[str], intent: str) -> tuple[list[int], str]:
-    """Choose the passages to show, in their order: all, or those that fit the intent; and return a note about it."""
-    sizes = [tokens.count(text) for text in texts]
-    if sum(sizes) <= LONG:
-        return list(range(len(texts))), ""
-    near = find_nearest(texts, intent)
-    order = fit_within(sizes, near or range(len(texts)), LONG)
-    why = "those nearest to your intent" if near else "its beginning"
-    if intent.strip() and not near:
-        why += ", as nothing in it matches your intent"
-    return order, f"{len(order)} of {len(texts)} passages are shown: {why}; open it with another intent to see others"
-
-
-def find_nearest(texts: list[str], intent: str) -> list[int]:
-    """Return the indexes of texts that share a word with the intent, best first, each followed by its neighbours."""
-    best = BM25(texts).best(intent, len(texts))
-    return list(
-        dict.fromkeys(near for index in best for near in (index, index + 1, index - 1) if 0 <= near < len(texts))
-    )
-
-
-def fit_within(sizes: list[int], order: Sequence[int], limit: int) -> list[int]:
-    """Return as many of `order`, from its beginning, as fit into the limit, at least one; sorted."""
-    chosen: list[int] = []
-    left = limit
-    for index in order:
-        if sizes[index] > left and chosen:
-            break
-        chosen.append(index)
-        left -= sizes[index]
-    return sorted(chosen)

@@ -5,6 +5,7 @@ until the others are read, so that no file takes the time of the next ones, and 
 """
 
 import hashlib
+import sqlite3
 import threading
 import time
 from collections.abc import Sequence
@@ -13,8 +14,10 @@ from pathlib import Path
 
 from hira.core.errors import ToolError
 from hira.tools.documents.document import Lacking, NoText
+from hira.tools.documents.pieces import find_extra_words
+from hira.tools.documents.ranking import name_document, read_vintage
 from hira.tools.documents.reader import FileReader
-from hira.tools.documents.store import IndexedFile, Store
+from hira.tools.documents.store import IndexedFile, Store, delete_file
 from hira.tools.documents.walk import BYTES, LONGEST, SPARE, Change, Progress, Refused, Stamp, Unread, cut_time, shorten
 from hira.tools.file_kinds import how_to_see
 from hira.tools.opening import Deferred, OpenFile, Unopened, explaining, open_regular
@@ -116,9 +119,62 @@ class Refresh:
 
     def _save(self) -> None:
         if self._refused:
-            self.store.refuse(self._refused)
+            refused = [(path, *refusal) for path, refusal in self._refused.items()]
+            insert = "INSERT OR REPLACE INTO refused VALUES (?, ?, ?, ?, ?, ?)"
+            self.store.write(lambda db: db.executemany(insert, refused))
         if self._batch:
-            self.store.put(self._batch)
+            _store_files(self.store, self._batch)
         if self._same:
-            self.store.stamp(self._same)
+            same = [(stamp.size, stamp.changed, path, stamp.digest) for path, stamp in self._same.items()]
+            update = "UPDATE files SET size = ?, changed = ? WHERE path = ? AND digest = ?"
+            self.store.write(lambda db: db.executemany(update, same))
         self._batch, self._rows, self._same, self._refused = [], 0, {}, {}
+
+
+def _store_files(store: Store, entries: Sequence[IndexedFile]) -> None:
+    """Replace these files. One that another process has stored meanwhile, with the same content, stays."""
+
+    def change(db: sqlite3.Connection) -> None:
+        last = db.execute("SELECT first + count FROM files ORDER BY id DESC LIMIT 1").fetchone()
+        first = last[0] if last else 1
+        db.executemany("DELETE FROM refused WHERE path = ?", [(entry.path,) for entry in entries])
+        for entry in entries:
+            before = db.execute("SELECT digest, name FROM files WHERE path = ?", (entry.path,)).fetchone()
+            if before != (entry.stamp.digest, entry.name):
+                if before:
+                    delete_file(db, entry.path)
+                _insert(db, entry, first)
+                first += len(entry.pieces)
+
+    store.write(change)
+
+
+def _insert(db: sqlite3.Connection, entry: IndexedFile, first: int) -> None:
+    """Insert a file whose passages have the row ids from `first` on."""
+    vintage = read_vintage(entry.name, entry.title)
+    values = (entry.path, entry.name, *entry.stamp, entry.title, entry.note, first, len(entry.pieces), *vintage)
+    file = db.execute(
+        "INSERT INTO files (path, name, size, changed, digest, title, note, first, count, series, date)"
+        " VALUES (?,?,?,?,?,?,?,?,?,?,?)",
+        values,
+    ).lastrowid
+    if entry.pieces and (key := name_document(entry.title)):
+        db.execute("INSERT INTO titles VALUES (?, ?)", (key, file))
+    stem = Path(entry.name).stem
+    title = entry.title if stem.lower() in entry.title.lower() else f"{entry.title} {stem}"
+    db.executemany(
+        "INSERT INTO passages (rowid, title, heading, text, beside, place, span, file) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            (
+                first + index,
+                title,
+                piece.heading,
+                piece.text,
+                find_extra_words(f"{title}\n{piece.full}"),
+                piece.place,
+                piece.span,
+                file,
+            )
+            for index, piece in enumerate(entry.pieces)
+        ),
+    )

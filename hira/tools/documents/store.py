@@ -2,13 +2,13 @@
 
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from hira.core.errors import ToolError
-from hira.tools.documents.pieces import Piece, drop_title, find_extra_words, list_terms, quote_term
+from hira.tools.documents.pieces import Piece, drop_title, list_terms, quote_term
 from hira.tools.documents.ranking import (
     MENTIONING,
     SHARE_OF_LINKED,
@@ -18,9 +18,7 @@ from hira.tools.documents.ranking import (
     choose_mentioned,
     find_names,
     find_possible_titles,
-    name_document,
     put_newest_first,
-    read_vintage,
     sort_key,
     spread,
 )
@@ -138,37 +136,10 @@ class Store:
         rows = self.select("SELECT path, size, changed, line, textless, tried FROM refused")
         return {str(row[0]): Refused(*row[1:]) for row in rows}  # type: ignore[arg-type]
 
-    def refuse(self, refused: Mapping[str, Refused]) -> None:
-        rows = [(path, *refusal) for path, refusal in refused.items()]
-        self.write(lambda db: db.executemany("INSERT OR REPLACE INTO refused VALUES (?, ?, ?, ?, ?, ?)", rows))
-
-    def put(self, entries: Sequence[IndexedFile]) -> None:
-        """Replace these files. One that another process has stored meanwhile, with the same content, stays."""
-
-        def change(db: sqlite3.Connection) -> None:
-            last = db.execute("SELECT first + count FROM files ORDER BY id DESC LIMIT 1").fetchone()
-            first = last[0] if last else 1
-            db.executemany("DELETE FROM refused WHERE path = ?", [(entry.path,) for entry in entries])
-            for entry in entries:
-                before = db.execute("SELECT digest, name FROM files WHERE path = ?", (entry.path,)).fetchone()
-                if before != (entry.stamp.digest, entry.name):
-                    if before:
-                        _delete(db, entry.path)
-                    _insert(db, entry, first)
-                    first += len(entry.pieces)
-
-        self.write(change)
-
-    def stamp(self, stamps: Mapping[str, Stamp]) -> None:
-        rows = [(stamp.size, stamp.changed, path, stamp.digest) for path, stamp in stamps.items()]
-        self.write(
-            lambda db: db.executemany("UPDATE files SET size = ?, changed = ? WHERE path = ? AND digest = ?", rows)
-        )
-
     def drop(self, paths: Sequence[str]) -> None:
         def change(db: sqlite3.Connection) -> None:
             for path in paths:
-                _delete(db, path)
+                delete_file(db, path)
                 db.execute("DELETE FROM refused WHERE path = ?", (path,))
 
         self.write(change)
@@ -375,41 +346,10 @@ def _connect(file: Path | None) -> sqlite3.Connection:
     return db
 
 
-def _delete(db: sqlite3.Connection, path: str) -> None:
+def delete_file(db: sqlite3.Connection, path: str) -> None:
     for identity, first, count in db.execute("SELECT id, first, count FROM files WHERE path = ?", (path,)).fetchall():
         db.execute("DELETE FROM passages WHERE rowid BETWEEN ? AND ?", (first, first + count - 1))
         if db.execute("DELETE FROM vectors WHERE row BETWEEN ? AND ?", (first, first + count - 1)).rowcount:
             db.execute("UPDATE encoder SET changes = changes + 1")
         db.execute("DELETE FROM files WHERE id = ?", (identity,))
         db.execute("DELETE FROM titles WHERE file = ?", (identity,))
-
-
-def _insert(db: sqlite3.Connection, entry: IndexedFile, first: int) -> None:
-    """Insert a file whose passages have the row ids from `first` on."""
-    vintage = read_vintage(entry.name, entry.title)
-    values = (entry.path, entry.name, *entry.stamp, entry.title, entry.note, first, len(entry.pieces), *vintage)
-    file = db.execute(
-        "INSERT INTO files (path, name, size, changed, digest, title, note, first, count, series, date)"
-        " VALUES (?,?,?,?,?,?,?,?,?,?,?)",
-        values,
-    ).lastrowid
-    if entry.pieces and (key := name_document(entry.title)):
-        db.execute("INSERT INTO titles VALUES (?, ?)", (key, file))
-    stem = Path(entry.name).stem
-    title = entry.title if stem.lower() in entry.title.lower() else f"{entry.title} {stem}"
-    db.executemany(
-        "INSERT INTO passages (rowid, title, heading, text, beside, place, span, file) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            (
-                first + index,
-                title,
-                piece.heading,
-                piece.text,
-                find_extra_words(f"{title}\n{piece.full}"),
-                piece.place,
-                piece.span,
-                file,
-            )
-            for index, piece in enumerate(entry.pieces)
-        ),
-    )
