@@ -20,6 +20,11 @@ PROMPT = Prompt(__file__, "summary")
 async def sum_up(context: RunContext, earlier: Earlier) -> Earlier:
     """Return the earlier turns with the messages that no longer fit in a summary; unchanged while all fit, with the
     model `offline`, and after a failed call."""
+
+    def leave_out(why: str) -> Earlier:
+        context.note(f"the oldest messages of the conversation are left out: {why}", important=True)
+        return earlier
+
     lines = earlier.list_older()
     if not lines or context.config_of(EVIDENCE).policy.model == OFFLINE:
         return earlier
@@ -33,15 +38,10 @@ async def sum_up(context: RunContext, earlier: Earlier) -> Earlier:
             pass
         completion = await conversation.turn(closing=True)
     except (EndpointError, Stop) as error:
-        return _leave_out(context, earlier, error.what)
+        return leave_out(error.what)
     summary = " ".join(completion.text.split())[:LONGEST_SUMMARY]
     if not summary:
-        return _leave_out(context, earlier, "the model wrote no summary")
+        return leave_out("the model wrote no summary")
     context.rollout.summary = summary
     context.events(Remembered(SUMMARY, summary, ""))
     return earlier.condense(summary)
-
-
-def _leave_out(context: RunContext, earlier: Earlier, why: str) -> Earlier:
-    context.note(f"the oldest messages of the conversation are left out: {why}", important=True)
-    return earlier

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hira.agents import calls
+from hira.agents import faults
 from hira.agents.calls import use
 from hira.agents.coordinator import Coordinator
 from hira.agents.expert import Account, Expert, Task
@@ -71,7 +71,7 @@ class Faulty(io.StringIO):
     """Standard output that has a fault of a tool logged whenever it is written to, so while a command runs."""
 
     def write(self, text: str) -> int:
-        calls.log_fault("tool", "tide", RuntimeError("no table"), frozenset())
+        faults.log_fault("tool", "tide", RuntimeError("no table"), frozenset())
         return super().write(text)
 
 
@@ -93,7 +93,7 @@ class Environ(dict[str, str]):
     """Variables that have a fault of a tool logged when they are read, so while a command runs."""
 
     def get(self, name: str, default: object = None) -> object:  # type: ignore[override]
-        calls.log_fault("tool", "tide", RuntimeError("no table"), frozenset())
+        faults.log_fault("tool", "tide", RuntimeError("no table"), frozenset())
         return super().get(name, default)
 
 
