@@ -54,7 +54,7 @@ class PromptsOptions:
 
 
 def prompts(options: PromptsOptions, shell: Shell) -> int:
-    known = {name: sorted(make().roles) for name, make in WORKFLOWS.items()}
+    known = list_roles()
     if not options.role:
         shell.say("\n".join(f"{workflow:<16} {', '.join(roles)}" for workflow, roles in known.items()))
         return OK
@@ -75,6 +75,11 @@ def prompts(options: PromptsOptions, shell: Shell) -> int:
     first = {request.messages[-1].prompt: request for request in reversed(sent) if len(request.messages) <= 2}
     shell.say("\n\n".join(map(format_request, reversed(first.values()))))
     return OK
+
+
+def list_roles() -> dict[str, list[str]]:
+    """The roles of each workflow that has any."""
+    return {name: sorted(make().roles) for name, make in WORKFLOWS.items()}
 
 
 async def record_requests(workflow: str, role: str) -> Sequence[Request]:

@@ -158,11 +158,16 @@ def _describe_unserved(
     if 300 <= status < 400:
         told = f"the endpoint redirects to {gist(headers.get('location', 'nowhere'))}, which is not followed"
         return EndpointError(told, fix="set the base URL to the new address", **more)
-    if _NO_TOOLS.search(message):
+    if refuses_tools(message):
         return tools_refused(told, **more)
     return EndpointError(
         told, fix=_way_out(status, message), retryable=status in RETRYABLE, retry_after=retry_after(headers), **more
     )
+
+
+def refuses_tools(message: str) -> bool:
+    """Return whether the message says that the endpoint takes no tool calls."""
+    return bool(_NO_TOOLS.search(message))
 
 
 def tools_refused(what: str, *, where: str, status: int = 0) -> ToolsRefused:
