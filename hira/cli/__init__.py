@@ -9,7 +9,7 @@ from dataclasses import replace
 from importlib import import_module
 
 import hira
-from hira.cli.options import Command, expand_short_forms, parse_arguments, read_options
+from hira.cli.options import Command, parse_arguments, read_options
 from hira.cli.shell import Shell, open_shell, rare_collections
 from hira.core.errors import EndpointError, HiraError, NotTrusted, UsageError, fault
 from hira.core.events import RUNS, Error
@@ -21,7 +21,7 @@ OK, BUG, USAGE, ENDPOINT, NO_EVIDENCE, PARTIAL, INTERRUPTED = 0, 1, 2, 3, 4, 5, 
 
 def main(argv: Sequence[str] | None = None, shell: Shell | None = None) -> int:
     """Run one command and return its exit code. `shell` is where it runs, this process by default."""
-    arguments = expand_short_forms(sys.argv[1:] if argv is None else argv)
+    arguments = list(sys.argv[1:] if argv is None else argv)
     shell = replace(shell or open_shell(), events="--events" in arguments)
     if not RUNS.handlers:  # Python would print its warnings, and commands show notices themselves
         RUNS.addHandler(logging.NullHandler())

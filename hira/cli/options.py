@@ -16,19 +16,16 @@ ASKING_COMMANDS = ("ask", "chat", "report", "rubric", "compare")
 EVALUATING = ("run", "ablate", "sweep", "diff", "judge", "preferences", "candidates")
 
 
-def expand_short_forms(arguments: Sequence[str]) -> list[str]:
-    """`hira eval DATA` is short for `hira eval run DATA`, `hira help COMMAND` for `hira COMMAND --help`."""
+def parse_arguments(arguments: Sequence[str], version: str) -> Any:
+    """Parse the command line with the parsers that its command needs; all of them are built only to explain an error.
+
+    `hira eval DATA` is short for `hira eval run DATA`, `hira help COMMAND` for `hira COMMAND --help`.
+    """
     first, *rest = arguments or [""]
     if first == "help":
-        return [*rest, "--help"]
-    if first == "eval" and rest and rest[0] not in (*EVALUATING, "-h", "--help"):
-        return ["eval", "run", *rest]
-    return list(arguments)
-
-
-def parse_arguments(arguments: Sequence[str], version: str) -> Any:
-    """Parse the command line with the parsers that its command needs; all of them are built only to explain an
-    error."""
+        arguments = [*rest, "--help"]
+    elif first == "eval" and rest and rest[0] not in (*EVALUATING, "-h", "--help"):
+        arguments = ["eval", "run", *rest]
     try:
         return build_parser(version, *arguments[:1]).parse_args(arguments)
     except UsageError:

@@ -132,7 +132,7 @@ class Writer:
         """
         if not self._waiting and not self._turn.locked():
             return
-        if len(self.alive) < 2 and self._try():
+        if len(self.alive) < 2 and self._ahead and self._commit(0.0):
             return
         loop = asyncio.get_running_loop()
         done = loop.create_future()
@@ -176,7 +176,7 @@ class Writer:
 
     def _flush(self) -> None:
         """Commit what waits; what cannot be committed at once is left to the thread."""
-        if not self._try():
+        if not (self._ahead and self._commit(0.0)):
             self._late = True
             self._wake.set()
 
@@ -184,10 +184,6 @@ class Writer:
         self._timed = None
         if self._waiting:
             self._flush()
-
-    def _try(self) -> bool:
-        """Commit what waits if that takes no time; whether it is done."""
-        return self._ahead and self._commit(0.0)
 
     def _commit(self, seconds: float) -> bool:
         """Commit the pending writes, unless another process holds the file for this many seconds. Return whether none

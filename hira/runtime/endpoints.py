@@ -37,7 +37,8 @@ async def find_model(settings: Settings, ports: Sequence[int] = LOCAL_PORTS) -> 
         from hira.runtime.discovery import find_endpoint, find_only_model  # loads httpx
 
         settings = await (find_only_model(settings, key) if given else find_endpoint(settings, ports))
-    _check_keys(settings)
+    if settings.roles:
+        _check_keys(settings)
     return settings
 
 

@@ -63,7 +63,8 @@ def make_workflow(settings: Settings, experts: "Sequence[Expert]" = ()) -> Built
             given[general] = value
         elif value and settings.origin(general).startswith("--"):
             raise UsageError(f"{settings.origin(general)} is not an option of workflow {name!r}", fix="remove it")
-    given |= _read_options(settings).get(name, {})
+    if settings.workflows:
+        given |= _read_options(settings).get(name, {})
     if "experts" in typing.get_type_hints(make):
         from hira.agents.experts import EXPERTS  # some workflows have none
         from hira.runtime.objects import check_experts, load_experts
