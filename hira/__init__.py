@@ -25,27 +25,9 @@ if TYPE_CHECKING:
 
 __version__ = "0.2.0"
 __all__ = [
-    "Answer",
-    "AnyEvent",
-    "Chat",
-    "Context",
-    "Event",
-    "Hira",
-    "HiraError",
-    "Hooks",
-    "Policy",
-    "Refusal",
-    "Rollout",
-    "Settings",
-    "Tool",
-    "ToolUse",
-    "Workflow",
-    "__version__",
-    "ask",
-    "ask_sync",
-    "expert",
-    "tool",
-]
+    "Answer", "AnyEvent", "Chat", "Context", "Event", "Hira", "HiraError", "Hooks", "Policy", "Refusal", "Rollout",
+    "Settings", "Tool", "ToolUse", "Workflow", "__version__", "ask", "ask_sync", "expert", "tool",
+]  # fmt: skip
 
 _HOMES = {
     "Answer": "runtime.answer",

@@ -46,16 +46,8 @@ MOST_RUNS = 100_000
 MOST_OF_CALLS, MOST_OF_EVENTS = LARGEST, 64 * 2**20
 """Bytes of a run that are read: requests and results of its calls, and its events, which are short."""
 __all__ = [
-    "OWN",
-    "CallSpec",
-    "Journal",
-    "Log",
-    "NoJournal",
-    "NoRun",
-    "NotRecorded",
-    "RecordedCall",
-    "StillGoing",
-]
+    "OWN", "CallSpec", "Journal", "Log", "NoJournal", "NoRun", "NotRecorded", "RecordedCall", "StillGoing",
+]  # fmt: skip
 
 
 class NoRun(UsageError):

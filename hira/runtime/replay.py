@@ -1,19 +1,24 @@
 """Going through a recorded run again, with nothing but the record: no model, no tool, no network, no documents."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from typing_extensions import TypedDict
+
 from hira.agents.output_type import find_recorded_output
 from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Rollout
-from hira.core.errors import UsageError
+from hira.core.errors import ToolError, UsageError
 from hira.core.events import Events, RunStarted
 from hira.core.hooks import Hooks
+from hira.core.messages import Media
 from hira.core.policy import Completion, Policy, Request, Watch
 from hira.evidence import Judgement, SourcedClaim
 from hira.journal import Journal, NotRecorded
+from hira.journal.encoding import validate
 from hira.journal.records import Entry, decode_events
 from hira.runtime.answer import Answer, answer_of
 from hira.runtime.factory import configure_roles, make_run_options
@@ -22,7 +27,7 @@ from hira.runtime.session import HANDED, HOOK, in_dialects
 from hira.runtime.settings import Settings
 from hira.runtime.settings.trust import code_of
 from hira.runtime.trace.reading import read_earlier
-from hira.tools.stand_ins import stand_ins
+from hira.tools import SINGLE, Observation, Tool, Toolbox
 from hira.workflows import WORKFLOWS, Workflow, rollout
 
 
@@ -130,3 +135,50 @@ def find_needed_code(entry: Entry) -> Mapping[str, Any]:
 
 def settings_of(entry: Entry) -> Settings:
     return Settings(**read_settings(entry))
+
+
+class _ToolRecord(TypedDict):
+    name: str
+    description: str
+    parameters: dict[str, Any]
+    pure: bool
+    stateful: bool
+
+
+class _ToolboxRecord(TypedDict, total=False):
+    search: _ToolRecord
+    scholar: _ToolRecord
+    browse: _ToolRecord
+    files: _ToolRecord
+    python: _ToolRecord
+    media: bool
+    visible: tuple[str, ...]
+    extra: list[_ToolRecord]
+    scoped: dict[str, list[_ToolRecord]]
+
+
+def stand_ins(values: Mapping[str, Any]) -> Toolbox:
+    """Return a toolbox that looks like the recorded one. The results of its tools have to come from the record."""
+    record: Mapping[str, Any] = validate(_ToolboxRecord, values, "the tools of the run")
+
+    async def refuse_call(_arguments: Mapping[str, Any]) -> Observation:
+        raise ToolError("this run is replayed, and the record does not hold this call")
+
+    def refuse_media(path: str) -> Media:
+        raise ToolError(f"this run is replayed, and {path!r} is not read")
+
+    def make(*records: Mapping[str, Any]) -> tuple[Tool, ...]:
+        return tuple(Tool(**record, run=refuse_call) for record in records)
+
+    @asynccontextmanager
+    async def open_python(_subtask: str) -> AsyncIterator[Tool]:
+        yield make(record["python"])[0]
+
+    return Toolbox(
+        **{name: make(record[name])[0] for name in SINGLE if name in record},
+        python=open_python if record.get("python") else None,
+        media=refuse_media if record.get("media") else None,
+        visible=tuple(record.get("visible", ())),
+        extra=make(*record.get("extra", ())),
+        scoped={role: make(*tools) for role, tools in record.get("scoped", {}).items()},
+    )

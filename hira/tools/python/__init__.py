@@ -13,20 +13,9 @@ if TYPE_CHECKING:
     from hira.tools.python.trial import TRIES, SandboxTrial, try_programs, try_sandbox
 
 __all__ = [
-    "IMAGE",
-    "TRIES",
-    "Mode",
-    "Outcome",
-    "PythonLimits",
-    "PythonSandbox",
-    "SandboxLayer",
-    "SandboxTrial",
-    "open_python",
-    "refusal",
-    "sandbox_layers",
-    "try_programs",
-    "try_sandbox",
-]
+    "IMAGE", "TRIES", "Mode", "Outcome", "PythonLimits", "PythonSandbox", "SandboxLayer", "SandboxTrial",
+    "open_python", "refusal", "sandbox_layers", "try_programs", "try_sandbox",
+]  # fmt: skip
 
 _HOMES = {
     **dict.fromkeys(("IMAGE", "Mode", "PythonLimits", "SandboxLayer", "refusal", "sandbox_layers"), "layers"),

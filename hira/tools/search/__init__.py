@@ -12,21 +12,7 @@ from hira.tools.search.vendor import NAME as VENDOR
 from hira.tools.search.vendor import VendorSearch
 
 __all__ = [
-    "BACKENDS",
-    "CITATIONS",
-    "LEAKING",
-    "SCHOLARLY",
-    "VENDOR",
-    "Backend",
-    "Cache",
-    "Hit",
-    "Unusable",
-    "VendorSearch",
-    "cache_search",
-    "citations_tool",
-    "open_backend",
-    "open_client",
-    "scholar_tool",
-    "search_tool",
+    "BACKENDS", "CITATIONS", "LEAKING", "SCHOLARLY", "VENDOR", "Backend", "Cache", "Hit", "Unusable",
+    "VendorSearch", "cache_search", "citations_tool", "open_backend", "open_client", "scholar_tool", "search_tool",
     "share_search",
-]
+]  # fmt: skip

@@ -18,7 +18,7 @@ from hira.tools.python import (
     seccomp,
     try_programs,
 )
-from hira.tools.python.readable import readable_paths
+from hira.tools.python.sandbox import readable_paths
 from hira.tools.python.seccomp import MISSING, NUMBERS, PRETENDED, REFUSED
 
 ME = 4321
