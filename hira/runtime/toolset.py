@@ -28,6 +28,7 @@ from hira.tools.python.tool import open_python
 if TYPE_CHECKING:
     from hira.runtime.claim_memory import ClaimMemory
     from hira.tools.documents import Index
+    from hira.tools.documents.walk import WalkResult
     from hira.tools.search import Backend
 
 # Seconds: between two tellings of how far the reading is, and for which documents that were read count as up to date.
@@ -54,9 +55,13 @@ def find_readable(docs: Sequence[Path], files: Sequence[Path] = (), exclude: Seq
     if not (docs or files):
         return ReadableFiles(read_at=time.monotonic())
     from hira.tools.documents.walk import walk
+
+    return _make_readable(walk(docs, exclude), docs, files)
+
+
+def _make_readable(listing: "WalkResult", docs: Sequence[Path], files: Sequence[Path] = ()) -> ReadableFiles:
     from hira.tools.file_kinds import can_be_sent
 
-    listing = walk(docs, exclude)
     named = {**{str(file): file.expanduser() for file in files}, **listing.media, **listing.files}
     shown = {flatten_name(name): path for name, path in named.items() if can_be_sent(name)}
     return ReadableFiles(shown, tuple(path.expanduser().resolve() for path in (*docs, *files)), time.monotonic())
@@ -131,7 +136,7 @@ class Toolset:
     async def _open_beside(self, docs: tuple[Path, ...]) -> "Toolset":
         settings = self.settings.with_values({"docs": docs}, QUESTION)
         like = self.index or next((other.index for other in self._others.values() if other.index), None)
-        index = await open_index(settings, self.stack, like, sees=self.sees)
+        index, readable = await open_index(settings, self.stack, like, sees=self.sees)
         backends = self.backends if settings.web_searches else ()
         return Toolset(
             settings,
@@ -145,6 +150,7 @@ class Toolset:
             self.scoped,
             self.sees,
             self.once,
+            _readable=readable,
         )
 
     @asynccontextmanager
@@ -323,7 +329,7 @@ async def open_toolset(
     """
     stack = AsyncExitStack()
     names = settings.web_searches
-    index = await open_index(settings, stack, sees=sees)
+    index, readable = await open_index(settings, stack, sees=sees)
     try:
         refused = await asyncio.to_thread(refusal, settings.sandbox, settings.sandbox_image or IMAGE)
         notices = [Notice(text, important=True) for text in settings.withheld]
@@ -340,25 +346,41 @@ async def open_toolset(
         await stack.aclose()
         raise
     extra = (*extra, *general)
-    return Toolset(settings, index, backends, extra, not refused, tuple(retrievers), stack, notices, scoped, sees)
+    return Toolset(
+        settings,
+        index,
+        backends,
+        extra,
+        not refused,
+        tuple(retrievers),
+        stack,
+        notices,
+        scoped,
+        sees,
+        _readable=readable,
+    )
 
 
 async def open_index(
     settings: Settings, stack: AsyncExitStack, like: "Index | None" = None, *, sees: bool = False
-) -> "Index | None":
-    """Open the index of the documents, None without any. It uses the encoder and the reranker of an index that it is
-    `like`; those that it opens itself are closed by the stack.
+) -> "tuple[Index | None, ReadableFiles]":
+    """Open the index of the documents, None without any, and look up those that may be read. The index uses the encoder
+    and the reranker of one that it is `like`; those that it opens itself are closed by the stack.
 
     Raises `UsageError` for documents that are missing or empty.
     """
     if not settings.docs:
-        return None
+        return None, ReadableFiles()
     from hira.tools.documents import Index
-    from hira.tools.documents.walk import walk
+    from hira.tools.documents.walk import WalkResult, walk
     from hira.tools.file_kinds import can_be_sent
 
+    def look_up() -> tuple[WalkResult, ReadableFiles]:
+        listing = walk(settings.docs, settings.exclude)
+        return listing, _make_readable(listing, settings.docs)
+
     try:
-        listing = await asyncio.to_thread(walk, settings.docs, settings.exclude)
+        listing, readable = await asyncio.to_thread(look_up)
     except UsageError as error:
         raise UsageError(error.what, where=error.where or settings.locate("docs"), fix=error.fix) from None
     if not (listing.files or (sees and any(map(can_be_sent, listing.media)))):
@@ -372,7 +394,7 @@ async def open_index(
     if like is None:
         stack.push_async_callback(index.aclose)
         stack.callback(index.close)
-    return index
+    return index, readable
 
 
 def merge_searches(searches: Sequence[Tool]) -> Tool:
