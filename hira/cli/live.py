@@ -25,8 +25,7 @@ from hira.cli.progress import (
     format_reading,
     format_usage,
 )
-from hira.cli.shell import Shell, visible
-from hira.cli.view import View, brief
+from hira.cli.shell import Shell, View, brief, visible
 from hira.core.events import (
     DocumentsRead,
     Event,

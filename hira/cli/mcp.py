@@ -23,8 +23,7 @@ from hira.cli import INTERRUPTED, OK, output
 from hira.cli.mcp_search import PASSAGES, OpenArguments, Reading, SearchArguments, as_text
 from hira.cli.progress import describe_event
 from hira.cli.running import announce_model
-from hira.cli.shell import Shell
-from hira.cli.view import brief
+from hira.cli.shell import Shell, brief
 from hira.core.errors import HiraError, UsageError, did_you_mean, uncapitalise
 from hira.runtime.answer import Answer
 from hira.runtime.settings import Settings

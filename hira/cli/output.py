@@ -7,8 +7,7 @@ from typing import Any, Protocol
 
 from hira.agents.trajectory import Status
 from hira.cli import ENDPOINT, INTERRUPTED, NO_EVIDENCE, OK, PARTIAL, explain
-from hira.cli.shell import Shell
-from hira.cli.view import brief
+from hira.cli.shell import Shell, brief
 from hira.core.errors import HiraError
 from hira.evidence import Citation, Relevance, Source, find_unconfirmed, is_accepted
 from hira.evidence.citations import SourcedClaim, locate

@@ -9,8 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from hira.cli.shell import Shell
-from hira.cli.view import WIDTH, View, brief
+from hira.cli.shell import WIDTH, Shell, View, brief
 from hira.core.events import (
     ApprovalAwaited,
     CallApproved,

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from hira.agents.run_context import RunContext, RunOptions
 from hira.cli import INTERRUPTED
-from hira.cli.shell import Shell
-from hira.cli.view import JsonLines, View
+from hira.cli.shell import JsonLines, Shell, View
 from hira.core.errors import UsageError
 from hira.core.events import Events, Notice
 from hira.core.sanitize import without_userinfo

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hira.cli import OK
-from hira.cli.shell import Shell
-from hira.cli.view import brief
+from hira.cli.shell import Shell, brief
 from hira.core.errors import UsageError
 from hira.core.options import SHARED
 from hira.core.policy import Usage

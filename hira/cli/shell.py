@@ -1,4 +1,4 @@
-"""Where a command runs: its streams, its environment, its folder. Made once, at the very edge."""
+"""Where a command runs, and the view of its work: its streams, its environment, its folder. Made once, at the edge."""
 
 import gc
 import io
@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, Self, TextIO
 
 from hira.core.errors import HiraError, UsageError
 from hira.core.events import Event, Notice, record
@@ -19,6 +19,8 @@ from hira.core.events import Event, Notice, record
 if TYPE_CHECKING:
     from hira.runtime.settings import Settings
 
+WIDTH = 160
+"""Characters of a line about an event."""
 YOUNG = 10_000
 """New objects after which the youngest generation is looked through; Python's own number is 700."""
 OFTEN, RARE = 3, 330
@@ -127,6 +129,46 @@ class Shell:
             os.dup2(os.open(os.devnull, os.O_WRONLY), self.stdout.fileno())
 
 
+class View:
+    """Shows how far work is, as a context manager. This one shows nothing, and still says what has to be said."""
+
+    def __init__(self, shell: Shell) -> None:
+        self.shell = shell
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Leave what is shown as it is."""
+
+    def __call__(self, event: Event) -> None:
+        """Show an event of a run."""
+        if isinstance(event, Notice) and event.important:
+            self.say(event.text)
+
+    def update(self) -> None:
+        """Show that the counts have changed."""
+
+    def say(self, text: str) -> None:
+        """Print a line for the person that does not belong to an event of the run."""
+        self.shell.remark(text)
+
+    async def keep(self) -> None:
+        """Keep what is shown alive until it is cancelled."""
+
+    @contextmanager
+    def pause(self) -> Iterator[None]:
+        """Show nothing meanwhile, because a person is asked something."""
+        yield
+
+
+class JsonLines(View):
+    """Each event as one line of JSON."""
+
+    def __call__(self, event: Event) -> None:
+        self.shell.event(event)
+
+
 def open_shell() -> Shell:
     """Return this process's streams, in UTF-8 unless PYTHONIOENCODING says otherwise; printing never fails."""
     return Shell(_usable(sys.stdin), _usable(sys.stdout), _usable(sys.stderr), os.environ, Path.cwd(), Path.home())
@@ -157,6 +199,12 @@ def _usable(stream: TextIO | None) -> TextIO:
 def visible(text: str) -> str:
     """Remove the control characters that would move a cursor, change a title or turn the reading order."""
     return _CONTROLS.sub("", text.replace("\r\n", "\n"))
+
+
+def brief(text: str, width: int = WIDTH) -> str:
+    """The text on one line, at most `width` characters of it."""
+    line = " ".join(visible(text).split())
+    return line if len(line) <= width else line[: width - 1] + "…"
 
 
 def encodable(text: str, stream: TextIO) -> str:

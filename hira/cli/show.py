@@ -12,8 +12,7 @@ from hira.cli.output import format_source
 from hira.cli.progress import format_duration, format_usage
 from hira.cli.running import open_roles
 from hira.cli.runs import as_json, day, open_journal
-from hira.cli.shell import Shell
-from hira.cli.view import brief
+from hira.cli.shell import Shell, brief
 from hira.core.errors import UsageError
 from hira.core.sanitize import without_userinfo
 from hira.evidence import Citation, find_lacking, is_accepted, is_refusal, verify_answer

@@ -11,8 +11,7 @@ from rich.console import Console
 
 from hira.cli.live import CountTable, Drawing, RunTree
 from hira.cli.progress import CellCounts, Lines, format_duration
-from hira.cli.shell import Shell, short_pauses
-from hira.cli.view import brief
+from hira.cli.shell import Shell, brief, short_pauses
 from hira.core.events import (
     DocumentsRead,
     Event,
