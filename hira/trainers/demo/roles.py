@@ -1,7 +1,7 @@
 """`hira-train demo --model smollm2 --roles`: planner and worker of MATPO, each an adapter of one pretrained model.
 
 A question takes two steps, and two pages: "Which river flows through the town where Ulf works?". The planner asks a
-worker for the town, reads its report, asks for the river, and answers. Some dozen rollouts of a careless teacher show
+worker for the town, reads its report, asks for the river, and answers. 72 rollouts of a careless teacher show
 both roles the form, with the teacher's faults; reinforcement rewards right answers alone. No training question is about
 a person or a town of the exam.
 
@@ -66,7 +66,7 @@ def problems(seed: int, *, held_out: bool = False) -> list[Problem]:
     return random.Random(seed).sample(asked, len(asked))  # noqa: S311 - a repeatable order
 
 
-FAULTS = MatpoTeacherFaults(hasty=0.5, mistaken=0.1, misread=0.1)
+FAULTS = MatpoTeacherFaults(hasty=0.2, mistaken=0.05, misread=0.1)
 
 
 _LAST = re.compile(r"(?:in|the \w+) \w+ \[s\d+\]$")
@@ -124,7 +124,7 @@ def settings_of(workflow: str, folder: Path) -> Settings:
 
 
 def teach(name: str, folder: Path, seed: int, times: int) -> Demonstrations:
-    """Write the documents of that seed's world, and return the teacher's rollouts of some dozen questions."""
+    """Write the documents of that seed's world, and return the teacher's rollouts of the first questions."""
     world = make_world(seed, apart=True)
     world.write(folder / "documents", numbered=True)
 
@@ -176,7 +176,7 @@ def _make(
     )
 
 
-SIZES = replace(PRETRAINED, batch=6, updates=8, attempts=6, rate=4e-4)
+SIZES = replace(PRETRAINED, learning=24, batch=6, updates=6, attempts=6, rate=5e-4)
 ADAPTERS = {"planner": "planner", "worker": "worker"}
 ROLES = {
     "pair": _make(RECIPE, PAIR, ADAPTERS, OPTIONS),
