@@ -14,14 +14,14 @@ ADVANTAGES, WEIGHTS, ITEMS = (1.0, -2.0), (0.25, 0.05), 4.0
 TRAINED = ((1, 1, 0), (1, 1, 0))
 
 
-def loss(ratio: str, beta: float = 0.0) -> tuple[float, dict[str, float]]:
+def loss(ratio: str, beta: float = 0.0, advantages: tuple[float, float] = ADVANTAGES) -> tuple[float, dict[str, float]]:
     from hira.trainers.loss import Scores, policy_loss
 
     old = torch.full((2, 3), -1.0, dtype=torch.float64)
     logps = (old + torch.tensor(CHANGES)) * torch.tensor(TRAINED)
     batch = {
         "weights": torch.tensor(TRAINED) * torch.tensor(WEIGHTS, dtype=torch.float64).unsqueeze(1),
-        "advantages": torch.tensor(ADVANTAGES, dtype=torch.float64),
+        "advantages": torch.tensor(advantages, dtype=torch.float64),
         "old_logps": old * torch.tensor(TRAINED),
         "sampled": logps - 0.5,
         "ref_logps": logps - log(2),
@@ -40,6 +40,14 @@ def test_the_ratio_of_a_token_is_clipped_on_the_side_of_its_advantage() -> None:
     assert figures["clip_ratio/region"] == pytest.approx(2 / 4)
     assert figures["sampler_drift"] == pytest.approx(0.5)
     assert figures["entropy"] == pytest.approx(1.0)
+
+
+def test_rows_without_an_advantage_count_as_clipped_on_neither_side() -> None:
+    found, figures = loss("token", advantages=(0.0, 0.0))
+    assert found == 0
+    assert {name: value for name, value in figures.items() if "clip" in name} == {
+        "clip_ratio/low": 0, "clip_ratio/high": 0, "clip_ratio/region": 0,
+    }  # fmt: skip
 
 
 def test_the_ratio_of_a_sequence_is_the_mean_over_the_tokens_of_its_row_whatever_their_weights() -> None:
