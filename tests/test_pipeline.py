@@ -2,6 +2,7 @@
 
 import asyncio
 import heapq
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import aclosing
 
@@ -9,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hira.core.concurrency import SingleFlight, count_down, map_concurrently
+from hira.core.concurrency import SingleFlight, check_concurrency, count_down, map_concurrently
+from hira.core.errors import UsageError
 
 
 class Clock:
@@ -136,6 +138,13 @@ async def test_leaving_early_and_a_work_that_raises_leave_nothing_under_way() ->
     with pytest.raises(ValueError, match="no such item"):
         [at async for at in map_concurrently([2, 1, 3], 3, do)]
     assert sorted(ended) == [1, 2, 3]
+
+
+@pytest.mark.parametrize("most", [0, -1, 1.5, "4", None])
+def test_a_concurrency_is_a_whole_number_of_at_least_one(most: object) -> None:
+    check_concurrency(1)
+    with pytest.raises(UsageError, match=re.escape(f"at least 1, got {most!r}")):
+        check_concurrency(most)
 
 
 def test_a_countdown_ends_at_no_seconds_and_without_seconds_never() -> None:

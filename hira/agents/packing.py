@@ -37,17 +37,15 @@ def first_fit_decreasing(sizes: Sequence[int], capacity: int) -> list[list[int]]
     """
     # stable: of equal ones the first given goes first
     order = sorted(range(len(sizes)), key=lambda index: -sizes[index])
-    oversized = sum(size > capacity for size in sizes)
-    alone, fitting = order[:oversized], order[oversized:]
-    halves = sum(2 * sizes[index] > capacity for index in fitting)  # no two of these fit into one bin
-    bins = [[index] for index in fitting[:halves]]
-    rooms = _Rooms([capacity - sizes[index] for index in fitting[:halves]] + [capacity] * (len(fitting) - halves))
-    for index in fitting[halves:]:
+    halves = sum(2 * size > capacity for size in sizes)  # no two of these fit into one bin
+    bins = [[index] for index in order[:halves]]
+    rooms = _Rooms([capacity - sizes[index] for index in order[:halves]] + [capacity] * (len(order) - halves))
+    for index in order[halves:]:
         place = rooms.take(sizes[index])
         if place == len(bins):
             bins.append([])
         bins[place].append(index)
-    return [[index] for index in alone] + [sorted(indices) for indices in bins]
+    return [sorted(indices) for indices in bins]
 
 
 def beginning(text: str, limit: int, counted: Counter = count) -> str:
