@@ -133,7 +133,9 @@ async def test_what_was_looked_at_is_paid_for_in_a_resumed_and_a_replayed_run_to
     journal = Journal(tmp_path / "j.sqlite")
     again = await replay(journal, first.id)
     journal.close()
+    roles = {"planner": "planner", "1/multimodal": "multimodal", "1/look": "look"}
     for answer in (resumed.answer, again.answer):
+        assert {name: path.role for name, path in answer.rollout.trajectories.items()} == roles
         assert answer.rollout.trajectories["1/look"].usage.calls == 1
         assert answer.rollout.usage == resumed.answer.rollout.usage
     assert again.same
