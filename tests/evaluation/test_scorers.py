@@ -91,6 +91,9 @@ def test_a_question_that_lacks_what_a_metric_needs_is_named_with_the_way_out() -
         assert "question '7'" in caught.value.what
         assert fix in caught.value.fix
         assert "q.jsonl" in caught.value.where
+    for metric in (*BY_WORDS, *JUDGED):
+        if metric not in ("rubric", "race"):
+            check(metric, [TOWER], "q.jsonl")
     check("match", [TOWER, several, replace(TOWER, answers=(), unanswerable=True)], "q.jsonl")
     check("rubric", [replace(TOWER, meta={"rubric": RUBRIC})], "q.jsonl")
     check("race", [replace(TOWER, meta={"criteria": CRITERIA, "reference": "r"})], "q.jsonl")
