@@ -207,8 +207,10 @@ def find_wider(file: str) -> list[str]:
 
 
 def find_folders(file: str) -> list[str]:
-    """The folders of tests that have the name of a package in which the file is, such as `tests/agents`."""
-    return [f"tests/{name}" for name in Path(file).parent.parts[1:] if (ROOT / "tests" / name).is_dir()]
+    """The folders of tests that have the name of a package in which the file is, such as `tests/agents`; without one,
+    as for `hira.core`, the tests that are in no folder."""
+    folders = [f"tests/{name}" for name in Path(file).parent.parts[1:] if (ROOT / "tests" / name).is_dir()]
+    return folders or [f"tests/{path.name}" for path in sorted((ROOT / "tests").glob("test_*.py"))]
 
 
 def try_mutant(mutant: Mutant, tests: list[str], trees: "SimpleQueue[Path]") -> str:
