@@ -120,6 +120,17 @@ def test_a_limit_takes_the_first_questions_of_each_set(name: str, tmp_path: Path
     assert Counter(item.labels[0] for item in items) == dict.fromkeys(TABLES[name].sets, 2)
 
 
+@pytest.mark.parametrize("name", TABLES)
+def test_a_set_that_is_missing_in_the_folder_of_a_table_is_named_with_all_that_belong_there(
+    name: str, tmp_path: Path
+) -> None:
+    first = next(iter(TABLES[name].sets))
+    with pytest.raises(UsageError, match=f"there is no {first}") as missing:
+        load_table(name, tmp_path)
+    assert missing.value.where == f"in {tmp_path}"
+    assert all(known in missing.value.fix for known in TABLES[name].sets)
+
+
 def test_a_limited_table_has_every_column_of_the_paper(folder: Path) -> None:
     whole, limited = (load("hira-table1=sets", Selection(limit=limit), folder).items for limit in (None, 1))
     assert len(limited) < len(whole)
