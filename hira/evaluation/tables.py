@@ -103,10 +103,11 @@ def load_table(name: str, folder: Path | None, *, seed: int = 0, limit: int | No
     """
     table = TABLES[name]
     items: list[Item] = []
+    places = {known: known if known == REPORTS else f"{known}.jsonl" for known in table.sets}
     for known, most in table.sets.items():
-        path = folder / (known if known == REPORTS else f"{known}.jsonl") if folder else None
+        path = folder / places[known] if folder else None
         if path and not path.exists():
-            fix = f"save the sets there as {', '.join(f'{name}.jsonl' for name in table.sets)}"
+            fix = f"save the sets there as {', '.join(places.values())}"
             raise UsageError(f"there is no {path.name}", where=f"in {folder}", fix=fix)
         loaded = load_public(known, file=path)
         if wanted := table.only.get(known):

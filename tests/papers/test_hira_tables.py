@@ -128,7 +128,8 @@ def test_a_set_that_is_missing_in_the_folder_of_a_table_is_named_with_all_that_b
     with pytest.raises(UsageError, match=f"there is no {first}") as missing:
         load_table(name, tmp_path)
     assert missing.value.where == f"in {tmp_path}"
-    assert all(known in missing.value.fix for known in TABLES[name].sets)
+    places = [known if known == REPORTS else f"{known}.jsonl" for known in TABLES[name].sets]
+    assert missing.value.fix == f"save the sets there as {', '.join(places)}"
 
 
 def test_a_limited_table_has_every_column_of_the_paper(folder: Path) -> None:
