@@ -140,6 +140,15 @@ def test_several_sources_are_drawn_from_and_mixed(folder: Path) -> None:
         run('data.sources=[{name = "more.jsonl"}]')
 
 
+def test_a_limit_is_one_of_training_questions_and_leaves_the_exam_whole(folder: Path) -> None:
+    rows = [{"id": at, "question": f"{at}?", "answer": str(at)} for at in range(9)]
+    for name in ("questions.jsonl", "held_out.jsonl"):
+        (folder / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
+    plan = make_plan(run("data.limit=4", "data.held_out=held_out.jsonl"), folder, {}, folder)
+    assert [problem.id for problem in plan.problems] == ["0", "1", "2", "3"]
+    assert len(plan.held_out) == 9
+
+
 def test_a_question_whose_answer_stands_under_another_name_is_told(folder: Path) -> None:
     rows = [{"question": "Who?", "answer": "Ada"}, {"question": "Where?", "town": "London"}]
     (folder / "questions.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
