@@ -150,6 +150,11 @@ async def test_a_query_copied_from_the_prompt_is_replaced_by_the_task_and_what_i
     task = Task("2", "Where was its founder born?", Recall((Fact("Ada founded the mill.", ("s1",)),)))
     await SimpleSearch().work(task, make_context(ScriptedPolicy(["Unknown."]), tools=Toolbox(search=search)))
     assert asked == ["Where was its founder born?", "Where was its founder born? Ada founded the mill."]
+    asked.clear()
+    known = Recall((Fact("much " * 60, ("s1",)),))
+    one = replace(task, recall=known)
+    await SimpleSearch().work(one, make_context(ScriptedPolicy(["Unknown."]), tools=Toolbox(search=search)))
+    assert [len(query.split()) for query in asked] == [5, 50], "a query is no longer than a few lines"
 
 
 async def test_deep_search_searches_opens_a_page_and_answers_in_one_conversation() -> None:
