@@ -146,6 +146,12 @@ def test_a_section_is_what_stands_between_its_marks(text: str, found: str | None
     assert find_section(text, "plan") == found
 
 
+def test_a_text_without_words_makes_no_chunk() -> None:
+    empty, full = Source("a.md", "A", "", id="s1"), Source("b.md", "B", "The tide rises.", id="s2")
+    assert split("", 10) == []
+    assert [chunk.sources for chunk in split_into_chunks([(empty, " \n"), (full, full.text)], 200)] == [("s2",)]
+
+
 async def written(*replies: Any, before: str = "# Old\n\nKnown [s1].") -> tuple[str, list[str], ScriptedPolicy]:
     policy = ScriptedPolicy({"report": list(replies)})
     context = make_context(policy)
