@@ -108,7 +108,7 @@ def _row(group: tuple[str, str, str], seeds: int, records: Sequence[Record]) -> 
         *group,
         seeds=seeds,
         asked=len(records),
-        scored=len(scored),
+        scored=sum(record.score.value is not None for record in records),
         accuracy=_accuracy(shares),
         pass_at_k=_pass_at_k(scored) if seeds > 1 else None,
         majority=_score_majority(scored) if seeds > 1 else None,

@@ -101,6 +101,13 @@ def test_what_nothing_was_scored_or_paid_for_has_no_figure() -> None:
     assert alone.accuracy == wilson(1, 1)
 
 
+def test_a_report_that_has_a_score_and_no_accuracy_is_not_unscored() -> None:
+    (row,) = rows([record(0, "q", None, 0.75, parts={"depth": 0.5})], CELLS[:1])
+    assert (row.asked, row.scored, row.accuracy, row.value) == (1, 1, None, 0.75)
+    cells = read_tables(markdown([row], "made", "race"))["# made, scored by race"]
+    assert (cells["questions"], cells["unscored"], cells["accuracy"], cells["score"]) == ("1", "0", "–", "0.750")
+
+
 def test_questions_that_differ_between_tries_have_the_interval_of_the_bootstrap() -> None:
     (row,) = rows([record(seed, f"q{at}", at > 0 and seed == 0) for at in range(2) for seed in range(2)], CELLS)
     assert row.accuracy
