@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 
 from hira.core.patterns import compile_lazily
 from hira.evidence.passages import JOINS, Word, takes_back
-from hira.evidence.rows import is_copied_record
-from hira.evidence.sentence import ANY_LINK, Sentence, find_subject, is_condition
+from hira.evidence.rows import VOIDING, is_copied_record
+from hira.evidence.sentence import ANY_LINK, Sentence, find_subject, is_condition, is_time
 
 LONGEST_VOICE = 40
 """The content words of a claim that is also compared in the other voice."""
@@ -30,16 +30,25 @@ _PENDING = compile_lazily(
     re.IGNORECASE,
 )
 """Words of a sentence about what has not happened yet."""
+_SAID = compile_lazily(
+    r"\bI (?:guess|think|believe|suppose|assume)\b|\b(?:considering|intends?|hop(?:es?|ing)|plans to|planning)\b"
+    r"|\b[Aa]ccording to (?=[A-Z])|[:,]\s*[\"“][^\"”]*\Z"
+)
+"""Words that another says: "according to Ida", or a quotation that the sentence is within."""
+_RESTRICTING = frozenset("for within after before until from with without".split())
+"""Links of what a statement about the present holds for: "free for children", "allowed after 14 days"."""
+_GENERAL = frozenset("allowed permitted forbidden prohibited banned required needed possible available free".split())
+"""Words of a rule, which holds only where it says."""
 _BEFORE_CLAUSE = ("and", "but", "as", "because", "since", "while", "whereas", "although", "though")
 """Links after a comma that begin a clause that is a statement."""
 _LABELLED_BY = frozenset(("", "be", "in", "be in", ANY_LINK))
 """The links between a label and its value in a sentence: "was founded in 2019", "the price is 48 euros"."""
-_YEAR = compile_lazily(r"(?:1[5-9]|20)\d\d\Z")
+YEAR = compile_lazily(r"(?:1[5-9]|20)\d\d\Z")
 
 
 def is_copy(claim: Sequence[Word], sentence: Sentence) -> bool:
     """Return whether a sentence says the claim in the claim's words."""
-    if sentence.is_denied:
+    if sentence.is_denied or _was_so_once(claim, sentence):
         return False
     ours, theirs = (
         [(word.key, word.link, place > 0 and word.marked and sentence.is_row) for place, word in enumerate(some)]
@@ -49,12 +58,29 @@ def is_copy(claim: Sequence[Word], sentence: Sentence) -> bool:
         return True
     if _PROVIDED.search(sentence.text) and not any(_PROVIDED.match(f"{word.text} that") for word in claim):
         return False
-    if _PENDING.search(sentence.text):
+    if _PENDING.search(sentence.text) or _SAID.search(sentence.text) or _is_voided(claim, sentence):
         return False
     if sentence.is_row or sentence.record is not None:
         return is_copied_record(claim, sentence)
     orders = [*list_orders(claim), *_put_label_first(claim, sentence)]
     return any(_Alignment(words, sentence).exists() for words in orders)
+
+
+def _was_so_once(claim: Sequence[Word], sentence: Sentence) -> bool:
+    """Return whether a claim about the present is about the past in the sentence: "Ida was director", "coached"."""
+    ours, theirs = ({word.tense for word in words if word.tense} for words in (claim, sentence.words))
+    if ours == {"present"} and theirs == {"past"}:
+        return True
+    present = [word.key for word in claim if word.kind == "word" and re.search(r"[^s]s\Z", word.text)]
+    forms = [[sentence.words[place].text for place in sentence.positions.get(key, ())] for key in present]
+    return any(found and all(text.endswith("ed") for text in found) for found in forms)
+
+
+def _is_voided(claim: Sequence[Word], sentence: Sentence) -> bool:
+    """Return whether a label that the claim does not have takes its value back or limits it: "Cancelled: the fair"."""
+    keys = {word.key for word in claim}
+    label = [word for word in sentence.label if word.key not in keys]
+    return any(word.text.lower() in VOIDING or not {"from", "until"}.isdisjoint(word.link.split()) for word in label)
 
 
 def _put_label_first(claim: Sequence[Word], sentence: Sentence) -> Iterator[list[Word]]:
@@ -95,7 +121,11 @@ def list_orders(claim: Sequence[Word]) -> Iterator[Sequence[Word]]:
     if dated:
         yield [*claim[tail:], *claim[:tail]]
     whole, date = (claim[:tail], claim[tail:]) if dated else (claim, [])
-    yield from ([*order, *date] for order in _list_voices(whole))
+    for order in _list_voices(whole):
+        yield [*order, *date]
+        agent = next((place for place, word in enumerate(order) if date and word.link == "by"), 0)
+        if agent:
+            yield [*order[:agent], *date, *order[agent:]]
 
 
 def _list_voices(claim: Sequence[Word]) -> Iterator[list[Word]]:
@@ -150,7 +180,8 @@ class _Alignment:
         heading."""
         word = self.claim[number]
         if before < 0:
-            return word.key in self.sentence.leads and self._names_subject()
+            number_here = word.kind == "number" and word.key in self.sentence.keys
+            return word.key in self.sentence.leads and not number_here and self._names_subject()
         known = word.key in self.sentence.topic or word.key in self.sentence.subject
         elsewhere = word.key not in self.sentence.keys and number + 1 < len(self.claim)
         return known and elsewhere and word.link in ("", "of", "in", ANY_LINK)
@@ -181,12 +212,17 @@ class _Alignment:
             return False
         if labelled or not skipped:
             return not any(other.kind == self.words[place].kind for other in skipped)
-        if leaning:
-            return False
-        if skipped[0].marked and word.marked:
-            return True
+        return not leaning and self._skips(before, place, word)
+
+    def _skips(self, before: int, place: int, word: Word) -> bool:
+        """Return whether a claim may leave out the words between two that it has; `word` begins the phrase of the
+        second one."""
+        skipped = self.words[before + 1 : place]
+        if skipped[0].marked:
+            return word.marked and not any(other.kind == self.words[place].kind == "number" for other in skipped)
         return not (
-            (skipped[0].close and not (skipped[0].kind == "number" != self.words[before].kind))
+            any(self._restricts(other) for other in skipped)
+            or (skipped[0].close and not (skipped[0].kind == "number" != self.words[before].kind))
             or any(begins_another(other) for other in [*skipped, word])
             or any(other.marked for other in skipped[1:])
             or any(other.kind == self.words[place].kind != "word" and other.link == word.link for other in skipped)
@@ -204,6 +240,8 @@ class _Alignment:
         skipped = self.words[:place]
         if any(is_condition(other) for other in skipped):
             return False
+        if self.words[place].inside and not all(other.inside for other in self.words[place:][: len(self.claim)]):
+            return False  # "Ida (chair), Otto": the chair is not Otto
         if leaning:
             ours = {other.key for other in self.claim}
             return all(other.light or other.kind == "number" or other.key in ours for other in skipped)
@@ -213,7 +251,8 @@ class _Alignment:
         phrase = self._find_phrase(place, -1)
         links = (claimed.link, "", *(_BEFORE_CLAUSE if self.words[phrase].marked else ()))
         bound = phrase <= start and (
-            self.words[phrase].link in links or (claimed.link == ANY_LINK and self.words[phrase].link != "of")
+            self.words[phrase].link in links
+            or (claimed.link == ANY_LINK and self.words[phrase].link != "of" and not _is_limited(self.words[phrase]))
         )
         return bound and not self._loses_part(place, start - 1)
 
@@ -233,7 +272,7 @@ class _Alignment:
         inside = bool(rest) and rest[0].close and (not rest[0].dense or rest[0].text[-1] in "的之の")
         if rest and (inside or {"or", "than"} & set(rest[0].link.split())):
             return False
-        if rest and (self._qualifies(place, rest[0]) or self._is_excepted(place, rest[0])):
+        if rest and (self._qualifies(place, rest[0]) or self._is_excepted(place, rest[0]) or self._restricts(rest[0])):
             return False
         begun = any(word.link.startswith("be") for word in self.words[: place + 1])
         if (
@@ -245,13 +284,26 @@ class _Alignment:
         theirs = {word.key for word in [*self.words[: place + 1], *rest[:clause]] if is_condition(word)}
         return ours == theirs | self.sentence.conditions and not takes_back(rest)
 
+    def _restricts(self, word: Word) -> bool:
+        """Return whether a statement about the present holds only for this: "on Sundays", "for children". Of what
+        happened once it is a detail."""
+        links = set(word.link.split())
+        if self.sentence.is_past:
+            return False
+        if word.marked:  # "may enter, with a ticket"
+            return bool(links & {"with", "without"}) and any(is_condition(other) for other in self.words)
+        if word.kind == "number" or is_time(word.text):
+            return not links.isdisjoint({"in", *LIMITING, *_RESTRICTING})
+        is_rule = any(other.text.lower() in _GENERAL for other in self.words)
+        return not links.isdisjoint(_RESTRICTING) or (is_rule and "in" in links)
+
     def _qualifies(self, place: int, word: Word) -> bool:
         """Return whether a word limits the quantity that ends at `place`: "5 percent at most", "30 euros an hour",
         "12 euros for children"."""
         last = self.words[place]
         unit = place > 0 and last.close and self.words[place - 1].kind == "number"
         if (
-            unit and self.words[place - 1].determined and _YEAR.match(self.words[place - 1].text)
+            unit and self.words[place - 1].determined and YEAR.match(self.words[place - 1].text)
         ):  # "the 2023 summit of ASEAN" counts nothing
             return False
         if word.marked or not (unit or last.kind == "number"):
@@ -275,11 +327,15 @@ def begins_another(word: Word) -> bool:
     return not JOINS.isdisjoint(word.link.split())
 
 
+def _is_limited(word: Word) -> bool:
+    """Return whether a word is a number that its light word makes a limit: "about 1,300"."""
+    return word.kind == "number" and not LIMITING.isdisjoint(word.link.split())
+
+
 def _is_bound_alike(claimed: Word, word: Word, *, apart: bool = False) -> bool:
     """Return whether two words are bound by the same light words, or `apart` from what is left out before them by the
     same last one. A comma before an article may replace "is"."""
     ours, theirs = (term.link.rpartition(" ")[2] if apart else term.link for term in (claimed, word))
     if claimed.link == ANY_LINK:
-        limited = word.kind == "number" and not LIMITING.isdisjoint(word.link.split())
-        return not (limited or (apart and theirs == "of"))
+        return not (_is_limited(word) or (apart and theirs == "of") or begins_another(word))
     return ours == theirs or (ours == "be" and not theirs and word.marked and word.determined)

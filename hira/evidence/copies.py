@@ -15,9 +15,10 @@ from hira.evidence.citations import BY_WORDS, Judgement
 from hira.evidence.passages import Passages, Word, is_related, read_words
 from hira.evidence.questions import (
     ASKING_UNSPACED,
+    BARE,
     MOST,
     fill_gap,
-    find_untold_time,
+    find_untold,
     names_other_role,
     read_question,
     replace_pronoun,
@@ -29,8 +30,6 @@ NEAREST = 12
 """The number of sentences that are compared closely."""
 COMMON = 5_000
 """A word in more sentences than this does not select a sentence on its own."""
-BARE = 3
-"""A claim of at most this number of content words is an answer that makes sense only together with the question."""
 
 
 class Comparison:
@@ -80,7 +79,7 @@ def find_nearest(
     nearest = [
         Sentence(passages, place, context, record)
         for place, _ in totals.most_common(3 * NEAREST)
-        if not passages.sentences[place].rstrip("\"'”’»)").endswith(("?", "？", "؟"))  # a question states nothing
+        if not passages.sentences[place].rstrip("\"'”’»)*_").endswith(("?", "？", "؟"))  # a question states nothing
     ]
 
     def rate(sentence: Sentence) -> float:
@@ -125,19 +124,19 @@ def check_words(
     # without its question, a name or a number alone says nothing, and neither do two characters of Chinese
     states = any(word.kind == "word" and (not word.dense or len(words) > BARE) for word in words)
     full = compared.copied and (in_row or whole or states)
-    untold = find_untold_time(question, words) if record is None else ()
+    untold = find_untold(question, words) if record is None else ()
     bare = len(value or words) <= BARE
     if question and record is None and (bare or not full):  # a longer answer may be a part of a sentence, too
         judged = _check_answer(value or words, words, question, passages, above)
         if judged.verdict is Verdict.SUPPORTED or (bare and not full):
-            return replace(judged, lacking=(*untold, *judged.lacking))
+            return replace(judged, lacking=judged.lacking or untold)
     if compared.sentence is None:
         verdict = Verdict.UNSUPPORTED if is_comparable(claim, passages) else Verdict.UNCHECKED
         return Judgement(verdict, by=BY_WORDS, missing=tuple(dict.fromkeys(word.text for word in words)))
     if not compared.copied:
         score = min(compared.score, 0.99)
         return Judgement(Verdict.UNSUPPORTED, score, compared.quote, by=BY_WORDS, missing=compared.missing)
-    lacking = (*untold, *find_lacking(wanted, words, compared.sentence))
+    lacking = find_lacking(wanted, words, compared.sentence) or untold
     if asks.role and asks.role.text not in lacking and names_other_role(words, asks):
         lacking = (asks.role.text, *lacking)
     return Judgement(Verdict.SUPPORTED, 1.0, compared.quote, by="quote" if whole else BY_WORDS, lacking=lacking)
@@ -210,14 +209,17 @@ def find_lacking(wanted: Sequence[Word], claim: Sequence[Word], sentence: Senten
         and word.kind == "name"
         and not is_related(sentence.words[place - 1].key, wanted_keys)
     }
-    keys = sentence.around | {word.key for word in claim}
+    keys = {word.key for word in claim}
     places = [sentence.positions[word.key][0] for word in claim if word.key in sentence.keys]
     if places and max(places) >= sentence.value_start > 0:  # a value has the words of its label
         places.append(0)
     if places:  # what is said between the words of the claim
         keys |= {word.key for word in sentence.words[min(places) : max(places) + 1]}
-    keys = keys - others | sentence.topic  # "the son of Otto" does not speak of Otto
-    return tuple(dict.fromkeys(word.text for word in wanted if not is_related(word.key, keys)))
+    keys -= others  # "the son of Otto" does not speak of Otto
+    around = sentence.topic | (sentence.around - others)  # a "reporter" is no "report" of a heading
+    return tuple(
+        dict.fromkeys(word.text for word in wanted if word.key not in around and not is_related(word.key, keys))
+    )
 
 
 def holds_values(claim: str, quote: str, text: str, context: str) -> bool:

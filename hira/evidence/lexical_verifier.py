@@ -13,8 +13,9 @@ from hira.core.patterns import compile_lazily
 from hira.core.sources import Source
 from hira.core.worker import run_apart
 from hira.evidence.citations import Judgement, PackedClaims, SourcedClaim, pack_claims, unpack_claims
-from hira.evidence.copies import BARE, check_words
+from hira.evidence.copies import check_words
 from hira.evidence.passages import Passages, read_words
+from hira.evidence.questions import BARE
 from hira.evidence.verdicts import Verdict
 
 LEXICAL_SECONDS = 30.0

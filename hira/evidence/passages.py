@@ -21,11 +21,13 @@ WRAPPED = 50
 _BEGINS = compile_lazily(r"\s*(?:#{1,6}\s|[-*+•|>]\s?|\d+[.)]\s|[A-Z][\w ]{1,24}:\s)")
 _STOP = compile_lazily(
     rf"(?:(?<=[^\W_][^\W\d_])|(?<=[\d)\]\"'”’»%*_`]))[.!?…]++[\"'”’»)\]*_]*+(?:\s*+{CITED.pattern})*+\s++(?=[^a-z\s])"
+    r"(?!(?:(?<=\D\d\.\s)|(?<=\D\d\d\.\s))(?:Jan|Jän|Feb|Mär|Apr|Ma[ij]|Jun|Jul|Aug|Sep|Okt|Nov|Dez)\w*\b)"
+    r"(?!(?<=\bNo\.\s)\d)"
     rf"|[。！？؟۔।]++[」』”]*+(?:\s*+{CITED.pattern})*+\s*+"
     r"|(?<=\d)[.!?](?=[A-Z][a-z]+\s)"  # pages whose paragraphs are glued: "in 2020.The court"
 )
 _NO_STOP = compile_lazily(
-    r"(?:\b(?:e\.g|i\.e|al|Dr|Mr|Mrs|Ms|Prof|St|Figs?|No|vs|cf|ca|approx|Jr|Sr)|^[\s#*]*\d{1,3})\.\Z", re.MULTILINE
+    r"(?:\b(?:e\.g|i\.e|al|Dr|Mr|Mrs|Ms|Prof|St|Figs?|vs|cf|ca|approx|Jr|Sr)|^[\s#*]*\d{1,3})\.\Z", re.MULTILINE
 )
 """Abbreviations, and the number of a list item or heading."""
 CELL = " | "
@@ -115,6 +117,10 @@ POSSESSIVES = frozenset("his her hers him its their theirs them".split())
 POINTERS = PRONOUNS | POSSESSIVES | frozenset("this that these those dieser diese dieses 其 该 這 这".split())
 _ARTICLES = frozenset("a an the this these those each every such".split())
 _BE = frozenset("is are was were be been am".split())
+_TENSES: dict[str, Literal["", "present", "past"]] = {
+    **dict.fromkeys(("is", "are", "am"), "present"),
+    **dict.fromkeys(("was", "were"), "past"),
+}
 _HAVE = frozenset("has have had do does did".split())
 _FILLERS = frozenset("having done also there that so now currently thus therefore moreover furthermore".split())
 _LINKS = frozenset(
@@ -160,6 +166,8 @@ class Word(NamedTuple):
         close: True if it follows the word before directly.
         light: True for a pronoun, which a copy may leave out: the thing itself may take its place.
         dense: True for a pair of characters of a script without spaces.
+        tense: Of the form of "be" before it, empty without one.
+        inside: True in parentheses.
     """
 
     key: str
@@ -171,6 +179,8 @@ class Word(NamedTuple):
     close: bool = False
     light: bool = False
     dense: bool = False
+    tense: Literal["", "present", "past"] = ""
+    inside: bool = False
 
 
 @lru_cache(maxsize=50_000)
@@ -237,10 +247,13 @@ def read_words(text: str) -> list[Word]:
     """Return the content words of a text in order. The two orders of day and month are one."""
     words: list[Word] = []
     link, determined, marked, close, first = "", False, False, True, True
+    tense: Literal["", "present", "past"] = ""
+    inside = 0
     for match in _WORD.finditer(text):
         kind, written = str(match.lastgroup), match[0]
         if kind == "mark":
             marked, close, determined = True, False, False
+            inside = max(0, inside + {"(": 1, ")": -1}.get(written, 0))
             continue
         begins = first or (marked and written.lower() in _ARTICLES)
         role = _find_role(written, first=begins) if kind == "word" else ""
@@ -249,14 +262,16 @@ def read_words(text: str) -> list[Word]:
             close, marked = False, marked or (link == "and" and role in ("be", "have"))
             determined = role == "article" or (determined and role in ("filler", "have"))
             link = _bind_light(link, role)
+            tense = _TENSES.get(written.lower(), tense)
         elif not (close and _joins_number(words, kind, written)):
             bound = Word("", "", "word", link, determined, marked, close and bool(words))
+            bound = bound._replace(tense=tense, inside=inside > 0)
             words += _read_content(kind, written, bound)
             if len(words) > 1 and words[-1].close and words[-2].key in _MONTHS and words[-1].text.isdecimal():
                 _put_day_first(words)
             elif len(words) > 1 and words[-1].close and words[-2].key in _CURRENCIES and words[-1].kind == "number":
                 _put_number_first(words)
-            link, determined, marked, close = "", False, False, True
+            link, determined, marked, close, tense = "", False, False, True, ""
     return [_label(words, place) if "." in word.text else word for place, word in enumerate(words)]
 
 
@@ -337,13 +352,21 @@ def _read_content(kind: str, written: str, bound: Word) -> list[Word]:
     return [bound._replace(key=fold(written), text=written, kind="name" if capital else "word", light=light)]
 
 
+_OLDER = compile_lazily(r"^-{3,} ?(?:Original Message|Ursprüngliche Nachricht) ?-{3,}$", re.MULTILINE)
+
+
 def split_sentences(text: str) -> Iterator[str]:
-    """Yield the sentences, each on one line, in order; a sentence longer than `LONGEST` is cut at spaces."""
+    """Yield the sentences, each on one line, in order; a sentence longer than `LONGEST` is cut at spaces. One of a
+    quoted paragraph or of an older message begins with ">"."""
+    older = match.start() if (match := _OLDER.search(text)) else len(text)
     for begin, end in find_sentences(text):
         block = text[begin:end]
         row = is_row(block)
         sentence = CELL.join(block.strip().split("\t")) if row else block
         sentence = " ".join(sentence.split())
+        line = text[text.rfind("\n", 0, begin) + 1 : begin].lstrip()
+        if sentence and (line.startswith(">") or begin > older) and sentence[0] != ">":
+            sentence = f"> {sentence}"
         start = 0
         while len(sentence) - start > LONGEST and not row:
             space = sentence.rfind(" ", start + 1, start + LONGEST)
@@ -478,14 +501,19 @@ def _level(line: str, following: list[str]) -> int:
 
 def points_back(sentence: str) -> bool:
     """Return whether a sentence has a pronoun as subject ("It was", "In 1990 she"), or begins with one ("Its roof")."""
-    first = [match[0].lower() for match in islice(_FIRST.finditer(sentence[:80]), 4)]
-    return any(word in (PRONOUNS if place else POINTERS) for place, word in enumerate(first))
+    first = [match[0] for match in islice(_FIRST.finditer(sentence[:80]), 4)]
+    return any(_is_among(word, PRONOUNS if place else POINTERS) for place, word in enumerate(first))
 
 
 def begins_with_pointer(sentence: str) -> bool:
     """Return whether the first word of a sentence is a pronoun or points to something said before."""
     first = _FIRST.search(sentence)
-    return bool(first) and first[0].lower() in POINTERS  # type: ignore[index]  # bool() is not seen as a check
+    return bool(first) and _is_among(first[0], POINTERS)  # type: ignore[index]  # bool() is not seen as a check
+
+
+def _is_among(word: str, pointers: frozenset[str]) -> bool:
+    """Return whether a word is one of these, and no acronym: "IT" is no pronoun."""
+    return word.lower() in pointers and not (len(word) > 1 and word.isascii() and word.isupper())
 
 
 _FIRST = compile_lazily(r"[^\W_]+")

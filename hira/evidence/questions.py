@@ -5,12 +5,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from hira.core.patterns import compile_lazily
-from hira.evidence.alignment import LIMITING, bind
+from hira.evidence.alignment import LIMITING, YEAR, bind
 from hira.evidence.passages import Word, is_related, read_words
-from hira.evidence.sentence import ANY_LINK, Sentence
+from hira.evidence.sentence import ANY_LINK, Sentence, is_time
 
 MOST = 400
 """The number of content words of a claim; a longer one is not checked."""
+BARE = 3
+"""A claim of at most this number of content words is an answer that makes sense only together with the question."""
 _ASKING = frozenset(
     "what which who whom whose when where why how many much name tell give list me please exactly i we you us my our"
     " your".split()
@@ -34,14 +36,20 @@ _ASKING_KIND = frozenset(
 )
 """Those of them before the kind of thing that is asked for ("Quel jour", "In welchem Jahr")."""
 _WHEN = frozenset("when wann quand cuándo quando".split())
-_TIMES = frozenset(
-    "monday tuesday wednesday thursday friday saturday sunday weekend weekday spring summer autumn winter morning noon"
-    " afternoon evening night midnight today yesterday tomorrow daily weekly monthly yearly annually century easter"
-    " christmas never always montag dienstag mittwoch donnerstag freitag samstag sonntag frühling sommer herbst"
-    " heute gestern morgen nie immer matin soir nuit hier demain jamais toujours hoy ayer mañana nunca siempre".split()
-)
 _TIME_LINKS = frozenset("before after since during until when while".split())
-"""Light words that tell a time, besides numbers and `_TIMES`."""
+"""Light words that tell a time, besides numbers and times."""
+_PLACE_LINKS = frozenset(
+    "in from to into onto over under above below across against between among near within towards behind beyond".split()
+)
+_CAUSES = frozenset("because since as for so due owing reason reasons cause caused causes order".split())
+_PREPOSITIONS = frozenset("for in at on from to by with since until".split())
+_MEASURES = frozenset(
+    "many much tall high deep long wide broad far old big large heavy fast often hot cold expensive".split()
+)
+"""After "how": a number answers."""
+_QUANTITIES = frozenset(
+    "none no several dozens hundreds thousands millions half twice once daily weekly monthly yearly free".split()
+)
 _COUNTING = frozenset("many much viel viele combien cuántos cuántas quanti quante quantos quantas hoeveel".split())
 """Those before what is counted."""
 ASKING_UNSPACED = compile_lazily(
@@ -108,18 +116,47 @@ def read_question(text: str) -> Question:
     return Question(words, wanted, _find_role(wanted) if _COPULA.match(text) else None, _find_counted(words))
 
 
-def find_untold_time(question: str, claim: Sequence[Word]) -> tuple[str, ...]:
-    """Return the word with which a question asks for a time, if the claim has neither a number nor a word of time."""
-    first = question.split(maxsplit=1)[:1]
-    if not first or first[0].lower().strip("¿") not in _WHEN:
+def find_untold(question: str, claim: Sequence[Word]) -> tuple[str, ...]:
+    """Return the word with which a question asks, if the claim has nothing of that kind: no time for "when", no number
+    for "how many" and "how tall", no place for "where", no reason for "why", nobody for "who"."""
+    asking = [word.strip("¿?.,!\"'").lower() for word in question.split()[:3]]
+    asking = asking[1:] if asking and asking[0] in _PREPOSITIONS else asking
+    first, second, *_ = [*asking, "", ""]
+    if first in _WHEN or (first, second) == ("what", "time"):
+        told = any(word.kind == "number" or is_time(word.text) for word in claim)
+        told = told or not _TIME_LINKS.isdisjoint(_list_links(claim))
+    elif first in _COUNTING or (first == "how" and second in _MEASURES):
+        told = any(_is_quantity(claim, place) for place in range(len(claim)))
+    elif first == "where" and len(claim) > BARE:
+        told = not _PLACE_LINKS.isdisjoint(_list_links([word for word in claim if not _is_date(word)]))
+    elif first == "why" and len(claim) > BARE:
+        told = not _CAUSES.isdisjoint([*_list_links(claim), *(word.text.lower() for word in claim)])
+    elif first == "who":
+        known = {word.key for word in read_question(question).words}
+        told = any(
+            word.key not in known and word.kind != "number" and not (place and claim[place - 1].kind == "number")
+            for place, word in enumerate(claim)
+        )
+    else:
         return ()
-    told = any(
-        word.kind == "number"
-        or not _TIMES.isdisjoint((word.text.lower(), word.text.lower().removesuffix("s")))
-        or not _TIME_LINKS.isdisjoint(word.link.split())
-        for word in claim
-    )
-    return () if told else (first[0],)
+    return () if told else (question.split(maxsplit=1)[0],)
+
+
+def _list_links(words: Sequence[Word]) -> list[str]:
+    return [link for word in words for link in word.link.split()]
+
+
+def _is_date(word: Word) -> bool:
+    return word.kind == "number" or is_time(word.text)
+
+
+def _is_quantity(words: Sequence[Word], place: int) -> bool:
+    """Return whether a word tells how much: a number, unless it is a year."""
+    word = words[place]
+    if word.kind != "number":
+        return word.text.lower() in _QUANTITIES
+    counts = place + 1 < len(words) and words[place + 1].close
+    return counts or not YEAR.match(word.text)
 
 
 def _find_counted(words: Sequence[Word]) -> tuple[Word, ...]:
@@ -174,10 +211,12 @@ def fill_gap(
     the sentence has, with any light word before it; only "by" must be the same, which tells who does it."""
     asks_by = _BY.search(question) is not None and not any(word.link.endswith("by") for word in wanted)
     value = [answer[0]._replace(link="by" if asks_by else ANY_LINK), *answer[1:]]
-    keys = sorted(sentence.keys | sentence.topic | sentence.subject)
+    keys, around = sorted(sentence.keys), sentence.topic | sentence.subject
     rest = [
         word._replace(
-            key=word.key if word.key in keys else next((key for key in keys if is_related(word.key, {key})), word.key),
+            key=word.key
+            if word.key in sentence.keys | around
+            else next((key for key in keys if is_related(word.key, {key})), word.key),
             link=word.link if sentence.is_row or _is_binding(word) else ANY_LINK,
         )
         for word in wanted

@@ -16,10 +16,11 @@ _TELLING = frozenset(
 """Names of columns that add nothing to a cell: "Ida is director" needs no "role"."""
 _BEARING = frozenset("name holder person member nom nombre titular 姓名 名称".split())
 """Names of columns whose cells may be the subject of a row."""
-_VOIDING = DENIALS | frozenset(
-    "excluded rejected cancelled canceled withdrawn void invalid negative nein non 否".split()
+VOIDING = DENIALS | frozenset(
+    "excluded rejected cancelled canceled postponed withdrawn draft abgesagt verschoben entwurf void"
+    " invalid negative nein non 否".split()
 )
-"""Cells of one word without which no other cell of their row is said."""
+"""Cells of one word without which no other cell of their row is said, and labels without which no value is."""
 
 
 def is_copied_record(claim: Sequence[Word], sentence: Sentence) -> bool:
@@ -62,7 +63,7 @@ def _read_cell(cell: Cell) -> _CellKeys:
     light = frozenset(word for word in cell.name.lower().split() if not read_words(word))
     figure = bool(words) and words[0].kind == "number" and not year
     text = frozenset(word.key for word in words)
-    bars = text if cell.text.lower() in _VOIDING else frozenset(word.key for word in words if is_condition(word))
+    bars = text if cell.text.lower() in VOIDING else frozenset(word.key for word in words if is_condition(word))
     name = read_words(cell.name)
     content, limits = read_keys(cell.name), frozenset(word.key for word in name if is_condition(word))
     return _CellKeys(content | light, text, figure, content or light, limits, bars)

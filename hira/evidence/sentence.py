@@ -19,8 +19,19 @@ from hira.evidence.passages import (
 
 ANY_LINK = "*"
 """The link of a word that a question brings: how it is bound, the question does not say."""
-_STRUCK = compile_lazily(r"~~|\A(?:[-*+]\s+)?\[ \]\s|\A<!--")
-"""Marks of what is not said: struck out, not done yet, or a comment."""
+_TIMES = frozenset(
+    "monday tuesday wednesday thursday friday saturday sunday weekend weekday spring summer autumn winter morning noon"
+    " afternoon evening night midnight today yesterday tomorrow daily weekly monthly yearly annually century easter"
+    " christmas never always montag dienstag mittwoch donnerstag freitag samstag sonntag frühling sommer herbst"
+    " heute gestern morgen nie immer matin soir nuit hier demain jamais toujours hoy ayer mañana nunca siempre".split()
+)
+_PAST = compile_lazily(
+    r"\b(?:was|were|had|did|[a-z]{2,}ed|became|began|bought|brought|came|chose|died|fell|felt|found|gave|got|grew|heard"
+    r"|held|kept|knew|led|left|lost|made|met|paid|ran|rose|said|sang|saw|sent|sold|spoke|spent|stood|taught|thought|told"
+    r"|took|went|won|wrote|wurden?|waren?|hatten?|était|fut|furent|fue|fueron)\b"
+)
+_STRUCK = compile_lazily(r"~~|\A>|\A[^\"“]*[.!?][\"”]\Z|\A(?:[-*+]\s+)?\[ \]\s|\A<!--")
+"""Marks of what is not said: struck out, quoted from another, not done yet, or a comment."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +72,12 @@ class Sentence:
             return True
         following = self.passages.sentences[self.place + 1 : self.place + 2]
         return any(begins_with_pointer(other) and takes_back(read_words(other)) for other in following)
+
+    @cached_property
+    def is_past(self) -> bool:
+        """True if a word tells that it is about the past, as far as words without grammar show it."""
+        present = any(word.tense == "present" or is_condition(word) for word in self.words)
+        return not present and bool(_PAST.search(self.text))
 
     @cached_property
     def conditions(self) -> set[str]:
@@ -142,6 +159,12 @@ def find_subject(words: Sequence[Word]) -> list[Word]:
             break
         subject.append(word)
     return subject
+
+
+def is_time(word: str) -> bool:
+    """Return whether a word names a day, a season or another time."""
+    lower = word.lower()
+    return not _TIMES.isdisjoint((lower, lower.removesuffix("s")))
 
 
 def is_condition(word: Word) -> bool:

@@ -223,7 +223,7 @@ def test_the_missing_words_are_those_of_the_claim() -> None:
         ("The keeper of the lock is Runa Holt", "Runa Holt is the keeper of the lock."),
         ("Runa Holt was the keeper of the lock", "The keeper of the lock was Runa Holt."),
         ("Tore was taught by Runa", "Runa taught Tore."),
-        ("The Sorva flows past Tarn", "The Sorva flowed past Tarn in every spring."),
+        ("The Sorva flows past Tarn", "The Sorva flows past Tarn every spring."),
         ("Lars died in Tarn", "Lars, who founded the firm, died in Tarn."),
         ("Ida beat Lars in 1931", "Ida beat Lars in 1931 and 1935."),
         ("Lena is a ship owner", "Lena is a ship owner."),
@@ -922,7 +922,6 @@ def test_the_statement_of_an_answer_is_found_wherever_its_date_stands_and_howeve
     [
         ("The covered hall has 64 stalls.", True),
         ("The covered hall is open on Tuesdays.", True),
-        ("The covered hall is open.", True),
         ("64 stalls are open on Tuesdays.", False),
     ],
 )
@@ -930,6 +929,74 @@ def test_each_of_two_predicates_is_stated_by_itself(claim: str, *, holds: bool) 
     text = "The covered hall has 64 stalls and is open on Tuesdays only."
     text = text if not holds else text.replace(" only", "")
     assert judge(claim, text).verdict.holds is holds
+
+
+@pytest.mark.parametrize(
+    ("answer", "text", "question"),
+    [
+        ("Rune Aas", "Head of sales: Ida Moe. Head of IT: Rune Aas.", "Who is head of sales?"),
+        ("Ida Moe", "# Weather report\n\nIda Moe closed the pier.", "Who is the reporter?"),
+        ("£900", "Offers came from Lind (£700) and from Moss Ltd (£900).", "What is the offer of Lind?"),
+        ("Otto Berg", "Present: Ida Moe (chair), Otto Berg", "Who is the chair?"),
+        ("Moss Ltd", "Contract between Lind (tenant) and Moss Ltd (landlord)", "Who is the tenant?"),
+        ("The yard employs 90 people in Selby.", "The yard employs 90 people, 12 of them in Selby.", ""),
+        ("I need a ticket.", "**Do I need a ticket?**", "Do I need a ticket?"),
+        ("The fair begins on 4 May.", "It was moved.\n\n> The hall is booked. The fair begins on 4 May.", ""),
+        ("The rent is 610 euros.", "See below.\n\n-----Original Message-----\nThe rent is 610 euros.", ""),
+        ("The mill sells stolen flour.", "According to Otto Berg, the mill sells stolen flour.", ""),
+        ("The budget is 900 euros.", "The budget is 900 euros, I guess.", ""),
+        ("The baker is a thief.", 'Ida Moe, 1 star: "Never again. The baker is a thief."', ""),
+        ("Ida Moe is the mayor.", "Ida Moe was the mayor.", "Who is the mayor?"),
+        ("Ida Moe", "Ida Moe was the mayor of Selby.", "Who is the mayor of Selby?"),
+        ("Ida Moe trains the juniors.", "Ida Moe trained the juniors.", ""),
+        ("Pupils get 10 % off.", "Pupils get 10 % off on Fridays.", ""),
+        ("Swimming is not allowed.", "Swimming is not allowed at the weir.", ""),
+        ("Members get 30 days.", "Members with more than ten years of service get 30 days.", ""),
+        ("The lease is one year.", "The lease is one year for members.", ""),
+        ("Dogs are not admitted.", "Dogs over 20 kg are not admitted.", ""),
+        ("Guests may swim.", "Guests may swim, with the consent of the warden.", ""),
+        ("700 people were evacuated.", "About 700 people were evacuated.", "How many people were evacuated?"),
+        ("The feast is at 18:00.", "Cancelled: feast at 18:00", "When is the feast?"),
+        ("Das Fest ist am 3. Juli.", "Die Probe ist am 3. Mai. Das Fest ist am 11. Juli.", "Wann ist das Fest?"),
+    ],
+)  # fmt: skip
+def test_what_holds_elsewhere_once_or_in_part_is_not_stated(answer: str, text: str, question: str) -> None:
+    judged = judge(answer, text, question)
+    assert not judged.verdict.holds or judged.lacking
+
+
+@pytest.mark.parametrize(
+    ("claim", "text", "question"),
+    [
+        ("Das Fest ist am 11. Juli.", "Die Probe ist am 3. Mai. Das Fest ist am 11. Juli.", "Wann ist das Fest?"),
+        ("Only guide dogs are admitted.", "No. Only guide dogs are admitted.", ""),
+        ("Ida Moe founded the choir in 1974.", "The choir was founded in 1974 by Ida Moe, a smith.", ""),
+        ("Otto Berg trained the juniors.", "Otto Berg trained the juniors in Selby for ten years.", ""),
+        ("The inn is in Selby.", "The inn is in Selby.", "Where is the inn?"),
+        ("The hall is a museum.", "The hall is a museum in Selby.", "What is the hall?"),
+    ],
+)
+def test_a_detail_of_what_happened_may_be_left_out(claim: str, text: str, question: str) -> None:
+    judged = judge(claim, text, question)
+    assert (judged.verdict.holds, judged.lacking) == (True, ())
+
+
+@pytest.mark.parametrize(
+    ("question", "tells"),
+    [
+        ("How tall is the tower?", False),
+        ("For how much was the tower sold?", False),
+        ("Where is the tower?", False),
+        ("Why was the tower sold?", False),
+        ("What time was the tower sold?", True),
+        ("When was the tower sold?", True),
+        ("To whom was the tower sold?", True),
+    ],
+)
+def test_a_copy_that_tells_nothing_of_the_kind_that_is_asked_for_does_not_answer(question: str, *, tells: bool) -> None:
+    judged = judge("The tower was sold by Ida Moe in 1911.", "The tower was sold by Ida Moe in 1911.", question)
+    assert judged.verdict.holds
+    assert bool(judged.lacking) is not tells
 
 
 def test_a_claim_of_signs_about_a_computation_is_unchecked() -> None:
