@@ -24,7 +24,9 @@ from hira.evidence import (
 )
 from hira.evidence.citations import PackedClaims, pack_claims, unpack_claims
 from hira.evidence.copies import holds_values
-from hira.evidence.lexical_verifier import flat, is_bare, is_calculation, is_echo, name_source
+from hira.evidence.lexical_verifier import flat, is_calculation, is_echo, name_source
+from hira.evidence.passages import read_words
+from hira.evidence.questions import BARE
 
 PROMPT = Prompt(__file__, "verifier")
 REPLY = 150
@@ -111,7 +113,8 @@ def _judge(claim: SourcedClaim, ruling: ClaimVerdict | None) -> Judgement:
 
 def readable(claim: SourcedClaim) -> Sequence[Source]:
     """The sources of a claim first, and for a bare answer all others too: its question may need them."""
-    return tuple(dict.fromkeys([*claim.sources, *(claim.read if is_bare(claim.text) else ())]))
+    bare = len(read_words(claim.text)) <= BARE  # it makes sense only together with its question
+    return tuple(dict.fromkeys([*claim.sources, *(claim.read if bare else ())]))
 
 
 def excerpts_of(claims: Sequence[SourcedClaim], question: str = "") -> Filled:

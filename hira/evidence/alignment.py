@@ -58,7 +58,10 @@ def is_copy(claim: Sequence[Word], sentence: Sentence) -> bool:
         return True
     if _PROVIDED.search(sentence.text) and not any(_PROVIDED.match(f"{word.text} that") for word in claim):
         return False
-    if _PENDING.search(sentence.text) or _SAID.search(sentence.text) or _is_voided(claim, sentence):
+    keys = {word.key for word in claim}
+    unsaid = [word for word in sentence.label if word.key not in keys]  # "Cancelled: the fair", "Prices from July: …"
+    voided = any(word.text.lower() in VOIDING or not {"from", "until"}.isdisjoint(word.link.split()) for word in unsaid)
+    if voided or _PENDING.search(sentence.text) or _SAID.search(sentence.text):
         return False
     if sentence.is_row or sentence.record is not None:
         return is_copied_record(claim, sentence)
@@ -74,13 +77,6 @@ def _was_so_once(claim: Sequence[Word], sentence: Sentence) -> bool:
     present = [word.key for word in claim if word.kind == "word" and re.search(r"[^s]s\Z", word.text)]
     forms = [[sentence.words[place].text for place in sentence.positions.get(key, ())] for key in present]
     return any(found and all(text.endswith("ed") for text in found) for found in forms)
-
-
-def _is_voided(claim: Sequence[Word], sentence: Sentence) -> bool:
-    """Return whether a label that the claim does not have takes its value back or limits it: "Cancelled: the fair"."""
-    keys = {word.key for word in claim}
-    label = [word for word in sentence.label if word.key not in keys]
-    return any(word.text.lower() in VOIDING or not {"from", "until"}.isdisjoint(word.link.split()) for word in label)
 
 
 def _put_label_first(claim: Sequence[Word], sentence: Sentence) -> Iterator[list[Word]]:

@@ -14,8 +14,7 @@ from hira.core.sources import Source
 from hira.core.worker import run_apart
 from hira.evidence.citations import Judgement, PackedClaims, SourcedClaim, pack_claims, unpack_claims
 from hira.evidence.copies import check_words
-from hira.evidence.passages import Passages, read_words
-from hira.evidence.questions import BARE
+from hira.evidence.passages import Passages
 from hira.evidence.verdicts import Verdict
 
 LEXICAL_SECONDS = 30.0
@@ -94,11 +93,6 @@ def _find_best(claim: SourcedClaim, read: Sequence[_Text], question: str) -> Jud
 def is_calculation(claim: str) -> bool:
     """Return whether a claim states what a computation gives ("23 * 17 = 391"), which no text can support."""
     return bool(_CALCULATION.search(_DATE.sub("", claim)))
-
-
-def is_bare(claim: str) -> bool:
-    """Return whether a claim makes sense only together with its question."""
-    return len(read_words(claim)) <= BARE
 
 
 def _judge(claim: str, text: _Text, question: str) -> Judgement:

@@ -128,7 +128,9 @@ def find_untold(question: str, claim: Sequence[Word]) -> tuple[str, ...]:
     elif first in _COUNTING or (first == "how" and second in _MEASURES):
         told = any(_is_quantity(claim, place) for place in range(len(claim)))
     elif first == "where" and len(claim) > BARE:
-        told = not _PLACE_LINKS.isdisjoint(_list_links([word for word in claim if not _is_date(word)]))
+        told = not _PLACE_LINKS.isdisjoint(
+            _list_links([word for word in claim if word.kind != "number" and not is_time(word.text)])
+        )
     elif first == "why" and len(claim) > BARE:
         told = not _CAUSES.isdisjoint([*_list_links(claim), *(word.text.lower() for word in claim)])
     elif first == "who":
@@ -144,10 +146,6 @@ def find_untold(question: str, claim: Sequence[Word]) -> tuple[str, ...]:
 
 def _list_links(words: Sequence[Word]) -> list[str]:
     return [link for word in words for link in word.link.split()]
-
-
-def _is_date(word: Word) -> bool:
-    return word.kind == "number" or is_time(word.text)
 
 
 def _is_quantity(words: Sequence[Word], place: int) -> bool:
@@ -199,11 +197,6 @@ def replace_pronoun(words: Sequence[Word], wanted: Sequence[Word]) -> Sequence[W
     return [subject[0]._replace(link=""), *subject[1:], *words[1:]] if subject else words
 
 
-def _is_binding(word: Word) -> bool:
-    """Return whether another light word before a word of a question would ask something else."""
-    return word.link.endswith(_BINDING) or not LIMITING.isdisjoint(word.link.split())
-
-
 def fill_gap(
     answer: Sequence[Word], wanted: Sequence[Word], question: str, sentence: Sentence
 ) -> Iterator[Sequence[Word]]:
@@ -217,7 +210,9 @@ def fill_gap(
             key=word.key
             if word.key in sentence.keys | around
             else next((key for key in keys if is_related(word.key, {key})), word.key),
-            link=word.link if sentence.is_row or _is_binding(word) else ANY_LINK,
+            link=word.link
+            if sentence.is_row or word.link.endswith(_BINDING) or not LIMITING.isdisjoint(word.link.split())
+            else ANY_LINK,
         )
         for word in wanted
     ]
