@@ -106,7 +106,7 @@ def test_verify_says_that_words_alone_decide_if_the_model_fails_the_exam(hira: C
 
 
 SCHEMA = {"type": "object", "properties": {"year": {"type": "integer"}}, "required": ["year"]}
-BUILT = r"\boxed{The mill of Orsk was built in 1742 [s1].}"
+BUILT = r"\boxed{The mill of Orsk was built in 1742 by Ida Lorn [s1].}"
 
 
 @pytest.fixture
@@ -129,7 +129,7 @@ def test_with_a_schema_stdout_is_the_json(typed: Command) -> None:
 def test_without_a_value_the_text_goes_to_stderr_and_the_code_is_4(typed: Command) -> None:
     said = ask_typed(typed, [BUILT, "1742", "the year 1742"])
     assert (said.code, said.out) == (4, "")
-    assert "The mill of Orsk was built in 1742 [s1]." in said.err
+    assert "The mill of Orsk was built in 1742 by Ida Lorn [s1]." in said.err
     assert "use a stronger model" in said.err
     said = typed("ask", "Who built the mill?", "--docs", "docs", "-m", "offline", "--schema", "year.json")
     assert said.code == 4
