@@ -48,7 +48,9 @@ _MEASURES = frozenset(
 )
 """After "how": a number answers."""
 _QUANTITIES = frozenset(
-    "none no several dozens hundreds thousands millions half twice once daily weekly monthly yearly free".split()
+    "none no several dozens hundreds thousands millions half twice once daily weekly monthly yearly free"
+    " one thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty thirty forty fifty sixty"
+    " seventy eighty ninety hundred thousand million few dozen".split()
 )
 _COUNTING = frozenset("many much viel viele combien cuántos cuántas quanti quante quantos quantas hoeveel".split())
 """Those before what is counted."""

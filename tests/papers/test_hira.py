@@ -219,7 +219,7 @@ async def test_a_planner_that_hands_out_the_report_that_it_has_read_answers_with
 
 
 async def test_a_planner_that_repeats_a_part_of_the_question_hands_out_the_question_itself_with_what_is_known() -> None:
-    question = "Where was the founder of the mill born?"
+    question = "When was the founder of the mill born?"
     workflow, context, policy = run_of([subtask("tags", "Find the founder of the mill")] * 2)
     record = await rollout(workflow, question, context)
     assert [finding.subtask.text for finding in record.findings] == ["Find the founder of the mill", question]

@@ -582,10 +582,12 @@ def libraries(tmp_path, monkeypatch):
         path.parent.mkdir(exist_ok=True)
         path.write_text(text)
     monkeypatch.syspath_prepend(tmp_path)
-    for name in ("litellm", "ddgs", "ddgs.exceptions"):
+    names = ("litellm", "ddgs", "ddgs.exceptions")
+    for name in names:
         monkeypatch.delitem(sys.modules, name, raising=False)
-        monkeypatch.setitem(sys.modules, name, import_module(name))
-    return sys.modules["litellm"], sys.modules["ddgs"]
+    yield import_module("litellm"), import_module("ddgs")
+    for name in names:
+        sys.modules.pop(name, None)
 
 
 class Refused(Exception):
