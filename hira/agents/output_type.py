@@ -233,13 +233,10 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 
 
 def find_field_citations(value: Any, citations: list[Citation]) -> dict[str, list[Citation]]:
-    """For each field of a JSON value, such as `orders.0.price`, the supported citations whose claim or quote holds
-    it."""
+    """For each field of a JSON value, such as `orders.0.price`, the supported citations whose claim contains it. The
+    claim may speak of something else than the field."""
     by_path: dict[str, list[Citation]] = {}
-    texts = [
-        (citation, f" {' '.join(words(f'{citation.claim} {citation.quote}'))} ")
-        for citation in keep_supported(citations)
-    ]
+    texts = [(citation, f" {' '.join(words(citation.claim))} ") for citation in keep_supported(citations)]
     for path, leaf in _leaves(value, ""):
         spelled = " ".join(words(leaf))
         if spelled:

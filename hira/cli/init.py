@@ -13,7 +13,7 @@ from hira.core.errors import NotTrusted, UsageError
 from hira.policies.names import LOCAL_PORTS, OFFLINE
 from hira.policies.probe import Probe, find_local
 from hira.runtime.settings import FILE, SEARCH_KEYS
-from hira.runtime.settings.trust import check_harmless
+from hira.runtime.settings.reading import find_own_file
 from hira.tools.documents.walk import walk
 
 FOLDERS = ("docs", "documents", "papers", "notes", "data")
@@ -56,7 +56,7 @@ def init(options: InitOptions, shell: Shell) -> int:
     if options.docs:
         docs = [shell.folder / Path(name).expanduser() for name in options.docs]
         walk(docs)  # raises for one that is not there
-        check_harmless({"docs": docs}, path)
+        _check_below(docs, shell)
     findings = asyncio.run(find_configuration(shell, options.docs))
     _write(path, format_settings(findings), force=options.force)
     shell.remark(f"wrote {path}")
@@ -77,6 +77,19 @@ def init(options: InitOptions, shell: Shell) -> int:
         score = asyncio.run(examine(settings, shell.remark))
         shell.remark(f"the verifier's exam: {score.conclude() if score else 'not taken'}")
     return OK
+
+
+def _check_below(docs: Sequence[Path], shell: Shell) -> None:
+    """Raise `UsageError` for documents outside the folder: hira refuses a folder's hira.toml that names such, because
+    somebody else may have written it."""
+    for path in docs:
+        if not path.resolve().is_relative_to(shell.folder.resolve()):
+            own = find_own_file(shell.environ, shell.home)
+            raise UsageError(
+                f"the {FILE} of a folder may name only documents in that folder, not {path}",
+                where=f"in {shell.folder}; nothing was written",
+                fix=f"run hira init in a folder that holds them, or name them with --docs, HIRA_DOCS or docs in {own}",
+            )
 
 
 async def find_configuration(shell: Shell, docs: Sequence[str]) -> SetupFindings:

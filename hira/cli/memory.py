@@ -27,13 +27,14 @@ def memory(options: MemoryOptions, shell: Shell) -> int:
     settings = shell.load_settings()
     file = settings.memory or find_kept_file(MEMORY, "on", shell.environ, shell.folder, shell.home)
     assert file is not None  # noqa: S101 - it names the user's own
-    if not file.is_file():
-        raise UsageError("nothing is remembered yet", where=f"at {file}", fix="hira ask --memory --docs PATH remembers")
     claims = ClaimMemory(file)
     if options.what == "forget":
         return _forget(options.ids, claims, shell)
-    for claim in claims.list():
+    kept = claims.list() if file.is_file() else []
+    for claim in kept:
         shell.say(json.dumps(claim._asdict(), ensure_ascii=False) if options.json else _describe(claim))
+    if not kept:
+        shell.remark(f"nothing is remembered in {file}; hira ask --memory --docs PATH remembers")
     return OK
 
 
@@ -44,6 +45,8 @@ def _describe(claim: VerifiedClaim) -> str:
 
 
 def _forget(ids: Sequence[str], claims: ClaimMemory, shell: Shell) -> int:
+    if not claims.file.is_file():
+        raise UsageError("nothing is remembered yet", where=f"at {claims.file}")
     if ids == (ALL,):
         count = claims.forget()
     else:

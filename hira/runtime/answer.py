@@ -55,12 +55,13 @@ class Answer(Generic[T]):
 
     @property
     def output_sources(self) -> dict[str, tuple[str, ...]]:
-        """For each field of `output`, such as `orders.0.price`, the ids of the sources that support it."""
+        """For each field of `output`, such as `orders.0.price`, the ids of the sources of the supported claims that
+        contain its value. Whether such a claim speaks of the field is not checked."""
         return self._describe_fields(lambda citation: citation.source)
 
     @property
     def output_places(self) -> dict[str, tuple[str, ...]]:
-        """For each field of `output`, the places that support it, such as "prices.pdf, p. 12"."""
+        """For each field of `output`, the places of these claims in the sources, such as "prices.pdf, p. 12"."""
         return self._describe_fields(lambda citation: locate(self.rollout.sources.read[citation.source], [citation]))
 
     def _describe_fields(self, describe: Callable[[Citation], str]) -> dict[str, tuple[str, ...]]:

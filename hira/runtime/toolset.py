@@ -423,14 +423,15 @@ def _unseen(paths: Sequence[Path]) -> UsageError:
 
 def _unread(paths: Sequence[Path], why: Sequence[str]) -> UsageError:
     """The error for documents of which none can be read."""
-    where = _list_paths(paths)
+    where, fix = _list_paths(paths), "name files or folders that hold text"
     if len(why) == 1:
-        return UsageError(why[0], where=where, fix="no other document was found" if paths[0].is_dir() else "")
+        others = "no other document was found; " if any(path.is_dir() for path in paths) else ""
+        return UsageError(why[0], where=where, fix=f"{others}{fix}")
     if why:
         from hira.tools.documents import format_warnings
 
         return UsageError("none of the documents can be read", where=where, fix="; ".join(format_warnings(why)))
-    return UsageError("no readable documents were found", where=where, fix="name a folder that holds documents")
+    return UsageError("no readable documents were found", where=where, fix=fix)
 
 
 def _list_paths(paths: Sequence[Path]) -> str:

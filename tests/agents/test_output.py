@@ -80,6 +80,17 @@ async def test_a_value_that_no_supported_claim_has_is_named(docs: Path, caplog: 
     assert "no supported claim has the value of year in the output: compare it" in caplog.text
 
 
+async def test_a_value_that_only_the_passage_of_a_claim_has_gets_no_source(docs: Path) -> None:
+    (docs / "mole.md").write_text("The Nordmole was built by Asta Brink and has 38 lamps.\n")
+    policy = ScriptedPolicy(
+        [r"\boxed{The Nordmole was built by Asta Brink [s1].}", '{"builder": "Asta Brink", "year": 38}']
+    )
+    settings = Settings(docs=(str(docs),), workflow="rag", verify="lexical", journal=None)
+    async with Hira(settings=settings, policies={"*": policy}) as hira:
+        answer = await hira.ask("Who built the Nordmole?", output_type=Built)
+    assert answer.output_sources == {"builder": ("s1",), "year": ()}
+
+
 async def test_without_a_value_the_answer_is_kept_and_reading_the_output_says_why(docs: Path) -> None:
     hira, _ = asking(docs, "no JSON", "still none")
     async with hira:

@@ -121,7 +121,11 @@ def test_a_file_of_the_folder_may_not_turn_it_on(tmp_path: Path) -> None:
 
 def test_the_command_keeps_lists_and_forgets(docs: Path) -> None:
     hira = Command(docs.parent)
-    assert hira("memory", "list").err.startswith("hira: nothing is remembered yet")
+    for listed in (hira("memory"), hira("memory", "list", "--json")):
+        assert (listed.code, listed.out) == (0, "")
+        assert listed.err.startswith("hira: nothing is remembered")
+        assert "hira ask --memory" in listed.err
+    assert hira("memory", "forget", "all").code == 2
     asked = hira("ask", "When was the tower of Brevik built?", "--docs", str(docs), "--memory", "-m", "offline")
     assert (asked.code, "1742" in asked.out) == (0, True)
     hira("ask", "How many steps has the tower of Larvik?", "--docs", str(docs), "--memory", "-m", "offline")

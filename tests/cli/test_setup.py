@@ -66,8 +66,11 @@ def test_init_asks_a_connected_model_a_test_question_and_examines_it_as_a_verifi
 
 def test_init_refuses_documents_that_its_file_may_not_name_before_it_writes(place: Command) -> None:
     for docs in ("nowhere", "../elsewhere"):
-        assert place("init", "--docs", docs).code == 2
+        said = place("init", "--docs", docs)
+        assert said.code == 2
         assert not (place.folder / "hira.toml").exists()
+    assert "may name only documents in that folder" in said.err
+    assert str(place.folder / "home" / ".config" / "hira" / "hira.toml") in said.err
 
 
 def test_a_local_server_is_written_with_its_first_model_that_speaks() -> None:
