@@ -56,7 +56,7 @@ class Answer(Generic[T]):
     @property
     def output_sources(self) -> dict[str, tuple[str, ...]]:
         """For each field of `output`, such as `orders.0.price`, the ids of the sources of the supported claims that
-        contain its value. Whether such a claim speaks of the field is not checked."""
+        contain its value; hira does not check that such a claim speaks of the field."""
         return self._describe_fields(lambda citation: citation.source)
 
     @property
