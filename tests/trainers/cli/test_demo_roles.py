@@ -1,6 +1,7 @@
 """`hira-train demo --model … --roles`: planner and worker of MATPO, each with an adapter of one pretrained model."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,13 @@ from tiny_llama import make_model
 
 from hira.agents.trajectory import Rollout
 from hira.evaluation.rewards.answers import RolloutScore
+from hira.policies.local.engine import Sampled
+from hira.runtime.factory import open_session
 from hira.trainers import records
 from hira.trainers.demo.recipe import LESSONS, Demo
 from hira.trainers.demo.roles import ROLES, problems
+from hira.trainers.rows import Row
+from hira.workflows.workflow import rollout
 
 pytestmark = pytest.mark.filterwarnings("default")
 
@@ -73,6 +78,59 @@ def test_reinforcement_begins_with_the_lessons_and_changes_the_roles_that_took_p
     assert 0 < max(changes) <= 1.01 * recipe.small.rate, "one step of the optimiser from the lessons"
     before, after = (read_adapter(tmp_path / "run" / part / "worker") for part in (LESSONS, "adapters"))
     assert all(bool((after[key] == weights).all()) for key, weights in before.items()), "nobody asked this worker"
+
+
+class LessonEngine:
+    """Replies what the lessons have after the same tokens; other prompts are errors."""
+
+    window = 8192
+
+    def __init__(self, rows: Sequence[Row]) -> None:
+        self.rows = [((*row.prompt, *row.completion), (*[0] * len(row.prompt), *row.mask)) for row in rows]
+
+    async def sample(self, prompt: Sequence[int], *given: object, **named: object) -> Sampled:
+        del given, named
+        start = len(prompt)
+        for ids, mask in self.rows:
+            if ids[:start] == tuple(prompt) and start < len(ids) and mask[start]:
+                end = next((place for place in range(start, len(ids)) if not mask[place]), len(ids))
+                return Sampled(ids[start:end], (0.0,) * (end - start), "stop")
+        raise AssertionError("no lesson has these tokens")
+
+    async def aclose(self) -> None:
+        """There is nothing to close."""
+
+
+@pytest.mark.heavy(seconds=20)
+@needs("torch", "trl", "gguf")
+def test_prompts_of_rollouts_are_those_of_the_lessons_token_by_token(tmp_path: Path) -> None:
+    from transformers import AutoTokenizer
+
+    from hira.policies.local.template import Template
+    from hira.trainers.demonstrations import demonstrations_of
+    from hira.trainers.engines import LivePolicy
+    from hira.trainers.models import write_base
+
+    make_model(tmp_path / "tiny.gguf")
+    write_base(str(tmp_path / "tiny.gguf"), tmp_path / "base")
+    tokenizer = AutoTokenizer.from_pretrained(tmp_path / "base")
+    taught = next(record for record in ROLES["pair"].teach(tmp_path, 4, 1).rollouts if len(record.findings) == 2)
+    engine = LessonEngine(demonstrations_of(taught, Template(tokenizer)))
+
+    async def repeat() -> Rollout:
+        policy = LivePolicy("tiny", tokenizer, engine, {"planner": "planner", "worker": "worker"})
+        settings = ROLES["pair"].settings(tmp_path)
+        session = await open_session(settings, policies={"*": policy}, workflow=ROLES["pair"].workflow)
+        try:
+            async with session.open_context("again", taught.question, (), ()) as context:
+                return await rollout(ROLES["pair"].workflow, taught.question, context)
+        finally:
+            await session.aclose()
+
+    again = asyncio.run(repeat())
+    assert again.failure is None
+    assert again.answer == taught.answer
+    assert [finding.conclusion for finding in again.findings] == [finding.conclusion for finding in taught.findings]
 
 
 def read_adapter(folder: Path) -> dict[str, Any]:
