@@ -184,6 +184,10 @@ class Worker:
                 child.end()
             child, self._owner = _start(self.limits), os.getpid()
             self._child = child
+            if self._ended and self._ended.is_set():  # while it started, there was no child to kill
+                self._child = None
+                child.end()
+                raise WorkerError("reading was ended")
             if call.seconds:  # a busy machine may take longer to start the child than it has for a small file
                 self._ask(_Call(prepare, (call.function.__module__,)), began)
                 began = time.monotonic()
