@@ -175,22 +175,28 @@ class Worker:
             if call.seconds and time.monotonic() - began > call.seconds:
                 raise OutOfTime(f"it took more than {call.seconds:g} seconds, with the wait for other files")
 
-    def _ask(self, call: "_Call", began: float) -> list[bytes]:
-        """Return the lines of the reply. `call.seconds` include the wait for the other calls."""
+    def _find_child(self, call: "_Call", began: float) -> tuple["_Child", float]:
+        """Return the child, started if there is none, and when the time of the call began."""
         child = self._child
         # a fork leaves the child to the parent, and the kernel may have ended one that waited
-        if child is None or self._owner != os.getpid() or child.process.poll() is not None:
-            if child and self._owner == os.getpid():
-                child.end()
-            child, self._owner = _start(self.limits), os.getpid()
-            self._child = child
-            if self._ended and self._ended.is_set():  # while it started, there was no child to kill
-                self._child = None
-                child.end()
-                raise WorkerError("reading was ended")
-            if call.seconds:  # a busy machine may take longer to start the child than it has for a small file
-                self._ask(_Call(prepare, (call.function.__module__,)), began)
-                began = time.monotonic()
+        if child and self._owner == os.getpid() and child.process.poll() is None:
+            return child, began
+        if child and self._owner == os.getpid():
+            child.end()
+        child, self._owner = _start(self.limits), os.getpid()
+        self._child = child
+        if self._ended and self._ended.is_set():  # while it started, there was no child to kill
+            self._child = None
+            child.end()
+            raise WorkerError("reading was ended")
+        if call.seconds:  # a busy machine may take longer to start the child than it has for a small file
+            self._ask(_Call(prepare, (call.function.__module__,)), began)
+            began = time.monotonic()
+        return child, began
+
+    def _ask(self, call: "_Call", began: float) -> list[bytes]:
+        """Return the lines of the reply. `call.seconds` include the wait for the other calls."""
+        child, began = self._find_child(call, began)
         short = call.seconds is not None and call.seconds < self.limits.wall_seconds
         seconds = call.seconds + began - time.monotonic() if call.seconds and short else self.limits.wall_seconds
         request = call.encode(self.limits.cpu_seconds)

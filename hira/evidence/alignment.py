@@ -32,7 +32,7 @@ _PENDING = compile_lazily(
 """Words of a sentence about what has not happened yet."""
 _SAID = compile_lazily(
     r"\bI (?:guess|think|believe|suppose|assume)\b|\b(?:considering|intends?|hop(?:es?|ing)|plans to|planning)\b"
-    r"|\b[Aa]ccording to (?=[A-Z])|[:,]\s*[\"“][^\"”]*\Z"
+    r"|\b[Aa]ccording to\b|[:,]\s*[\"“][^\"”]*\Z"
 )
 """Words that another says: "according to Ida", or a quotation that the sentence is within."""
 _RESTRICTING = frozenset("for within after before until from with without".split())
@@ -206,6 +206,8 @@ class _Alignment:
         partly = self.sentence.value_start if not self.value_start else 0  # a part of a label has no value
         if before < partly <= phrase or self._loses_part(place, before) or not alike:
             return False
+        if self.words[before].inside and not self.words[place].inside:
+            return False
         if labelled or not skipped:
             return not any(other.kind == self.words[place].kind for other in skipped)
         return not leaning and self._skips(before, place, word)
@@ -214,8 +216,10 @@ class _Alignment:
         """Return whether a claim may leave out the words between two that it has; `word` begins the phrase of the
         second one."""
         skipped = self.words[before + 1 : place]
-        if skipped[0].marked:
-            return word.marked and not any(other.kind == self.words[place].kind == "number" for other in skipped)
+        if skipped[0].marked:  # one insertion: ", a doctor,"
+            numbers = any(other.kind == self.words[place].kind == "number" for other in skipped)
+            several = any(other.marked for other in skipped[1:]) or "and" in skipped[0].link.split()
+            return word.marked and not (numbers or several)
         return not (
             any(self._restricts(other) for other in skipped)
             or (skipped[0].close and not (skipped[0].kind == "number" != self.words[before].kind))

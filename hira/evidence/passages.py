@@ -253,6 +253,7 @@ def read_words(text: str) -> list[Word]:
         kind, written = str(match.lastgroup), match[0]
         if kind == "mark":
             marked, close, determined = True, False, False
+            link = link if written != ";" else "and"
             inside = max(0, inside + {"(": 1, ")": -1}.get(written, 0))
             continue
         begins = first or (marked and written.lower() in _ARTICLES)

@@ -16,6 +16,11 @@ _TELLING = frozenset(
 """Names of columns that add nothing to a cell: "Ida is director" needs no "role"."""
 _BEARING = frozenset("name holder person member nom nombre titular 姓名 名称".split())
 """Names of columns whose cells may be the subject of a row."""
+_QUALIFYING = read_keys(
+    "next previous former planned expected proposed forecast target asking prior old future last maximum minimum max"
+    " min"
+)
+"""Words in the name of a column that a claim about its cells has to have: the "previous user" is not the user."""
 VOIDING = DENIALS | frozenset(
     "excluded rejected cancelled canceled postponed withdrawn draft abgesagt verschoben entwurf void"
     " invalid negative nein non 否".split()
@@ -127,6 +132,8 @@ def _keeps_columns(
 def _names_columns(held: Sequence[_CellKeys], cells: Sequence[_CellKeys], places: set[str]) -> bool:
     """Return whether a claim has a word of each cell's column that no other column's name has as well. Without one
     come the subject of the row, and cells of a column whose name tells nothing."""
+    if any(not cell.name & _QUALIFYING <= places for cell in held):
+        return False
     unnamed = [cell for cell in held if cell.name and cell.mark.isdisjoint(places)]
     subjects = [cell for cell in unnamed if not cell.mark <= _TELLING]
     if len(subjects) > 1 or any(cell.figure for cell in unnamed):

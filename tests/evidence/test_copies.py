@@ -958,6 +958,15 @@ def test_each_of_two_predicates_is_stated_by_itself(claim: str, *, holds: bool) 
         ("700 people were evacuated.", "About 700 people were evacuated.", "How many people were evacuated?"),
         ("The feast is at 18:00.", "Cancelled: feast at 18:00", "When is the feast?"),
         ("Das Fest ist am 3. Juli.", "Die Probe ist am 3. Mai. Das Fest ist am 11. Juli.", "Wann ist das Fest?"),
+        ("The baker sings.", "The baker, Ida Moe, swims, and the smith, Otto Berg, sings.", ""),
+        ("Ida Moe", "The baker, Ida Moe, swims; the smith, Otto Berg, sings.", "Who is the smith?"),
+        ("Otto Berg", "The baker, Ida Moe, swims; the smith, Otto Berg, sings.", "Who is the baker?"),
+        ("£5", "The fair, on Monday, is free; the market, on Friday, costs £5.", "What does the fair cost?"),
+        ("Ida Moe", "Present: Ida Moe (chair), Otto Berg (clerk), Rune Aas (cook)", "Who is the clerk?"),
+        ("The boat was built by Rune Aas.", "The boat, which Ida Moe drew, sank, and the pier, built by Rune Aas, burnt.",
+         ""),
+        ("Rune Aas", "asset: Boat | user: Ida Moe | previous_user: Rune Aas", "Who is the user of the boat?"),
+        ("The minister resigned.", "The minister, according to one paper, resigned.", ""),
     ],
 )  # fmt: skip
 def test_what_holds_elsewhere_once_or_in_part_is_not_stated(answer: str, text: str, question: str) -> None:
@@ -974,6 +983,8 @@ def test_what_holds_elsewhere_once_or_in_part_is_not_stated(answer: str, text: s
         ("Otto Berg trained the juniors.", "Otto Berg trained the juniors in Selby for ten years.", ""),
         ("The inn is in Selby.", "The inn is in Selby.", "Where is the inn?"),
         ("The hall is a museum.", "The hall is a museum in Selby.", "What is the hall?"),
+        ("The baker swims.", "The baker, Ida Moe, swims, and the smith, Otto Berg, sings.", "Who swims?"),
+        ("The smith, Otto Berg, sings.", "The baker, Ida Moe, swims; the smith, Otto Berg, sings.", "Who sings?"),
     ],
 )
 def test_a_detail_of_what_happened_may_be_left_out(claim: str, text: str, question: str) -> None:
