@@ -176,7 +176,7 @@ class Worker:
                 raise OutOfTime(f"it took more than {call.seconds:g} seconds, with the wait for other files")
 
     def _find_child(self, call: "_Call", began: float) -> tuple["_Child", float]:
-        """Return the child, started if there is none, and when the time of the call began."""
+        """Return the child, which starts with its first call, and when the time of the call began."""
         child = self._child
         # a fork leaves the child to the parent, and the kernel may have ended one that waited
         if child and self._owner == os.getpid() and child.process.poll() is None:
