@@ -93,6 +93,8 @@ class Rollout:
     """The judgement if the answer answers the question; None if nothing was checked."""
     lacking: tuple[str, ...] = ()
     """Words of the question that no supported claim contains."""
+    unread: list[str] = field(default_factory=list)
+    """The documents and attached files that could not be read, and why; empty in a run read from its record."""
     status: Status = "partial"
     failure: HiraError | None = None
     """The error that ended the run early, None if none did."""

@@ -81,7 +81,8 @@ def what_is_missing(answer: Answer, *, searched: bool) -> HiraError:
             if searched
             else "name documents (--docs) or a web search (--search)"
         )
-        why, fix = "nothing was read that could support it", named
+        repair = "repair what could not be read, or " if answer.rollout.unread else ""
+        why, fix = "nothing was read that could support it", f"{repair}{named}"
     elif by_source:
         why = f"{', '.join(f'[{source}]' for source in by_source)} contradicts a claim in the answer"
         fix = "compare the marked claims with their sources"
@@ -103,7 +104,17 @@ def what_is_missing(answer: Answer, *, searched: bool) -> HiraError:
         why = f"no source supports “{brief(claim.claim, QUOTED)}”" if claim else "it makes no claim to check"
         fix = "compare the marked claims with the sources, or ask more precisely"
     outcome = "not enough evidence" if answer.status == "insufficient_evidence" else "the answer is not verified"
+    if answer.status == "insufficient_evidence" or not answer.sources:
+        where = "; ".join(filter(None, [describe_unread(answer.rollout.unread), where]))
     return HiraError(f"{outcome}: {why}", where=where, fix=fix)
+
+
+def describe_unread(unread: Sequence[str]) -> str:
+    """Name the first file that could not be read, and how to list the others; empty if there is none."""
+    if not unread:
+        return ""
+    more = f" (and {len(unread) - 1} more: hira doctor --docs PATH lists them)" if len(unread) > 1 else ""
+    return f"not read: {brief(unread[0], QUOTED)}{more}"
 
 
 def find_closest(question: str, sources: Sequence[Source]) -> str:

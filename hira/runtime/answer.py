@@ -61,7 +61,8 @@ class Answer(Generic[T]):
 
     @property
     def output_places(self) -> dict[str, tuple[str, ...]]:
-        """For each field of `output`, the places of these claims in the sources, such as "prices.pdf, p. 12"."""
+        """For each field of `output`, the places of the supported claims that contain its value, such as "prices.pdf,
+        p. 12"."""
         return self._describe_fields(lambda citation: locate(self.rollout.sources.read[citation.source], [citation]))
 
     def _describe_fields(self, describe: Callable[[Citation], str]) -> dict[str, tuple[str, ...]]:

@@ -110,7 +110,7 @@ class Session:
             context = Context(options.deps, run, question)
             tools = await stack.enter_async_context(self.toolset.toolbox(context, files, events, budget))
             budget.began = time.monotonic()  # the time for reading documents is not the run's
-            record = Rollout(run, question, self.workflow.name)
+            record = Rollout(run, question, self.workflow.name, unread=tools.unread)
             if log:
                 record.began = log.began
                 if self.journal and self.settings.cache_responses:

@@ -158,12 +158,13 @@ class Toolset:
         self, context: Context, files: Sequence[Path], events: Events, budget: Budget
     ) -> AsyncIterator[Toolbox]:
         """The tools of one run; its work folder is removed with everything in it when the context is left."""
-        documents = None
+        documents, unread = None, list[str]()
         readable = await self._find_readable(files)
         if self.index:
             attached = {flatten_name(str(file)) for file in files}
             seen = any(name not in attached and not name.lower().endswith(".pdf") for name in readable.shown)
             await self._read(self.index, events, seen=seen)
+            unread += self.index.unread
             documents = await self._open_documents(self.index, budget, events)
         while self.notices:
             events(self.notices.pop(0))
@@ -177,6 +178,7 @@ class Toolset:
                     files,
                     folder if self.python else None,
                     on_remark=lambda text: events(Notice(text, important=True)),
+                    unread=unread,
                 )
             if readable.shown:
                 from hira.tools.media import media_reader
@@ -192,6 +194,7 @@ class Toolset:
                 visible=tuple(readable.shown),
                 extra=(*(tool.bind(context) for tool in self.extra), *more),
                 scoped=self.scoped,
+                unread=unread,
             )
 
     def _python(self, folder: Path, readable: tuple[Path, ...]) -> OpenPython:

@@ -38,6 +38,8 @@ class Toolbox:
     """The user's own tools, for every expert with a loop."""
     scoped: Mapping[str, tuple[Tool, ...]] = field(default_factory=dict)
     """The user's own tools for some experts, by name."""
+    unread: list[str] = field(default_factory=list)
+    """The documents and attached files that could not be read, and why, a line each; calls of the run add to it."""
 
     def extra_for(self, expert: str) -> tuple[Tool, ...]:
         """Return the user's tools for this expert."""

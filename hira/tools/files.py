@@ -12,7 +12,7 @@ from typing import Annotated
 
 from hira.core import tokens
 from hira.core.errors import ToolError, UsageError
-from hira.core.sanitize import flatten_name, is_text, printable
+from hira.core.sanitize import clean, flatten_name, is_text, printable
 from hira.core.tool import Observation, Passage, Tool, tool
 from hira.evidence import OUTPUT, Source
 from hira.tools.documents.document import Lacking
@@ -35,24 +35,29 @@ _RANGE = re.compile(r"(\D*)(\d+)\s*(?:-|–|to|\.\.)\s*(\d+)")
 
 
 def files_tool(
-    files: Sequence[Path], work: Path | None = None, *, on_remark: Callable[[str], None] | None = None
+    files: Sequence[Path],
+    work: Path | None = None,
+    *,
+    on_remark: Callable[[str], None] | None = None,
+    unread: list[str] | None = None,
 ) -> Tool:
     """Create the tool "files", which reads these files. Raises `UsageError` for one that cannot be attached.
 
     Programs of the run write into the folder `work`; their files are read by the paths that the model has seen.
     `on_remark` receives, once for each attached file, what a person should know about how it was read.
+    `unread` gets a line for each attached file that could not be read.
     """
     from pydantic import Field
 
     for file in files:
         check_attached(file.expanduser())
     attached = {str(file): file.expanduser() for file in files}
-    reading = RunReader()
+    reading = RunReader(unread=unread)
     reported: set[str] = set()
 
     def show_part(path: str, part: str, reader: FileReader) -> Observation:
         if name := _find_attached(attached, path):
-            return show(name, reading.read_again(attached[name], reader), part)
+            return show(name, reading.read_attached(attached[name], reader), part)
         if work and (place := _find_place(work, path)) and (made := _read_written(work, place, reading, reader)):
             return _mark_computed(show(f"../{place}", made, part))
         others = f"; no program wrote {path!r} either" if work else ""
@@ -84,11 +89,22 @@ def files_tool(
 @dataclass(slots=True)
 class RunReader:
     """Reads the files of one run, which have `left` seconds together; `remarks` name the attached files whose encoding
-    was guessed."""
+    was guessed, `unread` those that could not be read, with the reason."""
 
     left: float = SECONDS
     known: dict[Path, tuple[tuple[int, int], Passages | ToolError]] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
+    unread: list[str] | None = None
+
+    def read_attached(self, path: Path, reader: FileReader) -> Passages:
+        """Read an attached file as `read_again` does. A failure adds a line to `unread`, once."""
+        try:
+            return self.read_again(path, reader)
+        except ToolError as error:
+            line = " ".join(clean(str(error)).split())
+            if self.unread is not None and line not in self.unread:
+                self.unread.append(line)
+            raise
 
     def read_again(self, path: Path, reader: FileReader) -> Passages:
         """Read a file unless it was read, or could not be read, since its last change."""

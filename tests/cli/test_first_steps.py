@@ -96,6 +96,31 @@ def test_an_answer_that_cannot_be_written_is_told_in_one_line(hira: Command, doc
     assert ended.err.splitlines() == ["hira: standard output cannot be written: No space left on device"]
 
 
+def test_a_refusal_names_an_attached_file_that_could_not_be_read(hira: Command, tmp_path: Path) -> None:
+    (tmp_path / "damaged.pdf").write_bytes(b"%PDF-1.4\n" + bytes(range(256)))
+    said = hira("ask", QUESTION, "--file", "damaged.pdf", "--quiet")
+    assert said.code == 4
+    what, where, fix = said.err.splitlines()
+    assert what == "hira: not enough evidence: nothing was read that could support it"
+    assert where.startswith("  not read: damaged.pdf is damaged and cannot be read (")
+    assert fix.startswith("  repair what could not be read, or name documents (--docs)")
+
+
+def test_every_refusal_names_documents_that_could_not_be_read_and_no_empty_ones(hira: Command, docs: Path) -> None:
+    (docs / "broken.xlsx").write_bytes(b"PK\x03\x04 and no more")
+    (docs / "empty.txt").touch()
+    for _ in range(2):  # the second time the index knows the file
+        said = hira("ask", "Who painted the tower of Ulm?", "--docs", "docs", "--quiet")
+        assert said.code == 4
+        *_, where, _ = said.err.splitlines()
+        assert where.startswith("  not read: broken.xlsx is damaged")
+        assert "more" not in where
+    (docs / "other.xlsx").write_bytes(b"PK\x03\x04 and no more")
+    said = hira("ask", "Who painted the tower of Ulm?", "--docs", "docs", "--quiet")
+    assert "(and 1 more: hira doctor --docs PATH lists them)" in said.err
+    assert "broken.xlsx" not in hira("ask", QUESTION, "--docs", "docs", "--quiet").err
+
+
 def test_a_run_that_could_not_begin_is_listed_as_failed_with_its_question_and_error(hira: Command, docs: Path) -> None:
     (docs / "empty.txt").touch()
     hira("ask", QUESTION, "--docs", "docs/empty.txt")

@@ -47,7 +47,8 @@ class Index:
 
     `cache` is the folder in which the index is kept between runs, None keeps it in memory. Every set of paths has its
     own file there, which several processes may use at once. `warnings` has one line for every file that could not be
-    read; reading continues without it. The work runs in threads, never on the event loop.
+    read; reading continues without it. `unread` has those of them that name damaged files and files left for later. The
+    work runs in threads, never on the event loop.
     """
 
     def __init__(
@@ -67,6 +68,7 @@ class Index:
         self._store = open_store(file)
         weakref.finalize(self, self._store.close)
         self.warnings: list[str] = []
+        self.unread: list[str] = []
         self._ready = False
         self._turn = threading.Lock()
         self._reader: FileReader | None = None
@@ -206,7 +208,9 @@ class Index:
                     reading.read(changes, on_progress)
             trouble = [self._store.trouble] if self._store.trouble else []
             warnings = [*trouble, *listing.warnings, *unread.describe(), *self._store.notes()]
-            self.warnings = [" ".join(clean(warning).split()) for warning in warnings]
+            self.warnings, self.unread = (
+                [" ".join(clean(line).split()) for line in lines] for lines in (warnings, unread.describe_faults())
+            )
             self._ready = not self._stopped.is_set()
 
 

@@ -237,13 +237,17 @@ class Unread:
         without = list(self.textless.values())
         if len(without) > 1:
             without = [f"{len(without)} files hold no text and cannot be searched: {shorten(list(self.textless))}"]
+        return [*self.describe_faults(), *without]
+
+    def describe_faults(self) -> list[str]:
+        """Return the lines without those for files that hold no text."""
         late = []
         if count := len(self.unfit):
             files = "1 file was" if count == 1 else f"{count} files were"
             limit = f"{SPARE:g} s for slow files, {LONGEST:g} s and {BYTES >> 30} GB for all"
             again = "a later question reads on"
             late = [f"{files} not read within the limits of a question ({limit}): {shorten(self.unfit)}; {again}"]
-        return [*late, *self.lines, *without]
+        return [*late, *self.lines]
 
 
 def shorten(names: Sequence[str]) -> str:
