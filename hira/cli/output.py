@@ -110,7 +110,7 @@ def what_is_missing(answer: Answer, *, searched: bool) -> HiraError:
 
 
 def describe_unread(unread: Sequence[str]) -> str:
-    """Name the first file that could not be read, and how to list the others; empty if there is none."""
+    """Name the first file that could not be read, and how to list the others; empty without one."""
     if not unread:
         return ""
     more = f" (and {len(unread) - 1} more: hira doctor --docs PATH lists them)" if len(unread) > 1 else ""
