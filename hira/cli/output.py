@@ -69,18 +69,13 @@ def what_is_missing(answer: Answer, *, searched: bool) -> HiraError:
     where = ""
     unchecked = any(not citation.verdict.rank for citation in answer.citations)
     if answer.rollout.workflow == "direct":
-        why, fix = (
-            "nothing was read",
-            "this workflow reads no sources; use one that does, such as --workflow hira",
-        )
+        why = "nothing was read"
+        fix = "this workflow reads no sources; use one that does, such as --workflow hira"
     elif any(finding.expert == "multimodal" for finding in answer.rollout.findings):
         why, fix = "no source supports it", "name a model that can see and hear (--model), or ask more precisely"
     elif not answer.sources:
-        named = (
-            "ask in other words, or search elsewhere"
-            if searched
-            else "name documents (--docs) or a web search (--search)"
-        )
+        elsewhere = "name documents (--docs) or a web search (--search)"
+        named = "ask in other words, or search elsewhere" if searched else elsewhere
         repair = "repair what could not be read, or " if answer.rollout.unread else ""
         why, fix = "nothing was read that could support it", f"{repair}{named}"
     elif by_source:
@@ -104,8 +99,7 @@ def what_is_missing(answer: Answer, *, searched: bool) -> HiraError:
         why = f"no source supports “{brief(claim.claim, QUOTED)}”" if claim else "it makes no claim to check"
         fix = "compare the marked claims with the sources, or ask more precisely"
     outcome = "not enough evidence" if answer.status == "insufficient_evidence" else "the answer is not verified"
-    if answer.status == "insufficient_evidence" or not answer.sources:
-        where = "; ".join(filter(None, [describe_unread(answer.rollout.unread), where]))
+    where = "; ".join(filter(None, [describe_unread(answer.rollout.unread), where]))
     return HiraError(f"{outcome}: {why}", where=where, fix=fix)
 
 
