@@ -99,16 +99,10 @@ def what_is_missing(answer: Answer, *, searched: bool) -> HiraError:
         why = f"no source supports “{brief(claim.claim, QUOTED)}”" if claim else "it makes no claim to check"
         fix = "compare the marked claims with the sources, or ask more precisely"
     outcome = "not enough evidence" if answer.status == "insufficient_evidence" else "the answer is not verified"
-    where = "; ".join(filter(None, [describe_unread(answer.rollout.unread), where]))
+    if unread := answer.rollout.unread:
+        more = f" (and {len(unread) - 1} more: hira doctor --docs PATH lists them)" if len(unread) > 1 else ""
+        where = "; ".join(filter(None, [f"not read: {brief(unread[0], QUOTED)}{more}", where]))
     return HiraError(f"{outcome}: {why}", where=where, fix=fix)
-
-
-def describe_unread(unread: Sequence[str]) -> str:
-    """Name the first file that could not be read, and how to list the others; empty without one."""
-    if not unread:
-        return ""
-    more = f" (and {len(unread) - 1} more: hira doctor --docs PATH lists them)" if len(unread) > 1 else ""
-    return f"not read: {brief(unread[0], QUOTED)}{more}"
 
 
 def find_closest(question: str, sources: Sequence[Source]) -> str:

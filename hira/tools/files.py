@@ -57,7 +57,7 @@ def files_tool(
 
     def show_part(path: str, part: str, reader: FileReader) -> Observation:
         if name := _find_attached(attached, path):
-            return show(name, reading.read_attached(attached[name], reader), part)
+            return show(name, reading.read_again(attached[name], reader), part)
         if work and (place := _find_place(work, path)) and (made := _read_written(work, place, reading, reader)):
             return _mark_computed(show(f"../{place}", made, part))
         others = f"; no program wrote {path!r} either" if work else ""
@@ -96,16 +96,6 @@ class RunReader:
     remarks: list[str] = field(default_factory=list)
     unread: list[str] | None = None
 
-    def read_attached(self, path: Path, reader: FileReader) -> Passages:
-        """Read an attached file as `read_again` does. A failure adds a line to `unread`, once."""
-        try:
-            return self.read_again(path, reader)
-        except ToolError as error:
-            line = " ".join(clean(str(error)).split())
-            if self.unread is not None and line not in self.unread:
-                self.unread.append(line)
-            raise
-
     def read_again(self, path: Path, reader: FileReader) -> Passages:
         """Read a file unless it was read, or could not be read, since its last change."""
         with explaining(path), open_regular(path) as file:
@@ -119,6 +109,9 @@ class RunReader:
                     self.known[path] = (marks, error)
         result = self.known[path][1]
         if isinstance(result, ToolError):
+            line = " ".join(clean(str(result)).split())
+            if self.unread is not None and line not in self.unread:
+                self.unread.append(line)
             raise type(result)(str(result))
         if result.remark:
             self.remarks.append(f"{path.name} {result.remark}")
