@@ -181,4 +181,5 @@ def stand_ins(values: Mapping[str, Any]) -> Toolbox:
         visible=tuple(record.get("visible", ())),
         extra=make(*record.get("extra", ())),
         scoped={role: make(*tools) for role, tools in record.get("scoped", {}).items()},
+        unread=[],
     )
