@@ -133,4 +133,4 @@ def test_an_answer_prints_short() -> None:
 def test_the_names_of_the_tools_that_experts_are_given_are_taken() -> None:
     tools = make_context([]).tools
     assert isinstance(tools, Toolbox)
-    assert set(Toolbox.__dataclass_fields__) - {"extra", "scoped", "media", "visible"} <= TAKEN
+    assert set(Toolbox.__dataclass_fields__) - {"extra", "scoped", "media", "visible", "unread"} <= TAKEN
