@@ -26,7 +26,7 @@ from hira.core.hooks import Refusal, ToolUse
 from hira.core.messages import Filled
 from hira.core.policy import fields_of
 from hira.core.prompts import Prompt
-from hira.core.sanitize import redact, sanitize
+from hira.core.sanitize import sanitize
 from hira.journal import CallSpec
 from hira.journal.encoding import DamagedRecord, digest_of_tool, validate
 from hira.tools import Observation, Tool
@@ -171,7 +171,7 @@ async def ask_about_call(tool: Tool, use: ToolUse, conversation: Conversation, n
         context.events(ApprovalAwaited({}, {use.id: _spell(use)}, use.name))
         decision: object = await context.stopping.wait_for_person(lambda: approve(use))
         if isinstance(decision, Refusal):
-            return Refusal(redact(decision.reason, context.secrets))
+            return Refusal(context.redact(decision.reason))
         if not isinstance(decision, ToolUse):
             what = f"approve_tool was asked about a call of {use.name!r} and returned {decision!r:.80}"
             raise UsageError(what, fix="return the ToolUse, one with other arguments, or Refusal(reason)")

@@ -17,7 +17,6 @@ from hira.core.hooks import ToolUse
 from hira.core.messages import Filled
 from hira.core.policy import Request, fields_of
 from hira.core.prompts import Prompt
-from hira.core.sanitize import redact
 from hira.core.tokens import clip
 from hira.core.tool import LEFT_OUT, read_result
 from hira.evidence import Source, inert
@@ -106,9 +105,9 @@ class _CallInProgress:
             decided = await ask_about_call(tool, decided, self.conversation, self.nth)
         if isinstance(decided, Observation):
             self.live = self.refused = True
-            return replace(decided, text=redact(decided.text, context.secrets))
+            return replace(decided, text=context.redact(decided.text))
         if decided.arguments != self.arguments:
-            _check_unmasked(decided.arguments, redact(decided.arguments, context.secrets))
+            _check_unmasked(decided.arguments, context.redact(decided.arguments))
             _check_open(decided.arguments, tool)
             self.arguments = decided.arguments
         return None
@@ -150,10 +149,10 @@ class _CallInProgress:
         """Return a result as a source that can be cited, without secrets."""
         if observation.citable and observation.ok:
             observation = read_result(f"tool:{self.tool.name}", self.tool.name, self.arguments, observation.text)
-        return _mask(observation, self.context.secrets)
+        return _mask(observation, self.context)
 
     def _dump(self, observation: Observation) -> dict[str, Any]:
-        record = fields_of(_mask(observation, self.context.secrets))
+        record = fields_of(_mask(observation, self.context))
         if self.is_own:
             record[OWN] = True
         if self.arguments is not self.written:
@@ -192,24 +191,24 @@ async def _call_tool(tool: Tool, arguments: Mapping[str, Any], context: RunConte
     except ToolError as error:
         if isinstance(error, ToolDown):  # else the answer would look as if it knew all
             why = "; ".join(str(error).rstrip(".").splitlines())
-            context.note(redact(f"{tool.name} is down: {why}", context.secrets), important=True)
+            context.note(context.redact(f"{tool.name} is down: {why}"), important=True)
         return Observation(f"{tool.name} failed: {error}", ok=False)
     except (HiraError, AssertionError):  # the run's own, and checks that failed
         raise
     except Exception as error:  # noqa: BLE001 - a fault in somebody's tool must not lose the run: the model reads it
         from hira.agents.faults import log_fault
 
-        log_fault("tool", tool.name, error, context.secrets)
+        log_fault("tool", tool.name, error, context.redact)
         why = clip(f"a fault in the tool, {type(error).__name__}: {error}".rstrip(": "), _FAULT)
-        context.note(redact(f"{tool.name} failed: {why}", context.secrets), important=True)
+        context.note(context.redact(f"{tool.name} failed: {why}"), important=True)
         return Observation(f"{tool.name} failed: {why}", ok=False)
 
 
-def _mask(observation: Observation, secrets: frozenset[str]) -> Observation:
-    if not secrets:
+def _mask(observation: Observation, context: RunContext) -> Observation:
+    if not context.secrets:
         return observation
-    masked = observation.change_texts(partial(redact, secrets=secrets))
-    places = [redact(passage.source.location, secrets) for passage in masked.passages]
+    masked = observation.change_texts(context.redact)
+    places = [context.redact(passage.source.location) for passage in masked.passages]
     passages = tuple(
         replace(passage, source=replace(passage.source, location=place))
         for passage, place in zip(masked.passages, places, strict=True)
@@ -242,7 +241,7 @@ async def use(conversation: Conversation, tool: Tool, arguments: Mapping[str, An
     context = conversation.context
     context.state.called += 1
     number = context.state.called
-    masked = redact(arguments, context.secrets)
+    masked = context.redact(arguments)
     context.events(ToolStarted(conversation.name, tool.name, masked, number))
     began = time.monotonic()
     earlier, ended = conversation.calls.latest, asyncio.Event()

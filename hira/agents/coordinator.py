@@ -26,7 +26,7 @@ from hira.core.events import Notice, Remembered, SubtaskAssigned
 from hira.core.memory import DualMemory, Recall
 from hira.core.messages import Filled, user
 from hira.core.prompts import Prompt
-from hira.core.sanitize import redact, sanitize
+from hira.core.sanitize import sanitize
 from hira.evidence import claims, is_refusal
 
 ASSIGN = Prompt(__file__, "assign")
@@ -136,9 +136,9 @@ class Coordinator:
         if isinstance(fault, AssertionError | HookError):
             raise fault
         why = fault.what if isinstance(fault, HiraError) else f"{type(fault).__name__}: {fault}".rstrip(": ")
-        why = redact(why, self.context.secrets)
+        why = self.context.redact(why)
         if not isinstance(fault, HiraError):
-            log_fault("expert", expert.name, error, self.context.secrets)
+            log_fault("expert", expert.name, error, self.context.redact)
             self.context.events(Notice(f"subtask {subtask.id}: a fault in the expert {expert.name!r} ended it: {why}"))
         return Finding(subtask, expert.name, "", COULD_NOT.fill(expert=expert.name, why=why), ok=False)
 

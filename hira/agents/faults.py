@@ -5,17 +5,15 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from hira.core.sanitize import redact
-
 log = logging.getLogger("hira.agents")
 log.addHandler(logging.NullHandler())  # else a program that configures no logging has them on its terminal
 
 
-def log_fault(what: str, name: str, error: BaseException, secrets: frozenset[str]) -> None:
-    """Log the fault of what has this name. Its traceback goes as text without secrets, of which the error may hold."""
+def log_fault(what: str, name: str, error: BaseException, redact: Callable[[str], str]) -> None:
+    """Log the fault of what has this name. Its traceback goes as text, without the secrets that `redact` masks."""
     if log.isEnabledFor(logging.ERROR):
         record = log.makeRecord(log.name, logging.ERROR, __file__, 0, f"a fault in the {what} %r", (name,), None)
-        record.exc_text = redact("".join(traceback.format_exception(error)).rstrip(), secrets)
+        record.exc_text = redact("".join(traceback.format_exception(error)).rstrip())
         log.handle(record)
 
 

@@ -29,7 +29,7 @@ from hira.core.events import Events, Notice, SourceRead, SubtaskDone, TurnEnded,
 from hira.core.messages import Filled, Message, assistant
 from hira.core.policy import CallOptions, Completion, Request, Usage
 from hira.core.prompts import Prompt
-from hira.core.sanitize import sanitize
+from hira.core.sanitize import redact, sanitize
 from hira.core.tokens import count
 from hira.core.tool import Context
 from hira.evidence import Source
@@ -182,6 +182,10 @@ class RunContext:
     def stop(self, why: Stop | None = None) -> None:
         """End the run soon: calls in flight are dropped and the planner answers from the results so far."""
         self.stopping.stop(why or Interrupted("interrupted; answering from the results so far"))
+
+    def redact(self, value: Any) -> Any:
+        """Mask the run's secrets in the texts of a JSON value."""
+        return redact(value, self.secrets)
 
     def note(self, text: str, *, important: bool = False, shown: bool = False) -> None:
         """Tell something that a person should know, once in a run; what was `shown` already is only remembered."""

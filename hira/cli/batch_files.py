@@ -111,9 +111,8 @@ class Answers:
                 if not (lines or self._kept):
                     self.path.unlink()
                 elif self._kept.keys() <= lines.keys():  # else it stays as it is: nothing may be lost
-                    replace_file(
-                        self.path, b"".join(lines[question.id] for question in self.questions if question.id in lines)
-                    )
+                    answered = (question.id for question in self.questions if question.id in lines)
+                    replace_file(self.path, (lines[name] for name in answered))
                 if all(name in self._kept and self._kept[name][1] == run for name, run in self._begun.items()):
                     Path(self._runs.name).unlink()
         finally:

@@ -67,8 +67,11 @@ SHAPING = (
 
 @dataclass(slots=True)
 class DoctorReport:
-    """Lines under headings; `off` are things that could be turned on, and how; `code` is the exit code."""
+    """What is reported about `settings`: lines under headings; `off` are things that could be turned on, and how;
+    `code` is the exit code. `probing` asks the model."""
 
+    settings: Settings
+    probing: bool
     lines: list[str] = field(default_factory=list)
     off: list[str] = field(default_factory=list)
     code: int = OK
@@ -91,18 +94,18 @@ class DoctorOptions:
 
 
 def doctor(options: DoctorOptions, shell: Shell) -> int:
-    settings = shell.load_settings(options.settings)
-    make_workflow(settings)
-    report = DoctorReport([f"hira {hira.__version__} · Python {platform.python_version()} · {platform.system()}"])
-    asyncio.run(_model(report, settings, probing=options.probe))
-    _roles(report, settings)
-    asyncio.run(_documents(report, settings))
-    _searches(report, settings)
-    asyncio.run(_mcp(report, settings))
-    asyncio.run(_python(report, settings))
+    report = DoctorReport(shell.load_settings(options.settings), options.probe)
+    make_workflow(report.settings)
+    report.lines.append(f"hira {hira.__version__} · Python {platform.python_version()} · {platform.system()}")
+    asyncio.run(_model(report))
+    _roles(report)
+    asyncio.run(_documents(report))
+    _searches(report)
+    asyncio.run(_mcp(report))
+    asyncio.run(_python(report))
     _extras(report)
-    _limits(report, settings)
-    report.off += settings.withheld
+    _limits(report)
+    report.off += report.settings.withheld
     if report.off:
         report.head("Off, and how to turn it on")
         report.lines += [f"  - {line}" for line in report.off]
@@ -110,10 +113,10 @@ def doctor(options: DoctorOptions, shell: Shell) -> int:
     return report.code
 
 
-async def _model(report: DoctorReport, settings: Settings, *, probing: bool) -> None:
+async def _model(report: DoctorReport) -> None:
     report.head("Model")
     try:
-        settings = await find_model(settings, LOCAL_PORTS)
+        report.settings = settings = await find_model(report.settings, LOCAL_PORTS)
     except HiraError as error:
         report.fail("problem", error)
         return
@@ -127,7 +130,7 @@ async def _model(report: DoctorReport, settings: Settings, *, probing: bool) -> 
     name = names_of(settings.model)[0]
     first, elsewhere = place_of(name if settings.base_url else resolve_name(name))
     if first.startswith(GGUF):
-        await _file(report, settings, first.removeprefix(GGUF), probing=probing)
+        await _file(report, first.removeprefix(GGUF))
     if has_own_place(first) or elsewhere:
         return
     base_url, key = settings.base_url or OPENAI_URL, settings.api_key.get_secret_value()
@@ -135,18 +138,18 @@ async def _model(report: DoctorReport, settings: Settings, *, probing: bool) -> 
     report.row("key", "set" if key else "none", settings.origin("api_key") if key else "")
     endpoint = await probe(base_url, key)
     report.row("reachable", _describe_reach(endpoint, settings.model))
-    await _exam(report, settings, taking=probing and endpoint.ok)
+    await _exam(report, taking=report.probing and endpoint.ok)
     if not endpoint.ok:
         report.code = ENDPOINT
-    elif probing:
-        await _capabilities(report, settings, base_url, key)
+    elif report.probing:
+        await _capabilities(report, base_url, key)
     else:
         report.off.append(
             "the endpoint's capabilities are not tested: hira doctor --probe tests them with a few tiny requests"
         )
 
 
-async def _file(report: DoctorReport, settings: Settings, name: str, *, probing: bool) -> None:
+async def _file(report: DoctorReport, name: str) -> None:
     """Report how a GGUF file is served here. Only probing loads the file."""
     from hira.policies.llama import LlamaPolicy
 
@@ -155,21 +158,22 @@ async def _file(report: DoctorReport, settings: Settings, name: str, *, probing:
         config = policy.config
         report.row("file", config.path)
         report.row("llama.cpp", f"threads: {config.threads}, requests at once: {config.slots}, window: {config.window}")
-        if probing:
+        if report.probing:
             server = (await policy.hold()).server
-            await _capabilities(report, settings, await server.base_url(), server.key)
+            await _capabilities(report, await server.base_url(), server.key)
             await policy.aclose()
-        await _exam(report, settings, taking=probing)
+        await _exam(report, taking=report.probing)
     except HiraError as error:
         report.fail("problem", error)
 
 
-async def _exam(report: DoctorReport, settings: Settings, *, taking: bool) -> None:
+async def _exam(report: DoctorReport, *, taking: bool) -> None:
     """Report whether the verdicts of the model that verifies count; it takes the exam if it has not yet."""
-    if not needs_exam(settings):
-        report.row("verifier", "its verdicts count without an exam" if not settings.verifier_exam else "not a model")
+    if not needs_exam(report.settings):
+        counts = not report.settings.verifier_exam
+        report.row("verifier", "its verdicts count without an exam" if counts else "not a model")
         return
-    score = await examine(settings, report.off.append, taking=taking, again=taking)
+    score = await examine(report.settings, report.off.append, taking=taking, again=taking)
     if score is None:
         report.row("verifier", "not examined yet")
         if not taking:
@@ -203,8 +207,9 @@ def _describe_reach(endpoint: Probe, model: str) -> str:
     return ", ".join(lines)
 
 
-async def _capabilities(report: DoctorReport, settings: Settings, base_url: str, key: str) -> None:
+async def _capabilities(report: DoctorReport, base_url: str, key: str) -> None:
     """Report the capabilities that the endpoint showed, and the settings that fit it better."""
+    settings = report.settings
     model = names_of(settings.model)[0]
     abilities = await capabilities(model, base_url, key)
     for name, value in abilities.items():
@@ -225,19 +230,18 @@ async def _capabilities(report: DoctorReport, settings: Settings, base_url: str,
         report.off.append(f"reasoning in one chain, as in the HiRA paper: {lines}, both in hira.toml")
 
 
-def _roles(report: DoctorReport, settings: Settings) -> None:
-    changed = {role: role_settings for role, role_settings in settings.roles.items() if role_settings.model_fields_set}
+def _roles(report: DoctorReport) -> None:
+    changed = {role: settings for role, settings in report.settings.roles.items() if settings.model_fields_set}
     if changed:
         report.head("Roles")
-    for role, role_settings in changed.items():
-        lines = [
-            f"{name} {getattr(role_settings, name)}" for name in sorted(role_settings.model_fields_set - {"api_key"})
-        ]
-        report.row(role, ", ".join([*lines, *(["key set"] if "api_key" in role_settings.model_fields_set else [])]))
+    for role, settings in changed.items():
+        lines = [f"{name} {getattr(settings, name)}" for name in sorted(settings.model_fields_set - {"api_key"})]
+        report.row(role, ", ".join([*lines, *(["key set"] if "api_key" in settings.model_fields_set else [])]))
 
 
-async def _documents(report: DoctorReport, settings: Settings) -> None:
+async def _documents(report: DoctorReport) -> None:
     """Report how many documents can be read, and why the others cannot. It reads them as a run does."""
+    settings = report.settings
     report.head("Sources of answers")
     if not settings.docs:
         report.row("documents", "none")
@@ -257,8 +261,8 @@ async def _documents(report: DoctorReport, settings: Settings) -> None:
         report.code = USAGE
 
 
-def _searches(report: DoctorReport, settings: Settings) -> None:
-    searches = settings.web_searches
+def _searches(report: DoctorReport) -> None:
+    settings, searches = report.settings, report.settings.web_searches
     if retrievers := list_retrievers(settings.search):
         report.row("retriever", ", ".join(retrievers), settings.origin("search"))
     report.row("web search", ", ".join(searches) or "off", settings.origin("search") if settings.search else "")
@@ -278,8 +282,9 @@ def _searches(report: DoctorReport, settings: Settings) -> None:
         )
 
 
-async def _mcp(report: DoctorReport, settings: Settings) -> None:
+async def _mcp(report: DoctorReport) -> None:
     """Start the MCP servers for a moment and report their tools."""
+    settings = report.settings
     if settings.mcp:
         report.head("MCP servers")
     for server in mcp_servers(settings):
@@ -295,10 +300,10 @@ async def _mcp(report: DoctorReport, settings: Settings) -> None:
             report.row("", f"for {', '.join(server_settings.roles)}")
 
 
-async def _python(report: DoctorReport, settings: Settings) -> None:
+async def _python(report: DoctorReport) -> None:
     """The layers that this machine has, and what came of a program that tried to pass them."""
     report.head("Python sandbox")
-    mode, image = settings.sandbox, settings.sandbox_image or IMAGE
+    mode, image = report.settings.sandbox, report.settings.sandbox_image or IMAGE
     for layer in sandbox_layers(mode, image):
         report.row(layer.name, f"{'on' if layer.active else 'off'}: {layer.note}")
     if why := refusal(mode, image):
@@ -332,11 +337,11 @@ def _is_installed(module: str) -> bool:
         return False
 
 
-def _limits(report: DoctorReport, settings: Settings) -> None:
+def _limits(report: DoctorReport) -> None:
     """Report the settings that shape a run."""
     report.head("A run")
     for name in SHAPING:
-        value = getattr(settings, name)
+        value = getattr(report.settings, name)
         if value not in (None, frozenset()):
             text = ", ".join(sorted(value)) if isinstance(value, frozenset) else str(value)
-            report.row(name, text, settings.origin(name))
+            report.row(name, text, report.settings.origin(name))

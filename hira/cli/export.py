@@ -112,7 +112,7 @@ def write(answer: Answer, path: Path, forms: Mapping[str, Form] = FORMS) -> None
 def write_file(path: Path, content: str | bytes) -> None:
     """Replace the contents of a file as `replace_file` does. Raises `UsageError` where it cannot be written."""
     try:
-        replace_file(path, content if isinstance(content, bytes) else content.encode())
+        replace_file(path, [content if isinstance(content, bytes) else content.encode()])
     except OSError as error:
         fix = "make room or name another file; `hira show last` prints the answer of the last recorded run"
         raise UsageError(f"the file could not be written: {error}", where=f"to {path}", fix=fix) from None

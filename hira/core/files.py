@@ -2,30 +2,24 @@
 
 import os
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
-from typing import IO
 
 
-@contextmanager
-def open_replacement(path: Path, *, private: bool = False) -> Iterator[IO[bytes]]:
-    """Open a file that takes the place of `path` when the context is left without an exception. Readers of the path see
-    the old file or the whole new one; only the user can read a `private` one. Raises `OSError`."""
+def replace_file(path: Path, pieces: Iterable[bytes], *, private: bool = False) -> int:
+    """Write the pieces into a file that then takes the place of `path`, and return how many there were. Readers of the
+    path see the old file or the whole new one; only the user can read a `private` one. Raises `OSError`."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    fresh = Path(name)
+    fresh, written = Path(name), 0
     try:
         with os.fdopen(handle, "wb") as file:
-            yield file
+            for piece in pieces:
+                file.write(piece)
+                written += 1
         if not private:
             fresh.chmod(0o644)
         fresh.replace(path)
     except BaseException:
         fresh.unlink(missing_ok=True)
         raise
-
-
-def replace_file(path: Path, content: bytes, *, private: bool = False) -> None:
-    """Replace the contents of a file as `open_replacement` does."""
-    with open_replacement(path, private=private) as file:
-        file.write(content)
+    return written

@@ -270,7 +270,7 @@ def claim_folder(folder: Path, name: str, plan: Mapping[str, Any], work: str) ->
     folder.mkdir(parents=True, exist_ok=True)
     path, fix = folder / name, "name another folder with --output"
     if not path.exists():
-        replace_file(path, json.dumps(plan, ensure_ascii=False, indent=2).encode() + b"\n")
+        replace_file(path, [json.dumps(plan, ensure_ascii=False, indent=2).encode(), b"\n"])
         return
     try:
         known = validate(dict[str, Any], read_json(path.read_bytes()))

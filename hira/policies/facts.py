@@ -46,7 +46,7 @@ class EndpointFacts:
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             content = dumps(self.known, ensure_ascii=False, indent=1, sort_keys=True)
-            replace_file(self._path, content.encode("utf-8", "replace"), private=True)
+            replace_file(self._path, [content.encode("utf-8", "replace")], private=True)
         except OSError:
             return
 

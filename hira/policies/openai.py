@@ -58,7 +58,6 @@ from hira.policies.streaming import (
     NoEvents,
     StreamState,
     may_end,
-    read_stream,
     take_chunk,
     tell,
 )
@@ -180,7 +179,14 @@ class OpenAIPolicy:
             body |= self._extra_body
             raw = _dump(body)
             bounds = self._bounds(body, request, call, len(raw))
-            state = StreamState(take_event if path == PATH else take_chunk, call.is_enough, began=loop.time())
+            state = StreamState(
+                take_event if path == PATH else take_chunk,
+                bounds,
+                self.where,
+                call.watch,
+                call.is_enough,
+                began=loop.time(),
+            )
             longest = bounds.first if "stream" in body else bounds.reply
             labels = NO_LABELS if self._official else write_labels(call.run, request.conversation)
             post = self._sender.post(path, raw, labels)
@@ -188,9 +194,7 @@ class OpenAIPolicy:
                 async with asyncio.timeout(longest) as limit, aclosing(await post) as response:
                     log.debug("%s %s", response.status_code, response.headers.get("content-type", ""))
                     if response.is_success:
-                        parts = await self._receive(
-                            response, limit, state, call, bounds, path, streams="stream" in body
-                        )
+                        parts = await self._receive(response, limit, state, path, streams="stream" in body)
                         parts.sent = len(raw)
                         return parts
                     refused = _RefusedRequest(response.status_code, await self._read(response), response.headers)
@@ -204,24 +208,16 @@ class OpenAIPolicy:
             room = await self._adapt(refused, body) or room
 
     async def _receive(
-        self,
-        response: httpx.Response,
-        limit: asyncio.Timeout,
-        state: StreamState,
-        call: CallOptions,
-        bounds: Bounds,
-        path: str,
-        *,
-        streams: bool,
+        self, response: httpx.Response, limit: asyncio.Timeout, state: StreamState, path: str, *, streams: bool
     ) -> ReplyParts:
         """Read the reply of a successful response, whether it streams or comes as a whole."""
         kind = response.headers.get("content-type", "")
         if "event-stream" in kind or (streams and "json" not in kind and "html" not in kind):
             limit.reschedule(None)
-            parts = await self._read_stream(response, state, call.watch, bounds, path)
+            parts = await self._read_stream(response, state, path)
         else:
             parts = self._parts(await self._read(response), path)
-            tell(call.watch, parts.text, parts.reasoning)
+            tell(state.watch, parts.text, parts.reasoning)
         self._turns.keep(parts.items)
         return parts
 
@@ -257,16 +253,14 @@ class OpenAIPolicy:
         first, between = pace.first_token(timeout, prompt), pace.between_tokens(timeout)
         return Bounds(first, between, pace.reply(timeout, prompt, tokens), call.cut_after, tokens)
 
-    async def _read_stream(
-        self, response: httpx.Response, state: StreamState, watch: Watch | None, bounds: Bounds, path: str
-    ) -> ReplyParts:
+    async def _read_stream(self, response: httpx.Response, state: StreamState, path: str) -> ReplyParts:
         """A reply that streams in. `BadReply` if the endpoint did not say how it ended, unless it never does: it is
         believed the second time, since the first reply may have broken off."""
         try:
-            parts = await read_stream(state, _pieces(response), watch, bounds, where=self.where)
+            parts = await state.receive(_pieces(response))
         except NoEvents as other:
             parts = self._parts(other.raw, path)
-            tell(watch, parts.text, parts.reasoning)
+            tell(state.watch, parts.text, parts.reasoning)
         except httpx.HTTPError as error:
             raise _add_cost(no_connection(error, where=self.where, base_url=self.base_url), state) from error
         except EndpointError as error:

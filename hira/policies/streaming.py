@@ -107,10 +107,13 @@ class Bounds:
 
 @dataclass(slots=True)
 class StreamState:
-    """The stream so far."""
+    """The stream so far, and what bounds it."""
 
     read: Callable[[ReplyParts, dict[str, Any], str], tuple[str, str, str]]
     """Takes in a chunk and returns its text, reasoning and arguments of calls."""
+    bounds: Bounds
+    where: str
+    watch: Watch | None = None
     is_enough: Callable[[str], bool] | None = None
     """Called with the text at each closing bracket."""
     parts: ReplyParts = field(default_factory=ReplyParts)
@@ -127,8 +130,8 @@ class StreamState:
     _shown: int = 0
     _circling: tuple[Circling, ...] = field(default_factory=lambda: tuple(Circling() for _ in range(3)))
 
-    def take(self, data: str, now: float, where: str) -> None:
-        told = self.read(self.parts, _chunk(data, where), where)
+    def take(self, data: str, now: float) -> None:
+        told = self.read(self.parts, _chunk(data, self.where), self.where)
         text, thought, written = told
         if not (text or thought or written):
             return
@@ -137,18 +140,18 @@ class StreamState:
         self.first, self.last, self.pieces = self.first or now, now, self.pieces + 1
         self.size += len(text) + len(thought) + len(written)
         if self.size > MAX_REPLY_CHARACTERS:
-            raise BadReply(f"the reply did not end within {self.size} characters", where=where)
+            raise BadReply(f"the reply did not end within {self.size} characters", where=self.where)
         for circling, piece in zip(self._circling, told, strict=True):
             if piece and circling.take(piece):
                 self.parts.cut = REPEATS_ITSELF
         if self.is_enough and may_end(text) and self.is_enough("".join(self.texts)):
             self.parts.finish, self.enough = "stop", True
 
-    def tell(self, watch: Watch | None) -> None:
+    def tell(self) -> None:
         """Hand on what has come since the last time, together: a network brings many pieces at once."""
         begin, self._shown = self._shown, len(self.texts)
-        if watch and begin < self._shown:
-            tell(watch, "".join(self.texts[begin:]), "".join(self.thoughts[begin:]))
+        if self.watch and begin < self._shown:
+            tell(self.watch, "".join(self.texts[begin:]), "".join(self.thoughts[begin:]))
 
     def join(self) -> ReplyParts:
         """The parts, with the text that has come by now."""
@@ -156,91 +159,88 @@ class StreamState:
         self.parts.pieces = self.pieces
         return self.parts
 
-    def overlong(self, tokens: int | None) -> bool:
+    def overlong(self) -> bool:
         """Return whether the reply exceeds the requested length; a small excess is a matter of counting."""
+        tokens = self.bounds.tokens
         if tokens is None or self.pieces <= tokens or (self.pieces - tokens) % _COUNTED_EVERY:
             return False
         return count_spoken_tokens(self.join()) > _OVERLONG * tokens
 
-    def ends_by(self, bounds: Bounds) -> float:
+    def ends_by(self) -> float:
         """Until when all of it has to be there: while it flows, its tokens have the time that they take."""
+        bounds = self.bounds
         by = self.began + bounds.reply
         if bounds.tokens and self.pieces > _FLOWING:
             by = max(by, self.first + PATIENCE * bounds.tokens * (self.last - self.first) / self.pieces)
         return by if bounds.cut is None else min(by, self.began + bounds.cut)
 
+    async def receive(self, pieces: AsyncIterator[bytes]) -> ReplyParts:
+        """Put a streamed reply together; the state holds what has come, also after an error.
 
-async def read_stream(
-    state: StreamState, pieces: AsyncIterator[bytes], watch: Watch | None, bounds: Bounds, *, where: str
-) -> ReplyParts:
-    """Put a streamed reply together; `state` holds what has come, also after an error.
+        A reply that repeats itself, is longer than it may be, or still flows when its time is over is cut
+        (`ReplyParts.cut`). `TimedOut` if nothing comes for too long, `BadReply` if the stream ends early, holds
+        something unreadable, or never ends. If the stream only says that it is over, `ReplyParts.finish` stays None. A
+        connection that breaks when the reply was whole breaks nothing.
+        """
+        parts = self.parts
+        try:
+            await self._hear(data_of(pieces, where=self.where))
+        except TimeoutError:
+            now = asyncio.get_running_loop().time()
+            if not self.done and parts.finish is None:
+                if now < self.ends_by() or not self.pieces:
+                    raise self._describe_silence(now) from None
+                parts.cut = "the reply took too long; it is cut there"
+        except httpx.HTTPError:
+            if parts.finish is None:
+                raise
+        self.join()
+        if parts.cut:
+            parts.finish = "length"
+        if parts.finish is None and not self.done:
+            raise BadReply(BROKE_OFF, where=self.where, retryable=True)
+        return parts
 
-    A reply that repeats itself, is longer than it may be, or still flows when its time is over is cut
-    (`ReplyParts.cut`). `TimedOut` if nothing comes for too long, `BadReply` if the stream ends early, holds something
-    unreadable, or never ends. If the stream only says that it is over, `ReplyParts.finish` stays None. A connection
-    that breaks when the reply was whole breaks nothing.
-    """
-    parts = state.parts
-    try:
-        await _hear(state, pieces, watch, bounds, where=where)
-    except TimeoutError:
-        now = asyncio.get_running_loop().time()
-        if not state.done and parts.finish is None:
-            if now < state.ends_by(bounds) or not state.pieces:
-                raise _silent(state, bounds, now, where=where) from None
-            parts.cut = "the reply took too long; it is cut there"
-    except httpx.HTTPError:
-        if parts.finish is None:
-            raise
-    state.join()
-    if parts.cut:
-        parts.finish = "length"
-    if parts.finish is None and not state.done:
-        raise BadReply(BROKE_OFF, where=where, retryable=True)
-    return parts
+    def _describe_silence(self, now: float) -> TimedOut:
+        """The error for a stream from which nothing comes."""
+        if self.pieces:
+            what = f"the stream paused for {now - self.last:.3g} seconds"
+            return TimedOut(what, where=self.where, retryable=True)
+        patient = min(self.bounds.first, self.bounds.reply)
+        waited = patient if self.bounds.cut is None else min(patient, self.bounds.cut)
+        again = waited == patient  # otherwise the run has no time for another try
+        return TimedOut(f"no token came within {waited:.3g} seconds", where=self.where, fix=SLOW_FIX, retryable=again)
 
-
-def _silent(state: StreamState, bounds: Bounds, now: float, *, where: str) -> TimedOut:
-    """The error for a stream from which nothing comes."""
-    if state.pieces:
-        return TimedOut(f"the stream paused for {now - state.last:.3g} seconds", where=where, retryable=True)
-    patient = min(bounds.first, bounds.reply)
-    waited = patient if bounds.cut is None else min(patient, bounds.cut)
-    again = waited == patient  # otherwise the run has no time for another try
-    return TimedOut(f"no token came within {waited:.3g} seconds", where=where, fix=SLOW_FIX, retryable=again)
-
-
-async def _hear(
-    state: StreamState, pieces: AsyncIterator[bytes], watch: Watch | None, bounds: Bounds, *, where: str
-) -> None:
-    """Take in what comes, until it ends or has to be cut. Raises `TimeoutError` when nothing has come for too long."""
-    loop = asyncio.get_running_loop()
-    state.began = state.began or loop.time()
-    often = min(_REARM_SECONDS, bounds.between / 4)
-    async with asyncio.timeout_at(min(state.began + bounds.first, state.ends_by(bounds))) as timer:
-        rearm = 0.0
-        async for events in data_of(pieces, where=where):
-            now = loop.time()
-            for data in events:
-                if data == "[DONE]":
-                    state.done = True
-                    timer.reschedule(now + _AFTER_DONE_SECONDS)  # read on, so that the connection can be kept
+    async def _hear(self, events: AsyncIterator[list[str]]) -> None:
+        """Take in what comes, until it ends or has to be cut. Raises `TimeoutError` when nothing has come for too
+        long."""
+        loop, bounds, parts = asyncio.get_running_loop(), self.bounds, self.parts
+        self.began = self.began or loop.time()
+        often = min(_REARM_SECONDS, bounds.between / 4)
+        async with asyncio.timeout_at(min(self.began + bounds.first, self.ends_by())) as timer:
+            rearm = 0.0
+            async for batch in events:
+                now = loop.time()
+                for data in batch:
+                    if data == "[DONE]":
+                        self.done = True
+                        timer.reschedule(now + _AFTER_DONE_SECONDS)  # read on, so that the connection can be kept
+                        continue
+                    self.take(data, now)
+                    if self.overlong():
+                        parts.cut = "the endpoint ignores the limit of the reply's length; the reply is cut"
+                    if parts.cut or self.enough:
+                        break
+                self.tell()
+                if parts.cut or self.enough:
+                    return
+                if self.done:
                     continue
-                state.take(data, now, where)
-                if state.overlong(bounds.tokens):
-                    state.parts.cut = "the endpoint ignores the limit of the reply's length; the reply is cut"
-                if state.parts.cut or state.enough:
-                    break
-            state.tell(watch)
-            if state.parts.cut or state.enough:
-                return
-            if state.done:
-                continue
-            if state.parts.finish is not None:  # only the usage may come yet; not every server says that it is done
-                timer.reschedule(min(now + _AFTER_FINISH_SECONDS, now + bounds.between))
-            elif now > min(rearm, (timer.when() or now) - often):
-                timer.reschedule(min(now + (bounds.between if state.pieces else bounds.first), state.ends_by(bounds)))
-                rearm = now + often
+                if parts.finish is not None:  # only the usage may come yet; not every server says that it is done
+                    timer.reschedule(min(now + _AFTER_FINISH_SECONDS, now + bounds.between))
+                elif now > min(rearm, (timer.when() or now) - often):
+                    timer.reschedule(min(now + (bounds.between if self.pieces else bounds.first), self.ends_by()))
+                    rearm = now + often
 
 
 def may_end(text: str) -> bool:

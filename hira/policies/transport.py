@@ -63,8 +63,8 @@ class StreamTransport(httpx.AsyncBaseTransport):
             wire = wire or await _connect(heading.origin, limits.get("connect"))
             fresh = wire.fresh
             try:
-                await wire.send(heading, body, limits.get("write"))
-                head = await wire.head(limits.get("read"))
+                await wire.send(heading, body, limits)
+                head = await wire.head()
             except BaseException as error:
                 wire.abort()
                 stale = (
@@ -76,7 +76,7 @@ class StreamTransport(httpx.AsyncBaseTransport):
             else:
                 chunked = any(name == b"transfer-encoding" for name, _ in head.headers)
                 kind = _ChunkedBody if chunked else _ResponseBody
-                stream = kind(wire, idle, limits.get("read"), keeps=_keeps(head))
+                stream = kind(wire, idle, keeps=_keeps(head))
                 return httpx.Response(head.status_code, headers=list(head.headers.raw_items()), stream=stream)
 
     async def aclose(self) -> None:
@@ -157,6 +157,7 @@ class _Wire(asyncio.Protocol):
         self.fresh = True
         self.heard = False
         self.since = 0.0
+        self._limits: Mapping[str, float | None] = {}
         self._line: asyncio.Transport | None = None
         self._got = bytearray()
         self._paused = False
@@ -200,41 +201,42 @@ class _Wire(asyncio.Protocol):
         if self._line is not None:
             self._line.abort()
 
-    async def send(self, heading: Heading, body: bytes, seconds: float | None) -> None:
+    async def send(self, heading: Heading, body: bytes, limits: Mapping[str, float | None]) -> None:
         assert self._line is not None  # noqa: S101 - the wire is connected
-        self.since = 0.0
+        self.since, self._limits = 0.0, limits
         self.talk = _conversation()
         self.talk.send(heading.request)  # h11 reads the response by it; the body it need not see
         if self.lost is not None:
             raise httpx.WriteError(str(self.lost)) from self.lost
         self._line.write(b"%bcontent-length: %d\r\n\r\n%b" % (heading.raw, len(body), body))
         if self._full:
-            await self._drain(seconds)
+            await self._drain()
 
-    async def head(self, seconds: float | None) -> h11.Response:
+    async def head(self) -> h11.Response:
         while True:
-            event = await self.event(seconds)
+            event = await self.event()
             if isinstance(event, h11.Response):
                 return event
             if not isinstance(event, h11.InformationalResponse):
                 raise httpx.RemoteProtocolError("the server did not send an HTTP response")
 
-    async def event(self, seconds: float | None) -> Any:
-        """The next event of the response; waits up to `seconds` for each piece of it."""
+    async def event(self) -> Any:
+        """The next event of the response; waits for each piece of it as long as the limits allow."""
         while True:
             try:
                 event = self.talk.next_event()
                 if event is not h11.NEED_DATA:
                     return event
-                data = await self.read(seconds)
+                data = await self.read()
                 self.talk.receive_data(data)
             except h11.RemoteProtocolError as error:
                 raise httpx.RemoteProtocolError(str(error)) from error
 
-    async def read(self, seconds: float | None) -> bytes:
+    async def read(self) -> bytes:
         """Bytes as they come; empty at the end of the stream."""
         if not self._got and self.lost is None:
             self._reader = asyncio.get_running_loop().create_future()
+            seconds = self._limits.get("read")
             await _within(self._reader, seconds, httpx.ReadTimeout(f"nothing was received for {seconds} s"))
         if not self._got:
             if isinstance(self.lost, EOFError):
@@ -248,10 +250,11 @@ class _Wire(asyncio.Protocol):
             self._line.resume_reading()
         return data
 
-    async def _drain(self, seconds: float | None) -> None:
+    async def _drain(self) -> None:
         """Wait until the peer takes what was written; an early response ends the wait, too."""
         self._writer = asyncio.get_running_loop().create_future()
         if self._full and self.lost is None:
+            seconds = self._limits.get("write")
             await _within(self._writer, seconds, httpx.WriteTimeout(f"nothing could be sent for {seconds} s"))
 
     def rest(self, idle: "list[_Wire]", *, keeps: bool) -> None:
@@ -276,16 +279,15 @@ def _keeps(head: h11.Response) -> bool:
 class _ResponseBody(httpx.AsyncByteStream):
     """The body of one response. The connection goes back when it was read to its end, and is closed otherwise."""
 
-    def __init__(self, wire: _Wire, idle: list[_Wire], seconds: float | None, *, keeps: bool) -> None:
+    def __init__(self, wire: _Wire, idle: list[_Wire], *, keeps: bool) -> None:
         self._wire = wire
         self._idle = idle
-        self._seconds = seconds
         self._keeps = keeps
         self._over = False
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         try:
-            while isinstance(event := await self._wire.event(self._seconds), h11.Data):
+            while isinstance(event := await self._wire.event(), h11.Data):
                 yield bytes(event.data)
             self._over = True
             self._wire.rest(self._idle, keeps=self._keeps and self._wire.talk.their_state is h11.DONE)
@@ -311,7 +313,7 @@ class _ChunkedBody(_ResponseBody):
                     yield piece
                 if chunks.over:
                     break
-                data = await self._wire.read(self._seconds)
+                data = await self._wire.read()
                 if not data:
                     raise httpx.RemoteProtocolError("the server closed the connection in the middle of a response")
             self._over = True

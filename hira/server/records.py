@@ -32,15 +32,14 @@ async def find_kept(state: AppState, client: Client, name: str) -> WatchedRun | 
     if name not in state.runs.known:
         return None
     watched = state.runs.of(client, name)
-    if watched.recorded and not await is_there(state, name):
+    if watched.recorded and not await is_there(state.session.journal, name):
         state.runs.forget(name)
         return None
     return watched
 
 
-async def is_there(state: AppState, name: str) -> bool:
-    """Return whether the journal has the run, after a short wait for pending writes."""
-    journal = state.session.journal
+async def is_there(journal: Journal | None, name: str) -> bool:
+    """Return whether the journal has the run, after a short wait for pending writes; without a journal it has."""
     if journal is None:
         return True
     try:

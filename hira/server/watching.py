@@ -83,7 +83,7 @@ async def _entries(state: AppState, client: Client) -> Sequence[Entry]:
     listed = {entry.id for entry in entries}
     mine = ((name, watched) for name, watched in state.runs.known.items() if client.owns(name))
     missed = [name for name, watched in mine if watched.recorded and name not in listed]
-    there = await asyncio.gather(*(is_there(state, name) for name in missed))
+    there = await asyncio.gather(*(is_there(journal, name) for name in missed))
     for name in (name for name, still in zip(missed, there, strict=True) if not still):
         state.runs.forget(name)
     return entries

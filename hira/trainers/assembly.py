@@ -278,7 +278,7 @@ def write_configuration(plan: TrainingPlan) -> None:
     text = json.dumps(record, indent=2, ensure_ascii=False)
     try:
         plan.folder.mkdir(parents=True, exist_ok=True)
-        replace_file(plan.folder / BEGUN, f"{text}\n".encode())  # another process of this run may read it now
+        replace_file(plan.folder / BEGUN, [f"{text}\n".encode()])  # another process of this run may read it now
     except OSError as error:
         raise unwritable(error, plan.folder / BEGUN) from error
 

@@ -34,7 +34,7 @@ def write(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
     """Make these records the whole file. Raises `HiraError` if the disk is full."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(path, b"".join(map(encode_line, records)))
+        replace_file(path, map(encode_line, records))
     except OSError as error:
         raise unwritable(error, path) from error
 

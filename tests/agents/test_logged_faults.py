@@ -71,7 +71,7 @@ class Faulty(io.StringIO):
     """Standard output that has a fault of a tool logged whenever it is written to, so while a command runs."""
 
     def write(self, text: str) -> int:
-        faults.log_fault("tool", "tide", RuntimeError("no table"), frozenset())
+        faults.log_fault("tool", "tide", RuntimeError("no table"), str)
         return super().write(text)
 
 
@@ -93,7 +93,7 @@ class Environ(dict[str, str]):
     """Variables that have a fault of a tool logged when they are read, so while a command runs."""
 
     def get(self, name: str, default: object = None) -> object:  # type: ignore[override]
-        faults.log_fault("tool", "tide", RuntimeError("no table"), frozenset())
+        faults.log_fault("tool", "tide", RuntimeError("no table"), str)
         return super().get(name, default)
 
 

@@ -268,7 +268,7 @@ def allow(path: Path, wanted: Iterable[str], store: Path) -> None:
     known[str(path.resolve())] = sorted({*known.get(str(path.resolve()), ()), *wanted})
     try:
         store.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(store, json.dumps(known, indent=1).encode(), private=True)
+        replace_file(store, [json.dumps(known, indent=1).encode()], private=True)
     except OSError as error:
         fix = f"set {TRUST} instead"
         raise UsageError(f"{store} cannot be written: {error.strerror}", fix=fix) from None

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from hira.core.errors import UsageError
-from hira.core.files import open_replacement
+from hira.core.files import replace_file
 from hira.journal.encoding import dump
 from hira.journal.lines import encode_line
 from hira.runtime.trace.reading import Reading, ReadTurn
@@ -49,12 +49,7 @@ def _describe_turn(turn: ReadTurn) -> dict[str, Any]:
 
 def write_lines(lines: Iterable[Any], path: Path) -> int:
     """Write one JSON object a line, and return how many. Readers of the path see the old file or the whole new one."""
-    number = 0
     try:
-        with open_replacement(path, private=True) as file:
-            for line in lines:
-                file.write(encode_line(line))
-                number += 1
+        return replace_file(path, map(encode_line, lines), private=True)
     except OSError as error:
         raise UsageError(f"the file could not be written: {error}", where=f"to {path}") from None
-    return number

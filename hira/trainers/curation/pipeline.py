@@ -16,11 +16,11 @@ from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Rollout
 from hira.core.concurrency import map_concurrently
 from hira.core.errors import UsageError
-from hira.core.files import open_replacement
+from hira.core.files import replace_file
 from hira.evaluation.files import Item
 from hira.evaluation.run import claim_folder, digest
 from hira.evaluation.scorers import Scorer
-from hira.journal.lines import append_lines
+from hira.journal.lines import encode_line
 from hira.runtime.settings import Settings
 from hira.trainers import records
 from hira.trainers.curation.filters import (
@@ -191,8 +191,7 @@ class Curation:
 
 def write_items(path: Path, items: Collection[Item], told: Mapping[str, Mapping[str, Any]]) -> None:
     """Write questions as `hira eval` and `hira-train` read them, with the findings on each."""
-    with open_replacement(path) as file:
-        append_lines(file, ({**row_of(item), **told.get(item.id, {})} for item in items))
+    replace_file(path, (encode_line({**row_of(item), **told.get(item.id, {})}) for item in items))
 
 
 def row_of(item: Item) -> dict[str, Any]:
