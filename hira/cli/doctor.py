@@ -67,7 +67,7 @@ SHAPING = (
 
 @dataclass(slots=True)
 class DoctorReport:
-    """What is reported about `settings`: lines under headings; `off` are things that could be turned on, and how;
+    """A report about `settings`: lines under headings; `off` are things that could be turned on, and how;
     `code` is the exit code. `probing` asks the model."""
 
     settings: Settings
