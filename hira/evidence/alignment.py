@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from hira.core.patterns import compile_lazily
 from hira.evidence.passages import JOINS, Word, takes_back
 from hira.evidence.rows import VOIDING, is_copied_record
-from hira.evidence.sentence import ANY_LINK, Sentence, find_subject, is_condition, is_time
+from hira.evidence.sentence import ANY_LINK, Sentence, find_subject, has_past_ending, is_condition, is_time
 
 LONGEST_VOICE = 40
 """The content words of a claim that is also compared in the other voice."""
@@ -31,10 +31,14 @@ _PENDING = compile_lazily(
 )
 """Words of a sentence about what has not happened yet."""
 _SAID = compile_lazily(
-    r"\bI (?:guess|think|believe|suppose|assume)\b|\b(?:considering|intends?|hop(?:es?|ing)|plans to|planning)\b"
-    r"|\b[Aa]ccording to\b|[:,]\s*[\"“][^\"”]*\Z"
+    r"\bI (?:guess|think|believe|suppose|assume)\b|\b[Aa]ccording to\b|\b(?:plan|intend|hope)s? to\b"
+    r"|\b(?:am|is|are|was|were|been)\s+(?:\w+\s+)?(?:planning|considering|hoping|intending)\b"
 )
-"""Words that another says: "according to Ida", or a quotation that the sentence is within."""
+"""Words of what another says, "according to Ida", or only has in mind."""
+_QUOTE = compile_lazily(r"[“”„«»]|(?<!\w)['‘]|['’](?!\w)")
+_QUOTED = compile_lazily(r'[:,]\s*"[^"]*(?:\Z|(?<=[.,!?…])")|\A"[^"]*(?:\Z|(?<=[,!?])"\s|",\s)')
+"""A quotation of a statement, after a colon or a comma or before who says it; a name in quotation marks (`an inn, "The
+Ship"`) does not end like a sentence."""
 _RESTRICTING = frozenset("for within after before until from with without".split())
 """Links of what a statement about the present holds for: "free for children", "allowed after 14 days"."""
 _GENERAL = frozenset("allowed permitted forbidden prohibited banned required needed possible available free".split())
@@ -61,7 +65,9 @@ def is_copy(claim: Sequence[Word], sentence: Sentence) -> bool:
     keys = {word.key for word in claim}
     unsaid = [word for word in sentence.label if word.key not in keys]  # "Cancelled: the fair", "Prices from July: …"
     voided = any(word.text.lower() in VOIDING or not {"from", "until"}.isdisjoint(word.link.split()) for word in unsaid)
-    if voided or _PENDING.search(sentence.text) or _SAID.search(sentence.text):
+    says_label = sentence.label and not unsaid  # `Otto said: "…"`
+    quoted = not says_label and _QUOTED.search(_QUOTE.sub('"', sentence.text))
+    if voided or quoted or _PENDING.search(sentence.text) or _SAID.search(sentence.text):
         return False
     if sentence.is_row or sentence.record is not None:
         return is_copied_record(claim, sentence)
@@ -74,9 +80,11 @@ def _was_so_once(claim: Sequence[Word], sentence: Sentence) -> bool:
     ours, theirs = ({word.tense for word in words if word.tense} for words in (claim, sentence.words))
     if ours == {"present"} and theirs == {"past"}:
         return True
-    present = [word.key for word in claim if word.kind == "word" and re.search(r"[^s]s\Z", word.text)]
+    present = [
+        word.key for word in claim if word.kind == "word" and word.text.endswith("s") and not word.text.endswith("ss")
+    ]
     forms = [[sentence.words[place].text for place in sentence.positions.get(key, ())] for key in present]
-    return any(found and all(text.endswith("ed") for text in found) for found in forms)
+    return any(found and all(has_past_ending(text) for text in found) for found in forms)
 
 
 def _put_label_first(claim: Sequence[Word], sentence: Sentence) -> Iterator[list[Word]]:
@@ -275,9 +283,8 @@ class _Alignment:
         if rest and (self._qualifies(place, rest[0]) or self._is_excepted(place, rest[0]) or self._restricts(rest[0])):
             return False
         begun = any(word.link.startswith("be") for word in self.words[: place + 1])
-        if (
-            rest and rest[0].link == "be" and not rest[0].marked and not begun
-        ):  # "The offer was declined" states no offer
+        # "The offer was declined" states no offer
+        if rest and rest[0].link == "be" and not rest[0].marked and not begun:
             return False
         clause = next((index for index, word in enumerate(rest) if word.marked or begins_another(word)), len(rest))
         ours = {word.key for word in self.claim if is_condition(word)}

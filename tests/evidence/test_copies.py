@@ -967,6 +967,16 @@ def test_each_of_two_predicates_is_stated_by_itself(claim: str, *, holds: bool) 
          ""),
         ("Rune Aas", "asset: Boat | user: Ida Moe | previous_user: Rune Aas", "Who is the user of the boat?"),
         ("The minister resigned.", "The minister, according to one paper, resigned.", ""),
+        ("The mill was built in 1742.", 'He said: "The mill was built in 1742 by Ida Moe."', ""),
+        ("The mill was built in 1742.", 'Otto Berg wrote, "The mill was built in 1742 by Ida Moe."', ""),
+        ("The mill was built in 1742.", '"The mill was built in 1742 by Ida Moe," said Otto Berg.', ""),
+        ("The mill was built in 1742.", "‘The mill was built in 1742 by Ida Moe’, said Otto Berg.", ""),
+        ("Die Mühle wurde 1742 gebaut.", "Otto sagte: „Die Mühle wurde 1742 von Ida Moe gebaut.“", ""),
+        ("The pool closes.", "The council hopes to close the pool.", ""),
+        ("The council closed the pool.", "The council was considering closing the pool.", ""),
+        ("Visitors need a permit.", "Visitors need a permit in winter.", ""),
+        ("The registered guests pay a fee.", "The registered guests pay a fee in winter.", ""),
+        ("The feed contains maize.", "The feed contains maize in winter.", ""),
     ],
 )  # fmt: skip
 def test_what_holds_elsewhere_once_or_in_part_is_not_stated(answer: str, text: str, question: str) -> None:
@@ -985,6 +995,13 @@ def test_what_holds_elsewhere_once_or_in_part_is_not_stated(answer: str, text: s
         ("The hall is a museum.", "The hall is a museum in Selby.", "What is the hall?"),
         ("The baker swims.", "The baker, Ida Moe, swims, and the smith, Otto Berg, sings.", "Who swims?"),
         ("The smith, Otto Berg, sings.", "The baker, Ida Moe, swims; the smith, Otto Berg, sings.", "Who sings?"),
+        ("The planning office opened in 1990.", "The planning office opened in 1990 in Selby.", ""),
+        ("The Hope Inn served hopes and beer.", "The Hope Inn served hopes and beer in Selby.", ""),
+        ("The mill was built in 1742.", 'The mill, "The Old Lady", was built in 1742 by Ida Moe.', ""),
+        ("Otto Berg said that the mill was built in 1742.", 'Otto Berg said: "The mill was built in 1742 by Ida."', ""),
+        ("The motto is Always up.", '- **Motto:** "Always up."', ""),
+        ("A pump needs oil.", "Pumps need oil.", ""),
+        ("The club agreed a price.", "The club agreed a price in May.", ""),
     ],
 )
 def test_a_detail_of_what_happened_may_be_left_out(claim: str, text: str, question: str) -> None:
