@@ -4,13 +4,12 @@ A copy may leave words out, but none that carries another: no head of a compound
 value in the same place. It has neither a negation nor a condition more or less.
 """
 
-import re
 from collections.abc import Iterator, Sequence
 
 from hira.core.patterns import compile_lazily
 from hira.evidence.passages import JOINS, Word, takes_back
 from hira.evidence.rows import VOIDING, is_copied_record
-from hira.evidence.sentence import ANY_LINK, Sentence, find_subject, has_past_ending, is_condition, is_time
+from hira.evidence.sentence import ANY_LINK, PAST_ENDING, Sentence, find_subject, is_condition, is_time
 
 LONGEST_VOICE = 40
 """The content words of a claim that is also compared in the other voice."""
@@ -20,21 +19,17 @@ _ALL = frozenset(
     "all every each any no none nothing nobody everyone everything everybody anyone anything daily".split()
 )
 _EXCEPTING = frozenset("except excluding exception exceptions ausgenommen 除外".split())
-_PROVIDED = compile_lazily(r"\b(?:provided|providing|assuming|supposing) that\b", re.IGNORECASE)
+_PROVIDED = compile_lazily(r"(?i)\b(?:provided|providing|assuming|supposing) that\b")
 LIMITING = frozenset(
     "under over below above than about around near before after since until between within towards beyond".split()
 )
 """Links before a number that is a limit: "under 20 euros" is no price, "before 1911" no date."""
-_PENDING = compile_lazily(
-    r"\b(?:is|are|was|were|be|been)\s+(?:(?:about|going|supposed|meant|set|due)\s+)?to\s+(?!(?:an?|the|its?|his|her|their)\b)[a-z]",
-    re.IGNORECASE,
+_UNSAID = compile_lazily(
+    r"(?i:\b(?:am|is|are|was|were|be|been)\s+(?:(?:(?:about|going|supposed|meant|set|due)\s+)?to\s+"
+    r"(?!(?:an?|the|its?|his|her|their)\b)[a-z]|(?:\w+\s+)?(?:planning|considering|hoping|intending)\b))"
+    r"|\b(?:plan|intend|hope)s? to\b|\bI (?:guess|think|believe|suppose|assume)\b|\b[Aa]ccording to\b"
 )
-"""Words of a sentence about what has not happened yet."""
-_SAID = compile_lazily(
-    r"\bI (?:guess|think|believe|suppose|assume)\b|\b[Aa]ccording to\b|\b(?:plan|intend|hope)s? to\b"
-    r"|\b(?:am|is|are|was|were|been)\s+(?:\w+\s+)?(?:planning|considering|hoping|intending)\b"
-)
-"""Words of what another says, "according to Ida", or only has in mind."""
+"""Words of what has not happened yet, and of what another says or thinks."""
 _QUOTE = compile_lazily(r"[“”„«»]|(?<!\w)['‘]|['’](?!\w)")
 _QUOTED = compile_lazily(r'[:,]\s*"[^"]*(?:\Z|(?<=[.,!?…])")|\A"[^"]*(?:\Z|(?<=[,!?])"\s|",\s)')
 """A quotation of a statement, after a colon or a comma or before who says it; a name in quotation marks (`an inn, "The
@@ -67,7 +62,7 @@ def is_copy(claim: Sequence[Word], sentence: Sentence) -> bool:
     voided = any(word.text.lower() in VOIDING or not {"from", "until"}.isdisjoint(word.link.split()) for word in unsaid)
     says_label = sentence.label and not unsaid  # `Otto said: "…"`
     quoted = not says_label and _QUOTED.search(_QUOTE.sub('"', sentence.text))
-    if voided or quoted or _PENDING.search(sentence.text) or _SAID.search(sentence.text):
+    if voided or quoted or _UNSAID.search(sentence.text):
         return False
     if sentence.is_row or sentence.record is not None:
         return is_copied_record(claim, sentence)
@@ -80,11 +75,9 @@ def _was_so_once(claim: Sequence[Word], sentence: Sentence) -> bool:
     ours, theirs = ({word.tense for word in words if word.tense} for words in (claim, sentence.words))
     if ours == {"present"} and theirs == {"past"}:
         return True
-    present = [
-        word.key for word in claim if word.kind == "word" and word.text.endswith("s") and not word.text.endswith("ss")
-    ]
-    forms = [[sentence.words[place].text for place in sentence.positions.get(key, ())] for key in present]
-    return any(found and all(has_past_ending(text) for text in found) for found in forms)
+    present = (word for word in claim if word.kind == "word" and word.text.endswith("s") and word.text[-2:] != "ss")
+    forms = [[sentence.words[place].text for place in sentence.positions.get(word.key, ())] for word in present]
+    return any(found and all(PAST_ENDING.match(text) for text in found) for found in forms)
 
 
 def _put_label_first(claim: Sequence[Word], sentence: Sentence) -> Iterator[list[Word]]:

@@ -31,9 +31,8 @@ _PAST = compile_lazily(
     r"|held|kept|knew|led|left|lost|made|met|paid|ran|rose|said|sang|saw|sent|sold|spoke|spent|stood|taught|thought|told"
     r"|took|went|won|wrote|wurden?|waren?|hatten?|était|fut|furent|fue|fueron)\b"
 )
-_PRESENT_ENDS = ("eed", "hundred")
-"""The ends of words in -ed that are no past forms, "need" and "feed", except for verbs in -ee."""
-_PAST_ENDS = ("agreed", "freed", "guaranteed", "decreed")
+PAST_ENDING = compile_lazily(r"(?:[a-z]+[a-df-z]|[a-z]*(?:agr|decr|fr|nt)e)ed\Z(?<!hundred)")
+"""A word that ends like a regular past form: "opened" and "agreed", not "need"."""
 _STRUCK = compile_lazily(r"~~|\A>|\A[^\"“]*[.!?][\"”]\Z|\A(?:[-*+]\s+)?\[ \]\s|\A<!--")
 """Marks of what is not said: struck out, quoted from another, not done yet, or a comment."""
 
@@ -81,11 +80,8 @@ class Sentence:
     def is_past(self) -> bool:
         """True if a word tells that it is about the past, as far as words without grammar show it."""
         present = any(word.tense == "present" or is_condition(word) for word in self.words)
-        attributes = [word.determined and after.close for word, after in pairwise(self.words)]  # "the closed mill"
-        past = any(
-            has_past_ending(word.text) and not attribute
-            for word, attribute in zip(self.words, [*attributes, False], strict=False)
-        )
+        words = pairwise([*self.words, Word("", "", "word")])
+        past = any(PAST_ENDING.match(word.text) and not (word.determined and after.close) for word, after in words)
         return not present and (past or bool(_PAST.search(self.text)))
 
     @cached_property
@@ -168,12 +164,6 @@ def find_subject(words: Sequence[Word]) -> list[Word]:
             break
         subject.append(word)
     return subject
-
-
-def has_past_ending(word: str) -> bool:
-    """Return whether a word ends like a regular past form: "opened" and "agreed", not "need"."""
-    past = len(word) > len("red") and word.endswith("ed") and word.islower()
-    return past and (not word.endswith(_PRESENT_ENDS) or word.endswith(_PAST_ENDS))
 
 
 def is_time(word: str) -> bool:
