@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from hira.core.patterns import compile_lazily
 from hira.evidence.passages import DENIALS, Cell, Word, is_row, read_words
 from hira.evidence.sentence import Sentence, is_condition, read_keys
 
@@ -21,6 +22,7 @@ _QUALIFYING = read_keys(
     " min"
 )
 """Words in the name of a column that a claim about its cells has to have: the "previous user" is not the user."""
+_YEAR = compile_lazily(r"(?:18|19|20)\d\d")
 VOIDING = DENIALS | frozenset(
     "excluded rejected cancelled canceled postponed withdrawn draft abgesagt verschoben entwurf void"
     " invalid negative nein non 否".split()
@@ -59,14 +61,8 @@ class _CellKeys(NamedTuple):
 
 def _read_cell(cell: Cell) -> _CellKeys:
     words = read_words(cell.text)
-    year = (
-        len(words) == 1
-        and words[0].text.isdecimal()
-        and len(words[0].text) == len("2026")
-        and words[0].text[:2] in ("18", "19", "20")
-    )
     light = frozenset(word for word in cell.name.lower().split() if not read_words(word))
-    figure = bool(words) and words[0].kind == "number" and not year
+    figure = bool(words) and words[0].kind == "number" and not _YEAR.fullmatch(cell.text)
     text = frozenset(word.key for word in words)
     bars = text if cell.text.lower() in VOIDING else frozenset(word.key for word in words if is_condition(word))
     name = read_words(cell.name)
