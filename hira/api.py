@@ -8,7 +8,7 @@
 import asyncio
 import os
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, fields
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, overload
@@ -20,6 +20,7 @@ from hira.agents.run_context import Approve
 from hira.core.errors import UsageError
 from hira.core.hooks import NO_HOOKS, ApproveTool, Hooks
 from hira.core.policy import Effort, Policy
+from hira.core.sanitize import without_userinfo
 from hira.evidence import Verifier
 from hira.runtime.answer import Answer
 from hira.runtime.factory import check_names, open_session
@@ -218,11 +219,11 @@ class Hira:
         """
         return self.wait_for(self.stream(question, docs=docs, files=files, output_type=output_type).finish())
 
-    def chat(self, run: str = "", *, docs: Paths | None = None) -> "Chat":
+    def chat(self, run: str | Run = "", *, docs: Paths | None = None) -> "Chat":
         """A conversation, whose questions follow up on each other.
 
         Args:
-            run: The id of a recorded run that it continues, or `last`.
+            run: A run that it continues, the id of a recorded one, or `last`.
             docs: Files and folders to search in place of those of this object.
         """
         from hira.runtime.chat import Chat  # a single question needs none
@@ -279,11 +280,11 @@ class Hira:
 
         return Batch(self, questions, concurrency=concurrency)
 
-    async def resume(self, run: str, *, docs: Paths | None = None) -> Run:
+    async def resume(self, run: str | Run, *, docs: Paths | None = None) -> Run:
         """Continue a recorded run where it ended; hira repeats no completed call.
 
         Args:
-            run: Its id, the beginning of one, or `last`.
+            run: The run, its id, the beginning of one, or `last`.
             docs: The documents that its question named, if it named any.
 
         Returns:
@@ -296,6 +297,11 @@ class Hira:
         from hira.runtime.resuming import resume_run  # a new question reads no record
 
         return await resume_run(scope(self, docs), run)
+
+    def __repr__(self) -> str:
+        given = {each.name: getattr(self, each.name) for each in fields(self) if each.repr}
+        shown = (f"{name}={value!r}" for name, value in given.items() if value is not None)
+        return without_userinfo(f"Hira({', '.join(shown)})")
 
     async def open_session(self) -> Session:
         """Return the session that all runs in this event loop share; the first run opens it."""

@@ -99,6 +99,18 @@ async def test_follow_up_questions_are_resumed_and_replayed_with_what_came_befor
         journal.close()
 
 
+async def test_a_chat_continues_a_run_that_was_watched(docs: Path, settings: Settings) -> None:
+    policy = script(READS, KNOWS)
+    async with Hira(docs=docs, policies={"*": policy}, settings=settings) as hira:
+        run = hira.stream(FIRST)
+        await run.finish()
+        answer = await hira.chat(run).ask(SECOND)
+        assert FIRST in policy.requests[-1].messages[-1].text
+        assert answer.source("s1").location.endswith("asean.txt")
+        with pytest.raises(UsageError, match="must be a run or the id of one, got Answer"):
+            hira.chat(answer)  # type: ignore[arg-type]
+
+
 async def test_a_question_is_refused_while_the_one_before_has_no_answer(docs: Path, settings: Settings) -> None:
     async with Hira(docs=docs, policies={"*": script(READS, KNOWS)}, settings=settings) as hira:
         chat = hira.chat()

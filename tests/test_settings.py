@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from hira import Hira
 from hira.core.errors import UsageError
+from hira.policies.openai import OpenAIPolicy
 from hira.runtime.settings import TRUST, Settings, load
 
 
@@ -70,6 +72,39 @@ def test_a_key_is_never_shown(folder: Path, home: Path) -> None:
     with pytest.raises(UsageError) as error:
         load({"parallel": "many"}, {"OPENAI_API_KEY": "sk-secret"}, folder, home)
     assert "secret" not in str(error.value)
+
+
+HIDDEN = "https://me:hidden-7@models.example/v1"
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"base_url": HIDDEN},
+        {"searxng_url": HIDDEN, "otel": HIDDEN},
+        {"roles": {"planner": {"base_url": HIDDEN}}},
+        {"mcp": {"files": {"url": HIDDEN}}},
+        {"mcp": {"files": {"command": "serve", "args": ["--store", HIDDEN]}}},
+        {"experts": {"diver": {"object": "my:diver", "store": HIDDEN, "api_key": "hidden-7"}}},
+    ],
+)
+def test_a_password_is_never_shown(given: dict[str, Any]) -> None:
+    settings = Settings(model="small-1", **given)
+    assert "hidden-7" not in repr(settings) + str(settings)
+    assert "hidden-7" in settings.secrets
+    hira = Hira("small-1", base_url=HIDDEN, otel=HIDDEN, roles={"planner": f"small-1@{HIDDEN}"})
+    assert "hidden-7" not in repr(hira)
+    assert "base_url='https://models.example/v1'" in repr(hira)
+
+
+@pytest.mark.parametrize("wrong", ["ftp://me:hidden-7@models.example", "http://me:hidden-7@models.example:port/v1"])
+def test_an_error_about_a_url_shows_no_password(wrong: str) -> None:
+    with pytest.raises(UsageError, match=r"models\.example") as error:
+        OpenAIPolicy("small-1", base_url=wrong)
+    assert "hidden-7" not in str(error.value)
+    with pytest.raises(UsageError, match=r"models\.example") as error:
+        Settings(api=wrong)  # type: ignore[arg-type]
+    assert "hidden-7" not in str(error.value)
 
 
 def test_an_unknown_key_is_an_error_that_names_the_nearest_one(folder: Path, home: Path) -> None:

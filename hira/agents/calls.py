@@ -11,21 +11,17 @@ from typing import Any
 
 from hira.agents.run_context import Conversation, RunContext
 from hira.agents.trajectory import Trajectory, Turn
-from hira.core.errors import HiraError, Stop, ToolDown, ToolError
+from hira.core.errors import Stop, ToolError
 from hira.core.events import Notice, ToolEnded, ToolStarted
 from hira.core.hooks import ToolUse
 from hira.core.messages import Filled
 from hira.core.policy import Request, fields_of
 from hira.core.prompts import Prompt
-from hira.core.tokens import clip
 from hira.core.tool import LEFT_OUT, read_result
 from hira.evidence import Source, inert
 from hira.journal import OWN, CallSpec, Log
 from hira.journal.encoding import digest_of_tool, validate
 from hira.tools import Observation, Tool
-
-_FAULT = 500
-"""The most tokens of a fault's text that the model reads: a fault may contain a service's whole reply."""
 
 
 @dataclass(slots=True)
@@ -188,19 +184,10 @@ def _bring_back(conversation: Conversation, role: str, log: Log) -> None:
 async def _call_tool(tool: Tool, arguments: Mapping[str, Any], context: RunContext) -> Observation:
     try:
         return await tool.call(arguments)
-    except ToolError as error:
-        if isinstance(error, ToolDown):  # else the answer would look as if it knew all
-            why = "; ".join(str(error).rstrip(".").splitlines())
-            context.note(context.redact(f"{tool.name} is down: {why}"), important=True)
-        return Observation(f"{tool.name} failed: {error}", ok=False)
-    except (HiraError, AssertionError):  # the run's own, and checks that failed
-        raise
     except Exception as error:  # noqa: BLE001 - a fault in somebody's tool must not lose the run: the model reads it
-        from hira.agents.faults import log_fault
+        from hira.agents.faults import explain_failure
 
-        log_fault("tool", tool.name, error, context.redact)
-        why = clip(f"a fault in the tool, {type(error).__name__}: {error}".rstrip(": "), _FAULT)
-        context.note(context.redact(f"{tool.name} failed: {why}"), important=True)
+        why = explain_failure(tool.name, error, partial(context.note, important=True), context.redact)
         return Observation(f"{tool.name} failed: {why}", ok=False)
 
 

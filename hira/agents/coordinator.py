@@ -21,7 +21,15 @@ from hira.agents.run_context import RunContext, format_files
 from hira.agents.trajectory import Finding, Subtask
 from hira.core.bm25 import BM25
 from hira.core.concurrency import together
-from hira.core.errors import DialectError, EndpointError, HiraError, HookError, RoleBudgetExceeded, Stop
+from hira.core.errors import (
+    DialectError,
+    EndpointError,
+    HiraError,
+    RoleBudgetExceeded,
+    Stop,
+    ToolError,
+    WorkerError,
+)
 from hira.core.events import Notice, Remembered, SubtaskAssigned
 from hira.core.memory import DualMemory, Recall
 from hira.core.messages import Filled, user
@@ -130,16 +138,17 @@ class Coordinator:
         return self.context.announce(finding)
 
     def _describe_failure(self, subtask: Subtask, expert: Expert, error: Exception) -> Finding:
-        """A finding that says what ended the expert's work. Checks that failed are no matter of the run: raised, and so
-        is the fault of a hook, which may be there to prevent something."""
+        """A finding that says what ended the expert's work. Raises an error that ends the run: a check that failed, a
+        request that cannot be carried out, or the fault of a hook, which may be there to prevent something."""
         fault = find_root_cause(error)
-        if isinstance(fault, AssertionError | HookError):
+        if ends_run(fault):
             raise fault
         why = fault.what if isinstance(fault, HiraError) else f"{type(fault).__name__}: {fault}".rstrip(": ")
         why = self.context.redact(why)
         if not isinstance(fault, HiraError):
             log_fault("expert", expert.name, error, self.context.redact)
-            self.context.events(Notice(f"subtask {subtask.id}: a fault in the expert {expert.name!r} ended it: {why}"))
+            text = f"subtask {subtask.id}: a fault in the expert {expert.name!r} ended it: {why}"
+            self.context.events(Notice(text, important=True))
         return Finding(subtask, expert.name, "", COULD_NOT.fill(expert=expert.name, why=why), ok=False)
 
     async def _prepare(
@@ -250,12 +259,17 @@ def by_words(task: str, experts: Sequence[Expert]) -> Expert:
     return experts[best[0] if best else 0]
 
 
+def ends_run(error: BaseException) -> bool:
+    """Return whether an error of an expert ends the run, and not only the expert's work."""
+    of_work = (DialectError, EndpointError, Stop, ToolError, WorkerError)
+    return isinstance(error, AssertionError | HiraError) and not isinstance(error, of_work)
+
+
 def find_root_cause(error: Exception) -> BaseException:
-    """The error itself, or of a group that tasks left the one that counts: a check that failed, else the first."""
+    """The error itself, or of a group that tasks left the one that counts: one that ends the run, else the first."""
     if not isinstance(error, BaseExceptionGroup):
         return error
-    checks = error.subgroup(AssertionError)
-    cause: BaseException = checks or error
+    cause: BaseException = error.subgroup(ends_run) or error
     while isinstance(cause, BaseExceptionGroup):
         cause = cause.exceptions[0]
     return cause

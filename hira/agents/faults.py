@@ -5,8 +5,14 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from hira.core.errors import HiraError, ToolDown, ToolError
+from hira.core.tokens import clip
+
 log = logging.getLogger("hira.agents")
 log.addHandler(logging.NullHandler())  # else a program that configures no logging has them on its terminal
+
+_LONGEST = 500
+"""The most tokens of a fault's text that the model reads: a fault may contain a service's whole reply."""
 
 
 def log_fault(what: str, name: str, error: BaseException, redact: Callable[[str], str]) -> None:
@@ -15,6 +21,22 @@ def log_fault(what: str, name: str, error: BaseException, redact: Callable[[str]
         record = log.makeRecord(log.name, logging.ERROR, __file__, 0, f"a fault in the {what} %r", (name,), None)
         record.exc_text = redact("".join(traceback.format_exception(error)).rstrip())
         log.handle(record)
+
+
+def explain_failure(name: str, error: Exception, note: Callable[[str], None], redact: Callable[[str], str]) -> str:
+    """Return why a call of the tool of this name failed, for the model. A person reads a note of a service that is down
+    and of a fault in the tool. Raises an error that ends the run: hira's own, and checks that failed."""
+    if isinstance(error, ToolError):
+        if isinstance(error, ToolDown):  # else the answer would look as if it knew all
+            why = "; ".join(str(error).rstrip(".").splitlines())
+            note(redact(f"{name} is down: {why}"))
+        return str(error)
+    if isinstance(error, HiraError | AssertionError):
+        raise error
+    log_fault("tool", name, error, redact)
+    why = clip(f"a fault in the tool, {type(error).__name__}: {error}".rstrip(": "), _LONGEST)
+    note(redact(f"{name} failed: {why}"))
+    return why
 
 
 @contextmanager

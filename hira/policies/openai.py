@@ -23,6 +23,7 @@ from pydantic_core import to_json
 from hira import __version__
 from hira.core.errors import BadReply, EndpointError, TimedOut, ToolsRefused, UsageError
 from hira.core.policy import UNWATCHED, CallOptions, Completion, Request, Watch, role_of
+from hira.core.sanitize import without_userinfo
 from hira.core.tokens import count
 from hira.policies.chat import (
     BY_OPENAI,
@@ -359,9 +360,10 @@ def _parse_url(base_url: str, api_key: str, key_origin: str) -> httpx.URL:
     try:
         url = httpx.URL(base_url.strip())
     except httpx.InvalidURL as error:
-        raise UsageError(f"the base URL {base_url!r} is not a URL: {error}") from None
+        raise UsageError(f"the base URL {without_userinfo(base_url)!r} is not a URL: {error}") from None
     if url.scheme not in {"http", "https"} or not url.host:
-        raise UsageError(f"the base URL {base_url!r} is not an http URL", fix="write it like http://localhost:8000/v1")
+        what = f"the base URL {without_userinfo(base_url)!r} is not an http URL"
+        raise UsageError(what, fix="write it like http://localhost:8000/v1")
     if not (api_key.isascii() and api_key.isprintable()) or " " in api_key:
         origin = f" from {key_origin}" if key_origin else ""
         raise UsageError(

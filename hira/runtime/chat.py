@@ -9,6 +9,7 @@ from typing_extensions import TypeVar
 from hira.core.errors import UsageError
 from hira.journal import Journal
 from hira.runtime.answer import Answer
+from hira.runtime.resuming import run_id_of
 from hira.runtime.run import Run, SessionOwner, scope
 from hira.runtime.validation import Paths, make_output_type, paths_of, present
 
@@ -39,18 +40,18 @@ class Chat:
 
     Args:
         owner: The `Hira` whose chat it is.
-        run: The id of a recorded run that the first question continues.
+        run: A run that the first question continues, or the id of a recorded one.
         docs: Files and folders to search in place of those of the `Hira`.
 
     Attributes:
         runs: The questions asked here, in order.
     """
 
-    def __init__(self, owner: ChatOwner, run: str = "", *, docs: Paths | None = None) -> None:
+    def __init__(self, owner: ChatOwner, run: str | Run = "", *, docs: Paths | None = None) -> None:
         self.runs: list[Run] = []
         self._owner = owner
         self._scoped = scope(owner, docs)
-        self._run = run
+        self._run = run if isinstance(run, Run) else run_id_of(run)
         self._earlier: Earlier | None = None
         self._preparing = False
 
@@ -118,15 +119,16 @@ class Chat:
     async def _look_back(self) -> None:
         """Read what the turns so far leave for the next one."""
         journal = (await self._owner.open_session()).journal
-        last = self.runs[-1] if self.runs else None
-        if last is None and self._run:
+        last = self.runs[-1] if self.runs else self._run
+        if isinstance(last, Run):
+            if last.answer.text:
+                self._earlier = await earlier_of(last, journal)
+        elif last:
             if journal is None:
                 raise UsageError("no runs are recorded here", fix="record them: Hira(journal=True)")
             from hira.runtime.trace.reading import read_conversation
 
-            self._earlier = await asyncio.to_thread(read_conversation, journal, self._run)
-        elif last and last.answer.text:
-            self._earlier = await earlier_of(last, journal)
+            self._earlier = await asyncio.to_thread(read_conversation, journal, last)
 
 
 async def earlier_of(run: Run, journal: Journal | None) -> "Earlier":

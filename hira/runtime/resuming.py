@@ -12,17 +12,27 @@ from hira.runtime.session import HANDED, OF_QUESTION, Session
 from hira.runtime.trace.reading import read_earlier
 
 
-async def resume_run(owner: SessionOwner, run: str) -> Run:
+def run_id_of(run: object) -> str:
+    """Return the id of a run, from the id or from a `Run`. Raises `UsageError` for anything else."""
+    run_id = getattr(run, "id", run)
+    if not isinstance(run_id, str):
+        what = f"`run` must be a run or the id of one, got {run!r:.80}"
+        raise UsageError(what, fix='write run.id, answer.rollout.run or "last"')
+    return run_id
+
+
+async def resume_run(owner: SessionOwner, run: str | Run) -> Run:
     """Return a run that continues where the recorded one ended. hira repeats no completed call of a model; programs run
     again if later ones need their files or variables.
 
     Raises `UsageError` for a run that does not exist, that is still running, or that this session cannot continue.
     """
+    run_id = run_id_of(run)
     session = await owner.open_session()
     journal = session.journal
     if journal is None:
         raise UsageError("no runs are recorded here", fix="record them: Hira(journal=True)")
-    entry = await asyncio.to_thread(journal.entry, run)
+    entry = await asyncio.to_thread(journal.entry, run_id)
     if entry.alive:
         fix = "wait until it ends, or stop that process"
         raise StillGoing(f"run {entry.id} is still running", where=f"in process {entry.pid}", fix=fix)

@@ -4,13 +4,16 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from hira.agents.faults import explain_failure
 from hira.core.budget import Budget
 from hira.core.concurrency import SingleFlight
 from hira.core.errors import ToolError, UsageError, did_you_mean
 from hira.core.events import Events, Notice
 from hira.core.prices import Price
+from hira.core.sanitize import redact
 from hira.policies.names import GGUF, IN_PROCESS, LITELLM, OFFLINE, OPENAI_URL, names_of
 from hira.runtime.registry import SEARCH
 from hira.runtime.settings import ALSO_CALLED, DOCUMENTS, PREFERRED, SEARCH_KEYS, RoleSettings, Settings
@@ -26,6 +29,8 @@ if TYPE_CHECKING:
 
 # services that use another one's key
 SAME_KEY = {"serper_google": "serper", "serper_scholar": "serper", "serpapi_scholar": "serpapi"}
+# Seconds that merged searches have beyond the slowest of them, so that one that hangs ends alone.
+GRACE = 5.0
 
 
 async def open_servers(
@@ -222,3 +227,30 @@ def either(documents: Tool, web: Tool) -> Tool:
 
     description = "Open a local document by its path, or a web page by its URL. " + web.description
     return replace(web, run=run, description=description, seconds=max(web.seconds, documents.seconds))
+
+
+def merge_searches(searches: Sequence[Tool], events: Events) -> Tool:
+    """One "search" that asks all of these at once; the passages of the first come first. If one fails, the passages of
+    the others remain: a notice tells a person once, and the model reads why."""
+    noted = set[str]()
+
+    def note(text: str) -> None:
+        if text not in noted:
+            noted.add(text)
+            events(Notice(text, important=True))
+
+    async def run(arguments: Mapping[str, Any]) -> Observation:
+        results = await asyncio.gather(*(tool.call(arguments) for tool in searches), return_exceptions=True)
+        observations = [result for result in results if isinstance(result, Observation)]
+        failures: list[str] = []
+        for error in results:
+            if isinstance(error, BaseException):
+                if not (observations and isinstance(error, Exception)):
+                    raise error
+                failures.append(explain_failure("search", error, note, partial(redact, secrets=events.secrets)))
+        texts = [seen.text for seen in observations if seen.text] + failures
+        return Observation("\n".join(texts), tuple(passage for seen in observations for passage in seen.passages))
+
+    description = " ".join(dict.fromkeys(tool.description for tool in searches))
+    longest = max(search.seconds for search in searches)
+    return replace(searches[-1], run=run, description=description, seconds=longest + GRACE, bound=None)

@@ -8,20 +8,20 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hira.agents.trajectory import Rollout
 from hira.core.budget import Budget
 from hira.core.concurrency import SingleFlight
-from hira.core.errors import HiraError, ToolError, UsageError
+from hira.core.errors import HiraError, UsageError
 from hira.core.events import DocumentsRead, Events, Notice
 from hira.core.prices import Price
 from hira.core.sanitize import flatten_name
 from hira.core.tool import Context
 from hira.runtime.settings import Settings
-from hira.tools import Observation, OpenPython, Tool, Toolbox
+from hira.tools import OpenPython, Tool, Toolbox
 from hira.tools.python.layers import IMAGE, refusal
 from hira.tools.python.tool import open_python
 
@@ -314,7 +314,11 @@ class Toolset:
                 self.backends, self.settings, context.question, events, self.once, budget
             )
             searches, browse = [*searches, search], either(browse, web_browse) if browse else web_browse
-        merged = merge_searches(searches) if len(searches) > 1 else next(iter(searches), None)
+        merged = next(iter(searches), None)
+        if len(searches) > 1:
+            from hira.runtime.services import merge_searches  # many runs have documents alone
+
+            merged = merge_searches(searches, events)
         return merged, browse, scholar, more
 
 
@@ -398,23 +402,6 @@ async def open_index(
         stack.push_async_callback(index.aclose)
         stack.callback(index.close)
     return index, readable
-
-
-def merge_searches(searches: Sequence[Tool]) -> Tool:
-    """One "search" that asks all of these at once; the passages of the first come first."""
-
-    async def run(arguments: Mapping[str, Any]) -> Observation:
-        results = await asyncio.gather(*(tool.call(arguments) for tool in searches), return_exceptions=True)
-        observations = [result for result in results if isinstance(result, Observation)]
-        errors = [result for result in results if isinstance(result, BaseException)]
-        for error in errors:
-            if not isinstance(error, ToolError) or not observations:
-                raise error
-        texts = [seen.text for seen in observations if seen.text] + [str(error) for error in errors]
-        return Observation("\n".join(texts), tuple(passage for seen in observations for passage in seen.passages))
-
-    description = " ".join(dict.fromkeys(tool.description for tool in searches))
-    return replace(searches[-1], run=run, description=description, bound=None)
 
 
 def _unseen(paths: Sequence[Path]) -> UsageError:

@@ -191,7 +191,7 @@ async def test_an_expert_that_fails_is_a_finding_that_says_so_and_the_others_go_
     findings = await coord.delegate([Subtask("1", "pictures"), Subtask("2", "a fact")], context.rollout.memory)
     assert [(finding.expert, finding.ok) for finding in findings] == [("eye", False), ("quick", True)]
     assert told in findings[0].conclusion
-    assert [told in one.text for one in heard if isinstance(one, Notice)] == [True] * is_fault
+    assert [told in one.text and one.important for one in heard if isinstance(one, Notice)] == [True] * is_fault
     assert [one.ok for one in heard if isinstance(one, SubtaskDone)].count(False) == 1
     assert [one.message for one in caplog.records] == ["a fault in the expert 'eye'"] * is_fault
 

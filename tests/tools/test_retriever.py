@@ -80,6 +80,17 @@ async def test_a_store_that_is_away_is_a_failed_call() -> None:
     assert "the store is away" in policy.requests[-1].messages[-1].text
 
 
+async def test_a_store_that_is_away_leaves_the_documents(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "a.md").write_text("The tower of Brevik was built in 1742.")
+    async with Hira("offline", search=fail, docs=tmp_path) as hira:
+        answer = await hira.ask(QUESTION)
+    assert (answer.status, [source.location for source in answer.sources]) == ("answered", ["a.md"])
+    warned = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert ["search failed: a fault in the tool, ConnectionError: the store is away" in line for line in warned] == [
+        True
+    ]
+
+
 @pytest.mark.parametrize(
     ("returned", "message"),
     [("text", "returned 'text'"), (None, "returned None"), ([{"text": "x"}], "among its passages"),
@@ -93,6 +104,14 @@ async def test_what_is_no_list_of_sources_is_named(returned: Any, message: str) 
         with pytest.raises(UsageError, match=message) as raised:
             await hira.ask(QUESTION)
     assert "docs/retriever.md" in str(raised.value)
+
+
+@pytest.mark.parametrize("workflow", [name for name in WORKFLOWS if name not in ("direct", "codeact", "multimodal")])
+async def test_what_is_no_list_of_sources_ends_the_run_of_every_workflow(workflow: str, tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("The tower of Brevik is made of oak.")
+    async with Hira("offline", search=lambda query: [{"text": query}], docs=tmp_path, workflow=workflow) as hira:
+        with pytest.raises(UsageError, match="among its passages"):
+            await hira.ask(QUESTION)
 
 
 async def test_a_slow_retriever_ends_as_a_failed_call_with_the_time_of_the_question() -> None:

@@ -91,7 +91,18 @@ Seconds = Annotated[float, BeforeValidator(_read_seconds)]
 """A number of seconds, or a text such as "5m"."""
 
 
-class StrictModel(BaseModel):
+class _Settings(BaseModel):
+    """Settings whose representation shows no password of a URL, and no value with the name of a secret."""
+
+    def __repr_args__(self) -> "Iterator[tuple[str | None, Any]]":
+        for name, value in super().__repr_args__():
+            if isinstance(value, str) and SECRET_NAME.search(name or ""):
+                yield name, "**********"
+            else:
+                yield name, _bare(value)
+
+
+class StrictModel(_Settings):
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, allow_inf_nan=False)
 
     @model_validator(mode="before")
@@ -189,7 +200,7 @@ class McpSettings(StrictModel):
         return self
 
 
-class ExpertSettings(BaseModel):
+class ExpertSettings(_Settings):
     """An expert of your own; other keys of its table are its options."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
@@ -345,7 +356,8 @@ class Settings(StrictModel):
         given += [secret for server in self.mcp.values() for secret in server.secrets]
         given += [client_key.key for client_key in self.keys.values()]
         of_experts = {secret for expert in self.experts.values() for secret in expert.secrets}
-        urls = [self.base_url, self.searxng_url, self.model, *(server.url for server in self.mcp.values())]
+        urls = [self.base_url, self.searxng_url, self.otel, self.model]
+        urls += [text for server in self.mcp.values() for text in (server.url, *server.args)]
         urls += [text for role in self.roles.values() for text in (role.base_url, role.model)]
         secrets = {key.get_secret_value() for key in given} | self._secrets.union(of_experts, *map(passwords_in, urls))
         return frozenset(secret for secret in secrets if len(secret) >= SHORTEST_SECRET)
@@ -456,11 +468,11 @@ def list_entries(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _bare(value: Any) -> Any:
-    """A JSON value without user and password in any of its URLs."""
+    """A value without user and password in any of its URLs."""
     if isinstance(value, Mapping):
         return {key: _bare(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_bare(item) for item in value]
+    if isinstance(value, list | tuple):
+        return type(value)(_bare(item) for item in value)
     return without_userinfo(value) if isinstance(value, str) else value
 
 
@@ -472,7 +484,7 @@ def invalid(error: ValidationError, origins: Mapping[str, str]) -> UsageError:
     says = uncapitalise(first["msg"]).removeprefix("value error, ")
     secret = not path or path[0] in _SECRETS or path[-1] == "api_key"
     if first["type"] != "value_error" and not secret and isinstance(first["input"], str | int | float):
-        text = repr(first["input"])
+        text = repr(_bare(first["input"]))
         says += f", got {text if len(text) <= LONGEST_SHOWN else text[:LONGEST_SHOWN] + '…'}"
     fix = "correct it, or leave it out"
     if first["type"] == "literal_error":
