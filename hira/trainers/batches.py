@@ -1,6 +1,6 @@
 """Rows become micro-batches of one role and of similar length, and tensors for the loss."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import ceil
@@ -87,6 +87,24 @@ def _divide(lengths: Sequence[int], budget: int, start: int, processes: int) -> 
     while divided and divided[-1] < len(lengths):
         divided.append(ends[divided[-1]])
     return divided
+
+
+def merge_equal(rows: Sequence[Weighted]) -> list[Weighted]:
+    """Return the rows without repetitions: rows of the same tokens become one with their share of the loss.
+
+    For a first step after sampling, where the ratio is 1, the loss has A only as a factor, and Σ w_i A_i = W A' with
+    W = Σ w_i and A' = Σ w_i A_i / W.
+    """
+    equal: dict[Hashable, list[Weighted]] = {}
+    for weighted in rows:
+        row = weighted.row
+        equal.setdefault((row.role, row.prompt, row.completion, row.mask), []).append(weighted)
+    merged = []
+    for same in equal.values():
+        weight = sum(weighted.weight for weighted in same)
+        gained = sum(weighted.weight * weighted.advantage for weighted in same)
+        merged.append(same[0] if len(same) == 1 else replace(same[0], weight=weight, advantage=gained / weight))
+    return merged
 
 
 def take_share(micro: Micro, process: int, processes: int) -> tuple[Micro, int]:

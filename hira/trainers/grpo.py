@@ -19,7 +19,7 @@ from transformers import PrinterCallback, Trainer, TrainerCallback, TrainingArgu
 
 from hira.core.errors import HiraError
 from hira.trainers import records
-from hira.trainers.batches import Micro, make_tensors, pack_rows, pick_canary, take_share
+from hira.trainers.batches import Micro, make_tensors, merge_equal, pack_rows, pick_canary, take_share
 from hira.trainers.configuration import HALF, Configuration
 from hira.trainers.credit import Credit
 from hira.trainers.loss import Batch, Scores, policy_loss, score_tokens, score_tokens_fused
@@ -43,6 +43,10 @@ from hira.trainers.weights import (
 START = {"cpu": 32, "gpu": 4096}
 """The tokens that could be computed in the fixed time of a micro-batch: measured on a CPU with 135 M parameters, for
 GPUs estimated from the start of their kernels."""
+
+
+NEGLIGIBLE = 1e-9
+"""An advantage that is a rounding error: equal rows of good and bad rollouts cancel each other out."""
 
 
 class RoleTrainer(Trainer):
@@ -133,7 +137,10 @@ class RoleTrainer(Trainer):
         return self._held
 
     def _batches(self, credited: Credited) -> list[tuple[Micro, Batch]]:
-        rows = [weighted for weighted in credited.rows if weighted.weight and (weighted.advantage or self.config.beta)]
+        weighty = [weighted for weighted in credited.rows if weighted.weight]
+        if self.config.iterations == 1 and self.config.old == "trainer":
+            weighty = merge_equal(weighty)
+        rows = [weighted for weighted in weighty if abs(weighted.advantage) > NEGLIGIBLE or self.config.beta]
         process, processes = self.accelerator.process_index, self.accelerator.num_processes
         start = START["cpu" if self.accelerator.device.type == "cpu" else "gpu"]
         whole = pack_rows(rows, self.config.budget, self.adapters, start=start, processes=processes)

@@ -2,12 +2,15 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rollouts_made import row
+from rollouts_made import attempt, group, row
 
-from hira.trainers.batches import pack_rows, take_share
+from hira.trainers.batches import merge_equal, pack_rows, take_share
+from hira.trainers.credit import matpo
 from hira.trainers.rows import Key, Weighted
 
 
@@ -31,6 +34,35 @@ def test_every_row_is_in_one_micro_batch_of_its_role_within_the_budget(rows: lis
         assert micro.adapter == ("a" if micro.role == "planner" else "b")
         assert micro.padded <= budget or len(micro.rows) == 1
     assert made[0].padded == max(micro.padded for micro in made)
+
+
+SHARES = st.tuples(st.sampled_from(["planner", "worker"]), st.integers(1, 3), st.floats(0.1, 2), st.floats(-3, 3))
+
+
+@given(st.lists(SHARES, max_size=12))
+def test_equal_rows_become_one_with_their_share_of_the_loss(shares: list[tuple[str, int, float, float]]) -> None:
+    rows = [
+        replace(weighted(role, tokens, name=str(place)), weight=weight, advantage=advantage)
+        for place, (role, tokens, weight, advantage) in enumerate(shares)
+    ]
+    merged = {(one.row.role, one.row.completion): one for one in merge_equal(rows)}
+    assert len(merged) == len(merge_equal(rows)) == len({share[:2] for share in shares})
+    for (role, completion), one in merged.items():
+        same = [other for other in rows if (other.row.role, other.row.completion) == (role, completion)]
+        assert one.weight == pytest.approx(sum(other.weight for other in same))
+        total = sum(other.weight * other.advantage for other in same)
+        assert one.weight * one.advantage == pytest.approx(total, abs=1e-12)
+
+
+def test_what_all_rollouts_of_a_question_begin_with_stays_as_likely_if_tokens_weigh_the_same() -> None:
+    """A rollout that stops after the first report is short and wrong; the first worker's row is the same in both."""
+    short = attempt(0, 0.0, row("worker", 4), row("planner", 6))
+    long = attempt(1, 1.0, row("worker", 4), row("planner", 20))
+    first = {
+        norm: merge_equal(matpo([group(short, long)], norm=norm).rows)[0] for norm in ("rollout_mean", "token_mean")
+    }
+    assert first["token_mean"].advantage == 0
+    assert first["rollout_mean"].advantage < -0.4, "less likely with the mean of each rollout, although nobody erred"
 
 
 @given(ROWS, st.integers(1, 4), st.integers(1, 100))

@@ -28,9 +28,11 @@ def matpo(
     section on its implementation has it; the sentence that normalises over G × (T+1) rows would weigh a reward by how
     many workers it took. ρ = π/π_old, token by token.
 
-    `norm` chooses the weights: `rollout_mean` is the paper's w = 1/Σ_t |τ_i^t|, Z = Q·G of the groups with a signal;
-    `role_mean` takes the mean over tokens in each role of a rollout first, so that many workers do not outweigh their
-    planner; `token_mean` is w = 1, Z = all tokens, which does not reward few long turns over many short ones.
+    `norm` chooses the weights. `rollout_mean` is the paper's w = 1/Σ_t |τ_i^t|, Z = Q·G of the groups with a signal. It
+    weighs the tokens of short rollouts more: if those are wrong, what all rollouts of a question begin with becomes
+    less likely. `role_mean` takes the mean over tokens in each role of a rollout first, so that many workers do not
+    outweigh their planner. `token_mean` is w = 1, Z = all tokens: it does not reward few long turns over many short
+    ones, and leaves a common beginning as it is.
     """
     every = [attempt.reward for group in groups for attempt in group.counting if attempt.reward is not None]
     by = divisor(scale, every, floor)
