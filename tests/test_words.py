@@ -4,10 +4,13 @@ use."""
 import ast
 import re
 from collections.abc import Iterator
+from dataclasses import fields
 from functools import cache
 from pathlib import Path
 
 import pytest
+
+from hira import Hira
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -92,6 +95,34 @@ def test_messages_and_help_texts_are_in_plain_english(package: Path) -> None:
         for line, text in words_for_people(module)
         for phrase, instead in INSTEAD.items()
         if re.search(phrase, text)
+    ]
+    assert not found, "\n".join(found)
+
+
+ARGUMENTS = {"--file": "files", "--role": "roles"} | {
+    f"--{field.name.replace('_', '-')}": field.name for field in fields(Hira) if field.init
+}
+LIBRARY = [one for one in PACKAGES if one.name not in ("cli", "server", "trainers", "evaluation", "testing")]
+
+
+def strings(module: Path) -> Iterator[tuple[int, str]]:
+    """The line and the text of each string of several words that documents nothing."""
+    documents = {node.value for node in ast.walk(parse(module)) if isinstance(node, ast.Expr)}
+    for node in ast.walk(parse(module)):
+        text = node.value if isinstance(node, ast.Constant) and node not in documents else None
+        if isinstance(text, str) and " " in text:
+            yield node.lineno, text
+
+
+@pytest.mark.parametrize("package", LIBRARY, ids=lambda package: package.name)
+def test_a_message_that_names_an_option_names_the_argument_of_hira_too(package: Path) -> None:
+    found = [
+        f"{module.relative_to(ROOT)}:{line} {text[:80]!r}: write {ARGUMENTS[option]}="
+        for module in sorted(package.rglob("*.py"))
+        if module.name != "compare.py"  # of a command alone
+        for line, text in strings(module)
+        for option in re.findall(r"--[a-z-]*[a-z]", re.sub(r"\bhira [a-z]+ .*", "", text))
+        if option in ARGUMENTS and f"{ARGUMENTS[option]}=" not in text
     ]
     assert not found, "\n".join(found)
 

@@ -219,5 +219,5 @@ def check_spoken(completion: Completion, conversation: Conversation) -> None:
         raise BadReply(
             f"the model thought and gave no answer{within}",
             where=f"role {conversation.trajectory.role!r}, model {completion.model!r}",
-            fix="let it write longer replies (--max-reply-tokens), or use another model for this role",
+            fix="let it write longer replies (--max-reply-tokens or max_reply_tokens=), or use another model",
         )

@@ -85,7 +85,7 @@ class Journal:
             self._writer = Writer(path, patience)
         except (OSError, sqlite3.Error) as error:
             full = getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_FULL or getattr(error, "errno", 0) in FULL
-            fix = f"{'free some space there, or ' if full else ''}name another file with --journal"
+            fix = f"{'free some space there, or ' if full else ''}name another file with --journal or journal="
             raise UsageError(f"the journal cannot be opened: {error}", where=f"at {path}", fix=fix) from None
         self._reading = threading.Lock()
 

@@ -60,7 +60,7 @@ def resolve_name(name: str) -> str:
         return name
     if find_spec("litellm") is None:
         what = f"{name!r} is a model of {provider}, which needs litellm, and litellm is not installed"
-        fix = "pip install 'hira[litellm]', or name an OpenAI-compatible endpoint that has it with --base-url"
+        fix = "pip install 'hira[litellm]', or name an OpenAI-compatible endpoint that has it (--base-url or base_url=)"
         raise UsageError(what, fix=fix)
     return f"{LITELLM}{provider}/{model}"
 

@@ -80,7 +80,7 @@ class ClaimMemory:
                 database.close()
         except (OSError, sqlite3.Error) as error:
             raise UsageError(
-                f"the memory cannot be used: {error}", where=f"at {self.file}", fix="leave out --memory"
+                f"the memory cannot be used: {error}", where=f"at {self.file}", fix="leave out --memory or memory="
             ) from None
 
     def add(self, claims: Sequence[VerifiedClaim]) -> None:

@@ -9,7 +9,7 @@ from hira.policies.probe import WANTS_KEY, find_local, probe
 from hira.runtime.settings import Settings
 
 _LISTED = 5
-_KEYED = "set OPENAI_API_KEY, or name another endpoint with --base-url"
+_KEYED = "set OPENAI_API_KEY, or name another endpoint with --base-url or base_url="
 
 
 async def find_endpoint(settings: Settings, ports: Sequence[int]) -> Settings:
@@ -29,7 +29,8 @@ async def find_endpoint(settings: Settings, ports: Sequence[int]) -> Settings:
     if not servers:
         chosen = settings.with_values({"model": OFFLINE}, NOTHING_FOUND)
         locked = (server.base_url for server in local if server.status in WANTS_KEY)
-        lines = [f"a server at {url} needs a key: set HIRA_API_KEY, and name it with --base-url" for url in locked]
+        fix = "set HIRA_API_KEY, and name it with --base-url or base_url="
+        lines = [f"a server at {url} needs a key: {fix}" for url in locked]
         return chosen.with_origins({}, lines)
     server = servers[0]
     model = next((name for name in server.models if "embed" not in name.lower()), server.models[0])
@@ -51,9 +52,11 @@ async def find_only_model(settings: Settings, key: str) -> Settings:
     if endpoint.ok:
         shown = ", ".join(endpoint.models[:_LISTED]) + (", …" if len(endpoint.models) > _LISTED else "")
         has = f"{where}, which has {shown or 'none'}"
-        raise UsageError("no model is named", where=has, fix="choose one with --model NAME or HIRA_MODEL")
+        raise UsageError(
+            "no model is named", where=has, fix="choose one with --model NAME or model=, or set HIRA_MODEL"
+        )
     refused = endpoint.status in WANTS_KEY
-    fix = "check the key" if refused else "name the model (--model) and check the base URL"
+    fix = "check the key" if refused else "name the model (--model or model=) and check the base URL"
     raise (AccessDenied if refused else EndpointError)(
         f"no model is named and the endpoint lists none: {endpoint.error}", where=where, fix=fix, status=endpoint.status
     )

@@ -23,7 +23,7 @@ from hira.runtime.settings import Continuation, RoleSettings, Settings, TimeoutS
 from hira.runtime.settings.keys import EndpointPlace, find_place
 
 _ADDRESS = re.compile(r"https?://[^/?#]", re.IGNORECASE)
-_NAME_A_BASE = f"name its base: --model {IN_PROCESS}FOLDER, or {IN_PROCESS}OWNER/NAME for one of the Hub"
+_NAME_A_BASE = f"name its base (--model or model=): {IN_PROCESS}FOLDER, or {IN_PROCESS}OWNER/NAME for one of the Hub"
 
 
 async def find_model(settings: Settings, ports: Sequence[int] = LOCAL_PORTS) -> Settings:

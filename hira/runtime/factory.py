@@ -178,7 +178,8 @@ def choose_verify(settings: Settings, policies: Mapping[str, Policy], roles: Map
     offline = roles[role].policy.model == OFFLINE
     if settings.verify == "model" and offline:
         what = "no model is connected to verify answers"
-        raise UsageError(what, fix="name one with --model or --role verifier=MODEL, or use --verify lexical")
+        fix = "name one (--model, model=, --role verifier=MODEL or roles=), or use --verify lexical or verify="
+        raise UsageError(what, fix=fix)
     return settings.verify or ("lexical" if offline or role in policies else "model")
 
 

@@ -168,7 +168,7 @@ def _open_vendor(settings: Settings, client: "httpx.AsyncClient", price: Price |
     place = find_place(model, SEARCH, role_settings, settings)
     elsewhere = place.model == OFFLINE or place.model.startswith((IN_PROCESS, LITELLM, GGUF))
     if elsewhere or not (place.base_url or place.secret):
-        fix = 'set OPENAI_API_KEY, and name the model: [roles.search] model = "MODEL", or --role search=MODEL'
+        fix = 'set OPENAI_API_KEY, and name the model: [roles.search] model = "MODEL", --role search=MODEL or roles='
         raise UsageError(f"the search service 'openai' cannot ask {model!r}: it has no Responses API", fix=fix)
     return VendorSearch(client, place.model, place.base_url or OPENAI_URL, place.secret, price)
 

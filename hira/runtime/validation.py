@@ -66,7 +66,8 @@ def question_of(question: object) -> str:
         raise UsageError("the question is empty", fix='write ask("…")')
     if len(question) > LONGEST_QUESTION:
         what = f"the question has {len(question):,} characters, and it may have {LONGEST_QUESTION:,}"
-        raise UsageError(what, fix="give long texts as files (--file) or documents (--docs), and ask about them")
+        fix = "give long texts as files (--file or files=) or documents (--docs or docs=), and ask about them"
+        raise UsageError(what, fix=fix)
     return printable(question)
 
 
@@ -91,7 +92,7 @@ def present(paths: str | Path | Sequence[str | Path]) -> tuple[Path, ...]:
         if is_text(str(path)) and not path.is_file():
             what, fix = "does not exist", "name a file that exists"
             if path.is_dir():
-                what, fix = "is a folder; give folders as documents (--docs)", ""
+                what, fix = "is a folder; give folders as documents (--docs or docs=)", ""
             elif path.exists():
                 what, fix = "is not a regular file", "save what it holds in a file, and name that"
             raise UsageError(f"file {str(path)!r} {what}", fix=fix)

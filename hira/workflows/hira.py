@@ -83,7 +83,7 @@ class HiRA:
         if not experts:
             raise UsageError(
                 "no expert is left to do the work",
-                fix="give documents (--docs), a search backend (--search) or leave out a --without",
+                fix="give documents (--docs or docs=), a search (--search or search=) or leave out a --without",
             )
         return experts
 

@@ -111,7 +111,8 @@ def _close(record: Rollout, context: RunContext) -> None:
     record.failure = record.failure or context.stopped or (context.log.stopped if context.log else None)
     if not record.answer and not record.failure:
         record.failure = BadReply(
-            "the model wrote no answer", fix="use another model, or let it write longer replies (--max-reply-tokens)"
+            "the model wrote no answer",
+            fix="use another model, or let it write longer replies (--max-reply-tokens or max_reply_tokens=)",
         )
     record.answer = record.answer or summarise_findings(record)
 

@@ -103,7 +103,8 @@ def _resolve(name: str, adapter: str) -> tuple[str, str, str]:
     if config.is_file() and not Path(name, "config.json").exists():
         base = json.loads(config.read_text(encoding="utf-8")).get("base_model_name_or_path")
         if not base:
-            raise UsageError(f"{config} does not name a base model", fix="name it: --model hf:BASE --adapter FOLDER")
+            fix = "name both: --model hf:BASE (or model=) and --adapter FOLDER"
+            raise UsageError(f"{config} does not name a base model", fix=fix)
         adapter, name = adapter or name, str(base)
     has_tokenizer = adapter and Path(adapter, "tokenizer_config.json").is_file()
     return name, adapter, adapter if has_tokenizer else name

@@ -27,7 +27,7 @@ def check_supported(model: Any) -> None:
     if not kinds <= _ATTENTION or getattr(model, "_is_stateful", False):
         kind = ", ".join(sorted(kinds - _ATTENTION)) or type(model).__name__
         what = f"a model with {kind} cannot be sampled in this process"
-        raise UsageError(what, fix="serve it with vLLM and set --base-url")
+        raise UsageError(what, fix="serve it with vLLM and name that (--base-url or base_url=)")
 
 
 def places(model: Any) -> int:

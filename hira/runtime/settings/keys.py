@@ -62,7 +62,7 @@ def pair_keys(layers: Sequence[Layer], values: dict[str, Any], origins: dict[str
         values["roles"] = roles
 
 
-_NAME = "name that endpoint yourself (--base-url, HIRA_BASE_URL, your own configuration) to send it"
+_NAME = "name that endpoint yourself (--base-url, base_url=, HIRA_BASE_URL, your own configuration) to send it"
 
 
 class EndpointPlace(NamedTuple):

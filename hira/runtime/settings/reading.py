@@ -161,7 +161,8 @@ def documents_alone(layers: Iterable[Layer], values: dict[str, Any], origins: di
         if "docs" in layer.values:
             kept, name = origins.pop("search"), values.pop("search")
             where = layer.origins["docs"]
-            return [f"search {name!r} from {kept} is off because {where} names documents; --search {name} turns it on"]
+            on = f"search= or --search {name} turns it on"
+            return [f"search {name!r} from {kept} is off because {where} names documents; {on}"]
     return []
 
 

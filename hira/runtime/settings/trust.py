@@ -48,7 +48,7 @@ def check_litellm(places: Iterable[Mapping[str, Any]], path: Path) -> None:
         for name in names:
             if name.startswith(LITELLM) and (place.get("base_url") or "://" in name):
                 what = f"a project's file may not name a base URL for {without_userinfo(name)!r}, which litellm asks"
-                fix = "name the base URL with --base-url, HIRA_BASE_URL or in your own configuration"
+                fix = "name the base URL with --base-url, base_url=, HIRA_BASE_URL or in your own configuration"
                 raise UsageError(what, where=f"in {path}", fix=fix)
 
 

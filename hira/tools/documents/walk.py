@@ -38,7 +38,7 @@ def roots_of(paths: Sequence[Path]) -> list[Path]:
             fix = "rename it to valid UTF-8, or copy the documents elsewhere"
             raise UsageError(f"the path of the documents is not UTF-8: {printable(str(root))!r}", fix=fix)
         if not {"http:", "https:"}.isdisjoint(path.parts):
-            fix = "save the page to a file, or search the web with --search"
+            fix = "save the page to a file, or search the web with --search or search="
             raise UsageError("documents are files and folders, not addresses of the web", fix=fix)
         try:
             exists = root.exists()

@@ -331,7 +331,7 @@ def open_backend(
     keyless = form.key and form.key_needed and not key
     if keyless or (form.url.startswith("/") and not base_url):
         what = "an API key" if keyless else "the address of its server"
-        fix = "set it, or choose another with --search"
+        fix = "set it, or choose another with --search or search="
         raise UsageError(f"the search service {name!r} needs {what}", fix=fix)
     url = base_url + urlsplit(form.url).path if base_url else form.url
     paces = {} if paces is None else paces

@@ -32,7 +32,7 @@ REASONER = "reasoner"
 SHOWN = 5
 """Sources of which a run that its endpoint ended tells what it had read."""
 QUOTED = 200
-WHERE_TO_SEARCH = "give documents (--docs) or a search backend (--search)"
+WHERE_TO_SEARCH = "give documents (--docs or docs=) or a search (--search or search=)"
 
 
 def require_search(context: RunContext) -> Tool:
@@ -203,7 +203,7 @@ class MultimodalAlone:
         sight = open_sight(context)
         tools = [tool for tool in (sight, context.tools.files, *context.tools.extra_for(REASONER)) if tool]
         if not tools and not self.alone:
-            fix = "attach a picture, a sound, a video or another file (--file), or name a folder with pictures (--docs)"
+            fix = "attach a picture, a sound or a video (--file or files=), or name a folder of them (--docs or docs=)"
             raise UsageError("this workflow needs something to look at, and this run has nothing", fix=fix)
         from hira.agents.experts import MULTIMODAL  # the prompt of the expert
 

@@ -135,7 +135,8 @@ def collect_tools(context: RunContext, role: str) -> list[Tool]:
     tools = [tool for tool in (box.search, box.browse, box.files, *extra) if tool]
     if not (box.search or context.files or extra):
         raise UsageError(
-            "a report needs something to be read", fix="give documents (--docs) or a search backend (--search)"
+            "a report needs something to be read",
+            fix="give documents (--docs or docs=) or a search (--search or search=)",
         )
     return tools
 

@@ -51,7 +51,7 @@ async def tools_of(context: RunContext, most: int, without: Collection[str] = ()
         if not tools:
             raise UsageError(
                 "the workflow 'mars' needs a tool, but this run has none",
-                fix="give documents (--docs) or a search backend (--search)",
+                fix="give documents (--docs or docs=) or a search (--search or search=)",
             )
         yield tools
 

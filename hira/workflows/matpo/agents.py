@@ -155,7 +155,7 @@ def tools_of(context: RunContext, blocked: Collection[str] = (), *, only_search:
     if not tools:
         raise UsageError(
             "the workflow 'matpo' needs a search, but this run has none",
-            fix="give documents (--docs) or a search backend (--search)",
+            fix="give documents (--docs or docs=) or a search (--search or search=)",
         )
     return tools
 
