@@ -55,7 +55,7 @@ async def test_a_server_on_a_usual_port_that_wants_a_key_is_told() -> None:
     server.close()
     assert found.model == "offline"
     assert found.withheld == (
-        f"a server at http://127.0.0.1:{port}/v1 needs a key: set HIRA_API_KEY, and name it with --base-url",
+        f"a server at http://127.0.0.1:{port}/v1 needs a key: set HIRA_API_KEY, and name it with --base-url or base_url=",
     )
 
 

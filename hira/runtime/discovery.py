@@ -52,9 +52,7 @@ async def find_only_model(settings: Settings, key: str) -> Settings:
     if endpoint.ok:
         shown = ", ".join(endpoint.models[:_LISTED]) + (", …" if len(endpoint.models) > _LISTED else "")
         has = f"{where}, which has {shown or 'none'}"
-        raise UsageError(
-            "no model is named", where=has, fix="choose one with --model NAME or model=, or set HIRA_MODEL"
-        )
+        raise UsageError("no model is named", where=has, fix="choose one with --model NAME, model= or HIRA_MODEL")
     refused = endpoint.status in WANTS_KEY
     fix = "check the key" if refused else "name the model (--model or model=) and check the base URL"
     raise (AccessDenied if refused else EndpointError)(
