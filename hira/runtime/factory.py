@@ -208,7 +208,7 @@ def open_telemetry(settings: Settings, notices: list[Notice]) -> "Telemetry | No
         return Telemetry(settings.otel)
     except (ImportError, UsageError):
         if not settings.origin("otel").startswith("OTEL_"):
-            notices.append(Notice("spans are not exported: pip install 'hira[otel]'"))
+            notices.append(Notice("spans are not exported: pip install 'hira[otel]'", important=True))
         return None
 
 

@@ -227,7 +227,8 @@ class Toolset:
             try:
                 await self.memory.keep(record, self.index)
             except HiraError as error:
-                events(Notice(f"nothing of this answer is remembered: {'; '.join(str(error).splitlines())}"))
+                why = "; ".join(str(error).splitlines())
+                events(Notice(f"nothing of this answer is remembered: {why}", important=True))
 
     async def aclose(self) -> None:
         for other in self._others.values():
