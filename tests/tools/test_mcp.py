@@ -236,7 +236,10 @@ async def test_a_server_that_dies_in_a_call_fails_that_call_and_is_there_for_the
 
 async def test_a_server_that_cannot_be_used_is_a_usage_error_of_three_lines():
     for server, said in (
-        (Server("x", "/no/such/program"), "cannot be started: there is no command '/no/such/program'"),
+        (
+            Server("x", "/no/such/program", ("https://me:pass@store.example",)),
+            "cannot be started: there is no command '/no/such/program'",
+        ),
         (Server("x", sys.executable, ("-c", "import shelves")), "ended, saying: ModuleNotFoundError: No module named"),
         (rough("leaves"), "ended, saying: KeyError: 'shelf'"),
         (rough("endless"), "does not list its tools: there are more than 50 pages"),

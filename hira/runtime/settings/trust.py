@@ -188,7 +188,8 @@ def _servers_of(values: Mapping[str, Any]) -> dict[str, str]:
 
 def _describe_server(server: Any) -> str:
     named = server if isinstance(server, Mapping) else {}
-    text = " ".join(map(str, [named.get("command") or without_userinfo(str(named.get("url"))), *_list(named, "args")]))
+    words = [named.get("command") or named.get("url"), *_list(named, "args")]
+    text = without_userinfo(" ".join(map(str, words)))
     return text if len(text) <= _LONGEST_COMMAND else f"{text[:_LONGEST_COMMAND]}…"
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from urllib.parse import urlsplit, urlunsplit
 
 from hira.core.errors import UsageError
-from hira.core.sanitize import clean
+from hira.core.sanitize import clean, without_userinfo
 from hira.tools.mcp.bounds import LONGEST_MESSAGE, TOO_LONG, BoundedMessages, End, bound_body
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class Server:
     def place(self) -> str:
         """The server's location without secrets: no query, which may hold a key, and no user of a URL."""
         if not self.url:
-            return f"started by: {' '.join((self.command, *self.args))}"[:_LINE]
+            return without_userinfo(f"started by: {' '.join((self.command, *self.args))}")[:_LINE]
         parts = urlsplit(self.url)
         return "at " + urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
