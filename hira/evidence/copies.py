@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from hira.evidence.alignment import is_copy, list_orders
 from hira.evidence.citations import BY_WORDS, Judgement
-from hira.evidence.passages import Passages, Word, is_related, read_words
+from hira.evidence.passages import Passages, Word, is_related, read_words, scale_cells
 from hira.evidence.questions import (
     ASKING_UNSPACED,
     BARE,
@@ -105,7 +105,7 @@ def check_words(
         context: The title and the name of the text: a sentence leans on them.
         record: The call that produced the text, if a tool or a program did: its words count with the result.
     """
-    words = [word for word in read_words(claim) if record is None or word.text != "="]
+    words = [word for word in read_words(scale_cells(claim)) if record is None or word.text != "="]
     if not words or not passages.sentences or len(words) > MOST:
         return Judgement(Verdict.UNCHECKED, by=BY_WORDS)
     above = frozenset(word.key for word in read_words(context))

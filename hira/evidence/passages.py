@@ -478,6 +478,13 @@ def _scale(cell: Cell) -> Cell:
     return Cell(_SCALE.sub("", cell.name), f"{number} {scale[1]}") if scale else Cell(cell.name, number)
 
 
+def scale_cells(text: str) -> str:
+    """Return a text whose cells ("Salary (thousand EUR): 82, Profit: (15)") are read as those of a row are."""
+    parts = [part.partition(": ") for part in text.split(", ")]
+    scaled = [(name, colon, *_scale(Cell(name, value))) for name, colon, value in parts]
+    return ", ".join(f"{column}{colon}{cell}" if colon else name for name, colon, column, cell in scaled)
+
+
 def _split_row(row: str) -> list[str]:
     return [cell.strip() for cell in row.strip().removeprefix("|").removesuffix("|").split("|")]
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from hira.core.patterns import compile_lazily
 from hira.evidence.alignment import LIMITING, YEAR, bind
@@ -92,6 +93,8 @@ def read_question(text: str) -> Question:
     """Return the words of a question; of a topic, which asks nothing, none is wanted."""
     if not _QUESTION.search(text):
         return Question(tuple(read_words(text)[:MOST]), ())
+    if text.isupper() and " " in text.strip():  # in capitals, every word would be a name
+        text = text.lower()
     words = tuple(read_words(ASKING_UNSPACED.sub(" ", text))[:MOST])
     lower = [word.text.lower() for word in words]
     before = {"which", "how"}
@@ -128,7 +131,10 @@ def find_untold(question: str, claim: Sequence[Word]) -> tuple[str, ...]:
         told = any(word.kind == "number" or is_time(word.text) for word in claim)
         told = told or not _TIME_LINKS.isdisjoint(_list_links(claim))
     elif first in _COUNTING or (first == "how" and second in _MEASURES):
-        told = any(_is_quantity(claim, place) for place in range(len(claim)))
+        asks = read_question(question)
+        wanted = {word.key for word in asks.wanted}  # not "money", which any of its units tells
+        counted = [word.key for word in asks.counted if word.key in wanted]
+        told = any(_is_quantity(claim, place) and _counts(claim, place, counted) for place in range(len(claim)))
     elif first == "where" and len(claim) > BARE:
         told = not _PLACE_LINKS.isdisjoint(
             _list_links([word for word in claim if word.kind != "number" and not is_time(word.text)])
@@ -138,9 +144,11 @@ def find_untold(question: str, claim: Sequence[Word]) -> tuple[str, ...]:
     elif first == "who":
         known = {word.key for word in read_question(question).words}
         told = any(
-            word.key not in known and word.kind != "number" and not (place and claim[place - 1].kind == "number")
+            word.key not in known
+            and word.kind != "number"
+            and not (word.close and place and claim[place - 1].kind == "number")
             for place, word in enumerate(claim)
-        )
+        ) and not _lacks_agent(question, claim)
     else:
         return ()
     return () if told else (question.split(maxsplit=1)[0],)
@@ -157,6 +165,24 @@ def _is_quantity(words: Sequence[Word], place: int) -> bool:
         return word.text.lower() in _QUANTITIES
     counts = place + 1 < len(words) and words[place + 1].close
     return counts or not YEAR.match(word.text)
+
+
+def _counts(words: Sequence[Word], place: int, counted: Sequence[str]) -> bool:
+    """Return whether the number at `place` may be that of what is counted: "29 employees", "a staff of 29". It is not
+    if it counts something else ("29 days of leave")."""
+    phrase = list(takewhile(lambda word: word.close or word.link == "of", words[place + 1 :]))
+    return not (counted and phrase and phrase[0].close) or any(is_related(word.key, counted) for word in phrase)
+
+
+def _lacks_agent(question: str, claim: Sequence[Word]) -> bool:
+    """Return whether a claim has the verb of "who built …?" in the passive voice without one who acts: "was built in
+    1742 by hand". A name or what an article determines acts."""
+    wanted = read_question(question).wanted
+    if not wanted or _COPULA.match(question) or _BY.search(question):
+        return False
+    passive = any(word.key == wanted[0].key and word.link.startswith("be") for word in claim)
+    acting = (word for word in claim if word.link.endswith("by"))
+    return passive and not any(word.kind == "name" or word.determined or word.text.endswith("s") for word in acting)
 
 
 def _find_counted(words: Sequence[Word]) -> tuple[Word, ...]:

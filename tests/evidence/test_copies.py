@@ -1027,6 +1027,34 @@ def test_a_copy_that_tells_nothing_of_the_kind_that_is_asked_for_does_not_answer
     assert bool(judged.lacking) is not tells
 
 
+@pytest.mark.parametrize(
+    ("claim", "question", "tells"),
+    [
+        pytest.param("Guests get 14 towels a week", "How many guests does the inn have?", False, id="another count"),
+        pytest.param("The inn has 14 regular guests", "How many guests does the inn have?", True, id="this count"),
+        pytest.param("14 of the guests stay", "How many guests stay?", True, id="a count of some"),
+        pytest.param("The gate was shut on 4 May by accident", "Who shut the gate?", False, id="no one by accident"),
+        pytest.param("The gate was shut on 4 May by Edda Kroll", "Who shut the gate?", True, id="one after a date"),
+        pytest.param("The gate was shut by a porter", "Who shut the gate?", True, id="one without a name"),
+        pytest.param("Edda Kroll shut the gate", "WHO SHUT THE GATE?", True, id="a question in capitals"),
+    ],
+)  # fmt: skip
+def test_a_count_is_of_what_is_asked_for_and_someone_acts(claim: str, question: str, *, tells: bool) -> None:
+    """The claim copies its text word by word, so only the question decides."""
+    judged = judge(claim, f"{claim}.", question, context="the inn")
+    assert judged.verdict.holds
+    assert bool(judged.lacking) != tells
+
+
+def test_a_copied_row_is_read_as_the_row_is() -> None:
+    """Under "Fee (thousand EUR)" 82 is 82 thousand, and (15) is a loss, in the claim as in its row."""
+    row = "Name: Edda Kroll | Fee (thousand EUR): 82 | Result: (15)"
+    assert judge("Name: Edda Kroll, Fee (thousand EUR): 82, Result: (15)", row).verdict.holds
+    assert judge("The fee of Edda Kroll is 82,000 EUR", row).verdict.holds
+    assert not judge("Name: Edda Kroll, Fee (EUR): 82", row).verdict.holds
+    assert not judge("Name: Edda Kroll, Result: 15", row).verdict.holds
+
+
 def test_a_claim_of_signs_about_a_computation_is_unchecked() -> None:
     assert judge("( = )", "2 = 2", record="x").verdict == "unchecked"
 

@@ -206,6 +206,7 @@ def find_bridge(question: str, passages: Sequence[ShownPassage]) -> tuple[Senten
     for sentence in rank(question, passages):
         held = frozenset(word for word in parsed.required if is_related(word, sentence.stems | sentence.before))
         others = [match[0] for match in re.finditer(NAME, sentence.text) if words(match[0])]
+        others = [name for name in others if not re.match(_TIME, name)]
         others = [name for name in others if frozenset(words(name)).isdisjoint(parsed.required)]
         if names and names < held < parsed.required and others:
             rewritten = _replace_description(question, held, parsed.required - held, others[-1])
