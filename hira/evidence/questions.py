@@ -168,21 +168,35 @@ def _is_quantity(words: Sequence[Word], place: int) -> bool:
 
 
 def _counts(words: Sequence[Word], place: int, counted: Sequence[str]) -> bool:
-    """Return whether the number at `place` may be that of what is counted: "29 employees", "a staff of 29". It is not
-    if it counts something else ("29 days of leave")."""
+    """Return whether the number at `place` is that of what is counted: it stands before it ("29 employees"), or alone
+    as a value ("Rooms: 12", "the staff is 29"). "Turbine 2", "29 days" and "until 22:00" count no turbines."""
+    number = words[place]
     phrase = list(takewhile(lambda word: word.close or word.link == "of", words[place + 1 :]))
-    return not (counted and phrase and phrase[0].close) or any(is_related(word.key, counted) for word in phrase)
+    if not counted or any(is_related(word.key, counted) for word in phrase):
+        return True
+    before = words[place - 1] if place else None
+    labels = before and ((number.close and is_related(before.key, counted)) or before.kind == "number")
+    code = number.text[0] == "0"
+    return not (labels or code or (phrase and phrase[0].close)) and number.link in ("", "be", "of", "than")
 
 
 def _lacks_agent(question: str, claim: Sequence[Word]) -> bool:
-    """Return whether a claim has the verb of "who built …?" in the passive voice without one who acts: "was built in
-    1742 by hand". A name or what an article determines acts."""
-    wanted = read_question(question).wanted
-    if not wanted or _COPULA.match(question) or _BY.search(question):
+    """Return whether nobody acts in a claim that has the verb of "who built …?": its subject does, or in the passive
+    voice one after "by", if that is more than one word, a name or determined ("was built by hand" tells nobody)."""
+    asks = read_question(question)
+    if not asks.wanted or _COPULA.match(question) or _BY.search(question):
         return False
-    passive = any(word.key == wanted[0].key and word.link.startswith("be") for word in claim)
-    acting = (word for word in claim if word.link.endswith("by"))
-    return passive and not any(word.kind == "name" or word.determined or word.text.endswith("s") for word in acting)
+    asked = {word.key for word in asks.words}
+    place = next((place for place, word in enumerate(claim) if word.key == asks.wanted[0].key), None)
+    if place is None:  # "the designer was Ida" for "who designed"
+        names = [word for word in claim if word.kind == "name" and not is_related(word.key, asked)]
+        return len(claim) > BARE and all(is_time(word.text) for word in names)
+    for word, after in zip(claim, [*claim[1:], None], strict=True):
+        acts = word.kind == "name" or word.determined or word.text.endswith("s") or (after and after.close)
+        if word.link.endswith("by") and acts:
+            return False
+    subject = [word for word in claim[:place] if word.key not in asked and not is_time(word.text)]
+    return bool(claim[place].tense) or all(word.kind == "number" for word in subject)
 
 
 def _find_counted(words: Sequence[Word]) -> tuple[Word, ...]:
@@ -191,6 +205,9 @@ def _find_counted(words: Sequence[Word]) -> tuple[Word, ...]:
     counted = list(words[first : first + 1])
     if not counted or not (counted[0].close or counted[0].link == "of"):
         return ()
+    asking = words[first - 1].text.lower()
+    if (asking == "combien" and counted[0].close) or (asking == "viel" and counted[0].kind != "name"):
+        return ()  # a verb: "Combien coûte …", "Wie viel kostet …"
     for word in words[first + 1 :]:
         if not word.close:
             break
