@@ -168,7 +168,7 @@ def _is_quantity(words: Sequence[Word], place: int) -> bool:
 
 
 def _counts(words: Sequence[Word], place: int, counted: Sequence[str]) -> bool:
-    """Return whether the number at `place` is that of what is counted: it stands before it ("29 employees"), or alone
+    """Return whether the number at `place` is that of what is counted: it comes before it ("29 employees"), or alone
     as a value ("Rooms: 12", "the staff is 29"). "Turbine 2", "29 days" and "until 22:00" count no turbines."""
     number = words[place]
     phrase = list(takewhile(lambda word: word.close or word.link == "of", words[place + 1 :]))
