@@ -239,7 +239,7 @@ def holds_values(claim: str, quote: str, text: str, context: str) -> bool:
             groups.append(
                 set(read.around | (read.keys if read.is_row else {word.key for word in find_subject(read.words)}))
             )
-    words = read_words(claim)
+    words = read_words(scale_cells(claim))
     named = words[1:2] and words[1].kind == "name" and words[1].close
     named = named or (words[:1] and _is_name(words[0], passages))
     values = {
