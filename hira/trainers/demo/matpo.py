@@ -12,11 +12,11 @@ benchmarks/results/training_demo.md.
 import asyncio
 import random
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from hira.agents.trajectory import Rollout
 from hira.core.policy import Completion, Request
@@ -58,25 +58,25 @@ class World:
     town: dict[tuple[str, str], str]
     thing: dict[tuple[str, str], str]
 
-    def pages(self) -> dict[str, str]:
-        """Return the text about each person and each town."""
+    def pages(self, *, bare: bool = False) -> dict[str, str]:
+        """Return the text about each person and each town. `bare` ones leave out the words "river" and "hill"."""
         people = {
             person: f"{person} was born in {self.town[person, 'born']}. {person} works in {self.town[person, 'works']}."
             for person in PEOPLE
         }
         towns = {
-            town: f"{town} lies on the river {self.thing[town, 'river']}. "
-            f"{town} lies below the hill {self.thing[town, 'hill']}."
+            town: f"{town} lies on the {'' if bare else 'river '}{self.thing[town, 'river']}. "
+            f"{town} lies below the {'' if bare else 'hill '}{self.thing[town, 'hill']}."
             for town in TOWNS
         }
         return people | towns
 
-    def write(self, folder: Path, *, numbered: bool = False) -> None:
-        """Write a document for each page. `numbered` ones have numbers for titles."""
+    def write(self, folder: Path, *, bare: bool = False) -> None:
+        """Write a document for each page. `bare` ones have numbers for titles."""
         folder.mkdir(parents=True, exist_ok=True)
-        for number, (name, text) in enumerate(self.pages().items(), 1):
-            title = f"Note {number}" if numbered else name
-            folder.joinpath(f"{number if numbered else name}.md").write_text(f"# {title}\n\n{text}\n", encoding="utf-8")
+        for number, (name, text) in enumerate(self.pages(bare=bare).items(), 1):
+            title = f"Note {number}" if bare else name
+            folder.joinpath(f"{number if bare else name}.md").write_text(f"# {title}\n\n{text}\n", encoding="utf-8")
 
     def problems(self, *, held_out: bool) -> list[Problem]:
         """Return the questions of training, or those about the held-out people."""
@@ -132,7 +132,10 @@ CARELESS = MatpoTeacherFaults()
 
 
 class MatpoTeacher:
-    """Plays planner and worker of MATPO in one rollout, in the dialect of the request. `chance` decides its faults."""
+    """Plays planner and worker of MATPO in one rollout, in the dialect of the request. `chance` decides its faults.
+    `noted` has the words of the pages for those of questions, where they differ."""
+
+    noted: ClassVar[Mapping[str, str]] = {}
 
     def __init__(self, chance: random.Random, faults: MatpoTeacherFaults) -> None:
         self.chance = chance
@@ -167,10 +170,10 @@ class MatpoTeacher:
         if not seen.closing:
             return Act(ENOUGH)
         sought = (wanted["link"] or wanted["thing"]).split()[-1]
-        return Act(f"## Conclusion\n{self._report(about, sought, seen)}")
+        return Act(f"## Conclusion\n{self._report(about, self.noted.get(sought, sought), seen)}")
 
     def _report(self, about: str, sought: str, seen: Seen) -> str:
-        pages = find_pages(seen.results[-1][1])
+        pages = {text.partition(" ")[0]: (id_, text) for id_, text in _PASSAGE.findall(seen.results[-1][1])}
         if about not in pages:
             return "unknown"
         id_, text = pages[about]
@@ -183,11 +186,6 @@ class MatpoTeacher:
         if not errs(self.chance, self.faults.mistaken if often is None else often):
             return right
         return self.chance.choice([name for name in known if name != right] or [right])
-
-
-def find_pages(shown: str) -> dict[str, tuple[str, str]]:
-    """Return the id and the text of each page that a search shows, by the name with which the page begins."""
-    return {text.partition(" ")[0]: (id_, text) for id_, text in _PASSAGE.findall(shown)}
 
 
 def _subtask(text: str, subtask: str) -> Act:

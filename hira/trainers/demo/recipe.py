@@ -112,7 +112,7 @@ class DemoRecipe:
     at random, with the `tokenizer` that is learned from them. `adapters` has that of each role. `varied` makes another
     demonstration from one, and `dealt` repeats the demonstrations of a role.
 
-    `recipe` names the trained roles and their credit. `problems` are for training, `held_out`
+    `recipe` names the trained roles and their credit, `credit` has its options. `problems` are for training, `held_out`
     for exams. `reward` also scores exams, unless there is an `exam`; exams run `examining` in place of `workflow`, and
     `examined` describes their accuracy. `workflow` runs with `options` unlike its defaults, which the profile keeps.
     `commands` ask the trained model at the end. `curves` names metrics of updates to draw, `figures` parts of exam
@@ -137,6 +137,7 @@ class DemoRecipe:
     examining: Workflow | None = None
     varied: "Callable[[Any], Changed] | None" = None
     options: Mapping[str, bool | int] = field(default_factory=dict)
+    credit: Mapping[str, str] = field(default_factory=dict)
     stages: StageConfig = field(default=StageConfig())
     shape: TinyShape = SHAPE
     sizes: DemoSizes = DemoSizes()
@@ -346,6 +347,7 @@ class Demo:
                 window=PRETRAINED_WINDOW if self.recipe.pretrained else self.recipe.shape.window,
             ),
             marsrl=self.recipe.stages,
+            credit=self.recipe.credit,
             train=TrainConfig(
                 steps=sizes.updates,
                 lr=sizes.rate,

@@ -3,32 +3,34 @@
 A question takes two steps, and two pages: "Which river flows through the town where Ulf works?". The planner asks a
 worker for the town, reads its report, asks for the river, and answers. 72 rollouts of a careless teacher show
 both roles the form, with the teacher's faults; reinforcement rewards right answers alone. No training question is about
-a person or a town of the exam.
+a person or a town of the exam. The notes about towns have no word of the questions ("Kolmar lies on the Cress."), so
+that a search with the question finds the person's note and never the town's.
 
-`--roles rag` trains the one role of `rag` alike, with the same questions, updates and rollouts; `--roles planner` and
-`--roles worker` reinforce one of the pair while the other keeps its lessons.
+`--roles rag` trains the one role of `rag` alike, with the same questions, updates and rollouts; it searches once, with
+the question. `--roles planner` and `--roles worker` reinforce one of the pair while the other keeps its lessons.
 
-Expected, before any run of the reported seeds 1 and 2: of held-out questions at temperature 1, fewer than 10 % right by
-the pretrained model, 10 to 40 % after the lessons, and after reinforcement at least 60 %, at least 15 points more than
-`rag` with the same number of updates and rollouts, in at most 60 CPU minutes a seed. The results are in
-benchmarks/results/training_roles.md.
+Expected, before any run of the reported seeds 2 and 3: of held-out questions at temperature 1, fewer than 10 % right by
+the pretrained model, 25 to 60 % after the lessons, and after reinforcement at least 60 %; of `rag` with the same number
+of updates and rollouts at most 25 %, because it can only guess one of twelve rivers or hills; at most 60 CPU minutes a
+seed. The results are in benchmarks/results/training_roles.md.
 """
 
 import asyncio
 import random
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import ClassVar
 
 from hira.core.policy import Completion, Request
 from hira.evaluation.rewards.answers import ByWords, Reward
 from hira.evaluation.rewards.match import exact
-from hira.policies.offline.solving import Act, read_request
+from hira.policies.offline.solving import Act
 from hira.policies.offline.solving import OfflineRequest as Seen
 from hira.runtime.settings import Settings
-from hira.trainers.demo.matpo import MatpoTeacher, MatpoTeacherFaults, find_pages, make_world
+from hira.trainers.demo.matpo import MatpoTeacher, MatpoTeacherFaults, make_world
 from hira.trainers.demo.recipe import (
     PRETRAINED,
     PRETRAINED_MINIATURE,
@@ -69,13 +71,15 @@ def problems(seed: int, *, held_out: bool = False) -> list[Problem]:
 FAULTS = MatpoTeacherFaults(hasty=0.2, mistaken=0.05, misread=0.1)
 
 
-_LAST = re.compile(r"(?:in|the \w+) \w+ \[s\d+\]$")
+_LAST = re.compile(r"(?:in|the) \w+ \[s\d+\]$")
 
 
 class PairTeacher(MatpoTeacher):
     """Answers where MATPO's teacher waits to be asked for a summary, and writes calls and plain sentences alone:
     a small model repeats headings and boxes without end. Names follow a space wherever they are copied, so that their
     tokens stay the same."""
+
+    noted: ClassVar[Mapping[str, str]] = {"river": " on the ", "hill": " below the "}
 
     def planner(self, seen: Seen) -> Act:
         act = super().planner(seen)
@@ -92,24 +96,19 @@ class PairTeacher(MatpoTeacher):
 
 @dataclass(frozen=True, slots=True)
 class RagTeacher:
-    """Answers from the pages of its prompt, as often rightly as the pair's teacher: else with another town's."""
+    """Answers as often rightly as the pair's teacher, else as another town would have it. It knows what its prompt does
+    not show."""
 
     chance: random.Random
-    thing: str
     right: str
-    town: str
-    others: Mapping[str, str]
+    others: Sequence[str]
     faults: MatpoTeacherFaults
 
     def reply(self, request: Request) -> Completion:
-        ids = {name: id_ for name, (id_, _) in find_pages(read_request(request).value("documents")).items()}
+        del request
         faults = (self.faults.hasty, *2 * (self.faults.mistaken, self.faults.misread))
-        answers = {self.town: self.right}
-        if any(errs(self.chance, often) for often in faults):
-            answers = {town: value for town, value in self.others.items() if town in ids} or dict(self.others)
-        town, value = self.chance.choice(list(answers.items()))
-        answer = f"the {self.thing} {value}"
-        return Completion(f"{answer} [{ids[town]}]" if town in ids else answer)
+        wrong = any(errs(self.chance, often) for often in faults)
+        return Completion(f"the {self.chance.choice(self.others) if wrong else self.right}")
 
 
 def settings_of(workflow: str, folder: Path) -> Settings:
@@ -126,15 +125,14 @@ def settings_of(workflow: str, folder: Path) -> Settings:
 def teach(name: str, folder: Path, seed: int, times: int) -> Demonstrations:
     """Write the documents of that seed's world, and return the teacher's rollouts of the first questions."""
     world = make_world(seed, apart=True)
-    world.write(folder / "documents", numbered=True)
+    world.write(folder / "documents", bare=True)
 
     def teacher(chance: random.Random, problem: Problem) -> Reply:
         if name == PAIR.name:
             return PairTeacher(chance, FAULTS).reply
-        person, link, thing = problem.id.split("-")
-        town = world.town[person, link]
-        others = {place: name for (place, kind), name in world.thing.items() if kind == thing and place != town}
-        return RagTeacher(chance, thing, problem.references[0], town, others, FAULTS).reply
+        right, kind = problem.references[0], problem.id.rpartition("-")[2]
+        others = sorted({name for (_, thing), name in world.thing.items() if thing == kind and name != right})
+        return RagTeacher(chance, right, others, FAULTS).reply
 
     asked, settings = problems(seed)[:DEMONSTRATIONS], settings_of(name, folder)
     rollouts = asyncio.run(record_demonstrations(settings, WORKFLOWS[name], asked, times, seed, teacher))
@@ -154,7 +152,7 @@ def commands(seed: int) -> list[Command]:
 
 
 def _make(
-    recipe: Recipe, workflow: BuiltIn, adapters: Mapping[str, str], options: Mapping[str, bool | int]
+    recipe: Recipe, workflow: BuiltIn, adapters: Mapping[str, str], options: Mapping[str, bool | int], norm: str
 ) -> DemoRecipe:
     return DemoRecipe(
         name="roles",
@@ -163,6 +161,7 @@ def _make(
         workflow=workflow,
         options=options,
         adapters=adapters,
+        credit={"norm": norm},
         settings=partial(settings_of, workflow.name),
         teach=partial(teach, workflow.name),
         problems=problems,
@@ -176,12 +175,14 @@ def _make(
     )
 
 
-SIZES = replace(PRETRAINED, learning=24, batch=6, updates=6, attempts=6, rate=5e-4)
+SIZES = replace(PRETRAINED, learning=24, batch=6, updates=10, attempts=8, rate=2e-4)
 ADAPTERS = {"planner": "planner", "worker": "worker"}
 ROLES = {
-    "pair": _make(RECIPE, PAIR, ADAPTERS, OPTIONS),
-    "planner": _make(replace(RECIPE, roles=frozenset({"planner"})), PAIR, ADAPTERS, OPTIONS),
-    "worker": _make(replace(RECIPE, roles=frozenset({"worker"})), PAIR, ADAPTERS, OPTIONS),
-    "rag": _make(GRPO, WORKFLOWS["rag"], {"*": "default"}, {}),
+    "pair": _make(RECIPE, PAIR, ADAPTERS, OPTIONS, "token_mean"),
+    "planner": _make(replace(RECIPE, roles=frozenset({"planner"})), PAIR, ADAPTERS, OPTIONS, "token_mean"),
+    "worker": _make(replace(RECIPE, roles=frozenset({"worker"})), PAIR, ADAPTERS, OPTIONS, "token_mean"),
+    "rag": _make(GRPO, WORKFLOWS["rag"], {"*": "default"}, {}, "dapo"),
 }
-"""The recipes by the roles that are reinforced."""
+"""The recipes by the roles that are reinforced. Each averages over the tokens of an update: means of each rollout first
+would weigh the tokens of short rollouts more. Those are wrong, so that they would make the first call, which is the
+same in all rollouts of a question and right in most, less likely."""

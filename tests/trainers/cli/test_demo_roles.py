@@ -16,6 +16,7 @@ from hira.evaluation.rewards.answers import RolloutScore
 from hira.policies.local.engine import Sampled
 from hira.runtime.factory import open_session
 from hira.trainers import records
+from hira.trainers.demo.matpo import TOWNS
 from hira.trainers.demo.recipe import LESSONS, Demo
 from hira.trainers.demo.roles import ROLES, problems
 from hira.trainers.rows import Row
@@ -36,6 +37,15 @@ def test_the_teacher_of_either_comparison_is_right_in_part(tmp_path: Path) -> No
         rollouts = ROLES[name].teach(tmp_path / name, 4, 1).rollouts
         scores = [asyncio.run(ROLES[name].reward()(rollout, known[rollout.question])) for rollout in rollouts]
         assert 0.15 < sum(score.value or 0 for score in scores) / len(scores) < 0.8, name
+
+
+def test_one_search_with_the_question_shows_the_note_about_the_person_and_none_about_a_town(tmp_path: Path) -> None:
+    for record in ROLES["rag"].teach(tmp_path, 4, 1).rollouts:
+        (conversation,) = record.trajectories.values()
+        notes = conversation.turns[-1].request.messages[-1].text
+        person = record.question.split(" where ")[1].split()[0]
+        assert f"{person} works in " in notes
+        assert not [town for town in TOWNS if f"{town} lies " in notes]
 
 
 @needs("torch", "trl", "gguf")
