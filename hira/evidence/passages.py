@@ -92,7 +92,13 @@ _NUMBERS = {
     word: str(value)
     for value, word in enumerate("two three four five six seven eight nine ten eleven twelve".split(), start=2)
 }
-_MONTHS = frozenset("january february march april may june july august september october november december".split())
+_MONTH_NAMES = "January February March April May June July August September October November December".split()
+_MONTHS = frozenset(month.lower() for month in _MONTH_NAMES)
+_WRITTEN_DATE = compile_lazily(
+    r"(?<![\w.-])(?:(?P<y>(?:1[5-9]|20)\d\d)-(?P<m>0[1-9]|1[0-2])-(?P<d>[0-2]\d|3[01])"
+    r"|(?P<day>[0-2]?\d|3[01])\.(?P<month>0?[1-9]|1[0-2])\.(?P<year>(?:1[5-9]|20)\d\d))(?![\w-])"
+)
+"""A date in digits: 2026-07-11, 11.07.2026."""
 NEGATIONS = frozenset(
     "not no never neither nor none without cannot nicht kein keine keinen keiner nie ohne ne pas jamais sin nunca"
     " لا لم لن ليس ليست غير 不 没 沒 未 無 无 非".split()
@@ -244,7 +250,9 @@ def _share_stem(word: str, other: str) -> bool:
 
 
 def read_words(text: str) -> list[Word]:
-    """Return the content words of a text in order. The two orders of day and month are one."""
+    """Return the content words of a text in order. The two orders of day and month are one, and dates in digits are
+    read as in words."""
+    text = _WRITTEN_DATE.sub(_write_date, text)
     words: list[Word] = []
     link, determined, marked, close, first = "", False, False, True, True
     tense: Literal["", "present", "past"] = ""
@@ -274,6 +282,12 @@ def read_words(text: str) -> list[Word]:
                 _put_number_first(words)
             link, determined, marked, close, tense = "", False, False, True, ""
     return [_label(words, place) if "." in word.text else word for place, word in enumerate(words)]
+
+
+def _write_date(date: re.Match[str]) -> str:
+    """Return 2026-07-11 as "11 July 2026"."""
+    year, month, day = (date[iso] or date[dotted] for iso, dotted in (("y", "year"), ("m", "month"), ("d", "day")))
+    return f"{int(day)} {_MONTH_NAMES[int(month) - 1]} {year}"
 
 
 def _label(words: Sequence[Word], place: int) -> Word:

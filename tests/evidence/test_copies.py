@@ -1055,6 +1055,17 @@ def test_a_count_is_of_what_is_asked_for_and_someone_acts(claim: str, question: 
     assert bool(judged.lacking) != tells
 
 
+def test_a_date_in_digits_is_the_one_in_words() -> None:
+    for date in ("2026-07-11", "11.07.2026", "11.7.2026", "11 July 2026", "July 11, 2026"):
+        text = f"The fair opened on {date} in Vesk."
+        assert judge("The fair opened on 11 July 2026", text).verdict.holds
+        assert judge(f"The fair opened on {date}", "The fair opened on 11 July 2026.").verdict.holds
+        assert not judge("The fair opened on 7 November 2026", text).verdict.holds
+        assert judge(date, text, "When did the fair open?").verdict.holds
+    assert judge("The fair opened on 11 July 2026", "The fair opened in Vesk.", context="2026-07-11").verdict.holds
+    assert not judge("Version 11.7.2026.1 was sold", "Version 11 July 2026 was sold.").verdict.holds
+
+
 def test_a_copied_row_is_read_as_the_row_is() -> None:
     """Under "Fee (thousand EUR)" 82 is 82 thousand, and (15) is a loss, in the claim as in its row."""
     row = "Name: Edda Kroll | Fee (thousand EUR): 82 | Result: (15)"
