@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from hira.core.child import Worker
+from hira.core.concurrency import run_apart
 from hira.core.errors import ToolError
 from hira.core.tokens import count
-from hira.core.worker import run_apart
 from hira.evidence import LexicalVerifier, Source, Sources, verify_answer
 from hira.evidence.verifiers import verify
 from hira.tools.browse import open_page, read

@@ -2,7 +2,7 @@
 
 import asyncio
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from hira.agents.role import RoleConfig
 from hira.agents.trajectory import Trajectory
@@ -10,9 +10,11 @@ from hira.core.concurrency import EndsEarly
 from hira.core.errors import UsageError
 from hira.core.events import Events, Notice, TurnText
 from hira.core.policy import Completion, Delta, Usage
-from hira.policies.dialects.quoted import IsQuoted
 from hira.policies.dialects.text_calls import HeldText
 from hira.tools import Tool
+
+if TYPE_CHECKING:
+    from hira.policies.dialects.quoted import IsQuoted
 
 
 class ReadableCalls(NamedTuple):
@@ -20,7 +22,7 @@ class ReadableCalls(NamedTuple):
 
     tools: tuple[Tool, ...] = ()
     """All tools that may be called, also those that the model is not shown."""
-    is_quoted: IsQuoted | None = None
+    is_quoted: "IsQuoted | None" = None
     """Returns whether a call only quotes a source."""
 
 

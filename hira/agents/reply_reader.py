@@ -12,7 +12,6 @@ from hira.core.messages import Filled
 from hira.core.policy import Completion
 from hira.core.prompts import Prompt
 from hira.policies.dialects import Call, Parsed
-from hira.policies.dialects.quoted import parse_made
 from hira.tools import Tool
 
 if TYPE_CHECKING:
@@ -140,7 +139,12 @@ class ReplyReader:
         parse = partial(
             self.conversation.config.dialect.parse, tools=self.conversation.readable.tools, several=self.several
         )
-        parsed, quoted = parse_made(parse, completion, self.is_quoted)
+        parsed = parse(completion)
+        quoted: tuple[Call, ...] = ()
+        if parsed.passages or (parsed.calls and not completion.calls):
+            from hira.policies.dialects.quoted import parse_made  # few replies have calls in their text
+
+            parsed, quoted = parse_made(parse, parsed, completion, self.is_quoted)
         context = self.conversation.context
         for call in quoted:
             context.note(f"{self.conversation.name}: {QUOTED.format(call.name)}")

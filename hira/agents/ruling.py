@@ -11,10 +11,10 @@ from pydantic import Field, JsonValue, create_model
 from hira.agents.record import Reply, ask_for_record
 from hira.agents.run_context import RunContext
 from hira.core.bm25 import BM25
+from hira.core.concurrency import run_apart
 from hira.core.messages import Filled, user
 from hira.core.prompts import Prompt
 from hira.core.sanitize import fence, sanitize
-from hira.core.worker import run_apart
 from hira.evidence import (
     Judgement,
     Relevance,

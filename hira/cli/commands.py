@@ -1,4 +1,4 @@
-"""The commands besides those that ask, and their flags."""
+"""The commands besides `ask` and `chat`, and their flags."""
 
 import argparse
 from collections.abc import Callable, Mapping, Sequence
@@ -7,6 +7,7 @@ from typing import Any
 from hira.cli.flags import (
     DEBUG,
     DRY_RUN,
+    FILES,
     JSON,
     LIMITS,
     MEMORY,
@@ -18,6 +19,7 @@ from hira.cli.flags import (
     QUIET,
     RAY,
     RECORD,
+    REPORTING,
     SOURCES,
     add_command,
     flag,
@@ -62,6 +64,41 @@ EVALUATION = (
     ),
     *(JSON, QUIET),
 )
+
+
+def _add_reports(commands: Any) -> None:
+    named = f"{' or '.join(REPORTING)} (mams)"
+    add_command(
+        commands,
+        "report",
+        "write a report on a topic, with references",
+        flag("question", "TOPIC", "the topic; - reads it from standard input"),
+        *(MODEL, SOURCES, *LIMITS, RECORD, *PROGRESS, FILES, OPTIONS, DRY_RUN),
+        group("workflow", flag("--workflow", "NAME", named, choices=REPORTING)),
+        flag(
+            "-o --output",
+            "FILE",
+            "write the report to a file instead of stdout: .md, .html, .json, .docx, .pdf, .bib or .ris",
+        ),
+    )
+    add_command(
+        commands,
+        "rubric",
+        "write a rubric that scores reports on a query",
+        flag("query", "", "topic of the report"),
+        *(MODEL, JSON),
+        flag("--report", "FILE", "score this report with the rubric"),
+        flag("--rubric", "FILE", "read the rubric from a file that --json wrote"),
+    )
+    add_command(
+        commands,
+        "compare",
+        "ask several workflows the same question, side by side",
+        flag("question", "", "the question; - reads it from standard input"),
+        flag("--workflow", "A,B,C", "the workflows, separated by commas", required=True),
+        *(MODEL, SOURCES, *LIMITS, RECORD, FILES, OPTIONS, JSON, QUIET),
+        hints={"--workflow": "name at least one: --workflow hira,mars,rag"},
+    )
 
 
 def _add_setup(commands: Any) -> None:
@@ -217,6 +254,7 @@ def _add_memory(commands: Any) -> None:
 
 
 COMMANDS: Mapping[Callable[[Any], None], Sequence[str]] = {
+    _add_reports: ("report", "rubric", "compare"),
     _add_setup: ("init", "prompts", "doctor", "completion"),
     _add_evaluation: ("eval",),
     _add_serving: ("serve", "mcp"),

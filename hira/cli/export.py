@@ -6,7 +6,8 @@ from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
-from hira.cli.output import as_json, text, what_is_missing
+from hira.cli.missing import what_is_missing
+from hira.cli.output import as_json, text
 from hira.cli.shell import visible
 from hira.core.errors import UsageError
 from hira.core.files import replace_file

@@ -1,4 +1,4 @@
-"""The flags of the commands, each described once, and the commands that ask. Light: it is read at every start."""
+"""The flags of the commands, each described once, and those of `ask` and `chat`. Light: it is read at every start."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -153,35 +153,3 @@ def add_asking(commands: Any) -> None:
     )
     text = "Reads them from standard input, one per line, until its end, `exit` or `quit`."
     add_command(commands, "chat", "ask questions that follow up on each other", *ASKING, more=text)
-    named = f"{' or '.join(REPORTING)} (mams)"
-    add_command(
-        commands,
-        "report",
-        "write a report on a topic, with references",
-        flag("question", "TOPIC", "the topic; - reads it from standard input"),
-        *(MODEL, SOURCES, *LIMITS, RECORD, *PROGRESS, FILES, OPTIONS, DRY_RUN),
-        group("workflow", flag("--workflow", "NAME", named, choices=REPORTING)),
-        flag(
-            "-o --output",
-            "FILE",
-            "write the report to a file instead of stdout: .md, .html, .json, .docx, .pdf, .bib or .ris",
-        ),
-    )
-    add_command(
-        commands,
-        "rubric",
-        "write a rubric that scores reports on a query",
-        flag("query", "", "topic of the report"),
-        *(MODEL, JSON),
-        flag("--report", "FILE", "score this report with the rubric"),
-        flag("--rubric", "FILE", "read the rubric from a file that --json wrote"),
-    )
-    add_command(
-        commands,
-        "compare",
-        "ask several workflows the same question, side by side",
-        flag("question", "", "the question; - reads it from standard input"),
-        flag("--workflow", "A,B,C", "the workflows, separated by commas", required=True),
-        *(MODEL, SOURCES, *LIMITS, RECORD, FILES, OPTIONS, JSON, QUIET),
-        hints={"--workflow": "name at least one: --workflow hira,mars,rag"},
-    )

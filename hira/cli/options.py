@@ -12,7 +12,7 @@ from hira.cli.shell import Shell
 from hira.core.errors import UsageError
 
 Command = Callable[[Any, Shell], int]
-ASKING_COMMANDS = ("ask", "chat", "report", "rubric", "compare")
+ASKING_COMMANDS = ("ask", "chat")
 EVALUATING = ("run", "ablate", "sweep", "diff", "judge", "preferences", "candidates")
 
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 WIDTH = 160
 """Characters of a line about an event."""
+QUOTED = 200
+"""Characters of a passage below its source."""
 YOUNG = 10_000
 """New objects after which the youngest generation is looked through; Python's own number is 700."""
 OFTEN, RARE = 3, 330

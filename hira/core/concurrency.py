@@ -1,5 +1,5 @@
 """Concurrent work: works side by side, a sliding window over a data set, calls that run once for all who wait, blocks
-that end early."""
+that end early, and work on long texts beside the event loop."""
 
 import asyncio
 import time
@@ -183,3 +183,21 @@ def count_down(seconds: float | None) -> Callable[[], float | None]:
         return any_time
     end = time.monotonic() + seconds
     return lambda: max(0.0, end - time.monotonic())
+
+
+TINY, SMALL, LARGE = 4_000, 50_000, 20_000_000
+"""Characters. Texts with fewer than the first run at once, because passing them on takes longer. Texts with fewer than
+the second run in a thread, which is faster than sending them to a child, and so do texts with more than the third,
+because sending them would block the loop."""
+
+
+async def run_apart(size: int, function: Callable[..., T], *arguments: Any) -> T:
+    """Run the function in the best place for a text of that size: here, in the shared worker, or in a thread."""
+    if size < TINY:
+        await asyncio.sleep(0)  # here it can be cancelled, as in the other cases
+        return function(*arguments)
+    if not SMALL < size <= LARGE:
+        return await asyncio.to_thread(function, *arguments)
+    from hira.core.child import open_shared_worker  # few texts are as long
+
+    return await open_shared_worker().run(size, function, *arguments)

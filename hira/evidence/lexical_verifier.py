@@ -9,9 +9,9 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import PurePath
 
+from hira.core.concurrency import run_apart
 from hira.core.patterns import compile_lazily
 from hira.core.sources import Source
-from hira.core.worker import run_apart
 from hira.evidence.citations import Judgement, PackedClaims, SourcedClaim, pack_claims, unpack_claims
 from hira.evidence.copies import check_words
 from hira.evidence.passages import Passages

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
 from hira.core.bm25 import words
+from hira.core.concurrency import run_apart
 from hira.core.errors import HiraError
 from hira.core.patterns import compile_lazily
 from hira.core.sources import Source, Sources
-from hira.core.worker import run_apart
 from hira.evidence.citations import (
     Citation,
     Judgement,

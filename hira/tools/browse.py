@@ -10,10 +10,10 @@ from typing import Annotated, Any, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from hira.core.bm25 import BM25
+from hira.core.concurrency import run_apart
 from hira.core.errors import ToolError, WorkerError
 from hira.core.sanitize import clip_title, printable
 from hira.core.tool import Observation, Passage, Tool, tool
-from hira.core.worker import run_apart
 from hira.evidence import Source
 from hira.tools.addresses import canonicalise_url, in_one_case, quote_url, urls
 from hira.tools.documents.document import Document, Part, cut

@@ -1,12 +1,7 @@
-"""Reads JSON as models write it: single quotes, bare keys, trailing commas, raw new lines, Python's literals, a missing
-bracket at the end. Ambiguous text is not read."""
+"""Reads JSON as models write it. What strict JSON refuses is left to `value_reader`."""
 
 import json
-import re
-from collections.abc import Iterator
 from typing import Any
-
-from hira.core.patterns import compile_lazily
 
 _DECODER = json.JSONDecoder(strict=False)
 
@@ -40,22 +35,6 @@ def _beyond(error: Exception, text: str) -> Beyond:
     return Beyond("it is nested too deeply" if isinstance(error, RecursionError) else "a number is too long", text, 0)
 
 
-_DEEPEST = 100
-_SPACE = compile_lazily(r"\s*")
-_KEY = compile_lazily(r"[A-Za-z_]\w*(?=\s*[:=])")
-_LITERAL = compile_lazily(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w.])|\b(?:true|false|null|True|False|None)\b")
-_WORDS = {"true": True, "True": True, "false": False, "False": False, "null": None, "None": None}
-# after the text of a string
-_ENDS = compile_lazily(r"\s*(?:[,:}\])]|\Z)")
-# where brackets that were never closed count as closed
-_OVER = compile_lazily(r"\s*(?:\Z|```|</|<\||<｜)")
-_ESCAPE = compile_lazily(
-    r"""\\(?:u([0-9a-fA-F]{4})|U(0010[0-9a-fA-F]{4}|000[0-9a-fA-F]{5})|x([0-9a-fA-F]{2})|(["'\\/nrtbf]))"""
-)
-_ESCAPED = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f"}
-_MARKS = {mark: re.compile(rf"\\.|{mark}", re.DOTALL) for mark in ('"""', "'''", '"', "'")}
-
-
 def read_value(text: str, position: int = 0) -> tuple[Any, int]:
     """The value that begins at a place of the text, and where it ends.
 
@@ -66,10 +45,12 @@ def read_value(text: str, position: int = 0) -> tuple[Any, int]:
     except Beyond:
         raise
     except json.JSONDecodeError:
-        reader = _ValueReader(text, position)
+        from hira.policies.dialects.value_reader import Unclear, ValueReader  # most JSON is written as it should be
+
+        reader = ValueReader(text, position)
         try:
             return reader.value(), reader.position
-        except _Unclear:
+        except Unclear:
             pass
         raise
 
@@ -77,122 +58,10 @@ def read_value(text: str, position: int = 0) -> tuple[Any, int]:
 def read_arguments(text: str, position: int) -> tuple[list[Any], dict[str, Any], int]:
     """Read the positional and named arguments of a call in Python's syntax, from after its opening parenthesis. Also
     return where the call ends. Raises `ValueError` for anything but literals."""
-    reader = _ValueReader(text, position, quoting="python")
+    from hira.policies.dialects.value_reader import Unclear, ValueReader  # few models write calls in Python
+
+    reader = ValueReader(text, position, quoting="python")
     try:
         return (*reader.arguments(), reader.position)
-    except _Unclear as fault:
+    except Unclear as fault:
         raise ValueError(str(fault)) from None
-
-
-class _Unclear(Exception):
-    """The text has several meanings, or none."""
-
-
-class _ValueReader:
-    """Reads one value, each character of it once. In `quoting` "json" a quotation mark within a string need not be
-    escaped, if what follows it cannot follow a string."""
-
-    def __init__(self, text: str, position: int, quoting: str = "json") -> None:
-        self.text = text
-        self.position = position
-        self.loose = quoting == "json"
-
-    def value(self, depth: int = 0) -> Any:
-        self._skip()
-        mark = self.text[self.position : self.position + 1]
-        if depth > _DEEPEST:
-            raise _Unclear("it is nested too deeply")
-        if mark == "{":
-            return self._object(depth)
-        if mark == "[":
-            return self._list(depth)
-        if mark and mark in "\"'":
-            return self._string()
-        if literal := _LITERAL.match(self.text, self.position):
-            self.position = literal.end()
-            return _WORDS[literal[0]] if literal[0] in _WORDS else _number(literal[0])
-        raise _Unclear(f"no value at {self.position}")
-
-    def arguments(self) -> tuple[list[Any], dict[str, Any]]:
-        positional: list[Any] = []
-        named: dict[str, Any] = {}
-        for _ in self._items(")"):
-            self._skip()
-            if key := _KEY.match(self.text, self.position):
-                self.position = key.end()
-                if not self._takes("="):
-                    raise _Unclear("a name without a value")
-                named[key[0]] = self.value()
-            else:
-                positional.append(self.value())
-        return positional, named
-
-    def _object(self, depth: int) -> dict[str, Any]:
-        members: dict[str, Any] = {}
-        self.position += 1
-        for _ in self._items("}"):
-            key = self._key()
-            if not self._takes(":"):
-                raise _Unclear(f"no value after {key!r}")
-            members[key] = self.value(depth + 1)
-        return members
-
-    def _list(self, depth: int) -> list[Any]:
-        self.position += 1
-        return [self.value(depth + 1) for _ in self._items("]")]
-
-    def _items(self, bracket: str) -> Iterator[None]:
-        """Yield at each item, until the bracket comes or the text ends without it."""
-        while not (self._takes(bracket) or self._is_over()):
-            yield
-            if not (self._takes(",") or self.text.startswith(bracket, self.position) or self._is_over()):
-                raise _Unclear(f"neither a comma nor an end at {self.position}")
-
-    def _key(self) -> str:
-        self._skip()
-        if bare := _KEY.match(self.text, self.position):
-            self.position = bare.end()
-            return bare[0]
-        if self.text[self.position : self.position + 1] not in ('"', "'"):
-            raise _Unclear(f"no key at {self.position}")
-        return self._string()
-
-    def _string(self) -> str:
-        mark = self.text[self.position : self.position + 3]
-        mark = mark if mark in _MARKS else mark[0]
-        begun = self.position = self.position + len(mark)
-        for match in _MARKS[mark].finditer(self.text, begun):
-            if match[0] != mark:
-                continue
-            if self.loose and not _ENDS.match(self.text, match.end()):
-                continue
-            self.position = match.end()
-            text = _ESCAPE.sub(_unescape, self.text[begun : match.start()])
-            return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # two halves make one character
-        raise _Unclear("a string without an end")
-
-    def _is_over(self) -> bool:
-        return bool(self.loose and _OVER.match(self.text, self.position))
-
-    def _takes(self, mark: str) -> bool:
-        self._skip()
-        if not self.text.startswith(mark, self.position):
-            return False
-        self.position += len(mark)
-        return True
-
-    def _skip(self) -> None:
-        space = _SPACE.match(self.text, self.position)
-        self.position = space.end() if space else self.position
-
-
-def _number(text: str) -> int | float:
-    try:
-        return float(text) if set(text) & set(".eE") else int(text)
-    except ValueError:
-        raise _Unclear("a number is too long") from None
-
-
-def _unescape(match: "re.Match[str]") -> str:
-    code = match[1] or match[2] or match[3]
-    return chr(int(code, 16)) if code else _ESCAPED.get(match[4], match[4])

@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hira.core.messages import assistant
 from hira.core.policy import Completion, Delta, Watch
@@ -26,7 +26,9 @@ from hira.policies.dialects.call_formats import (
 )
 from hira.policies.dialects.lenient import read_value
 from hira.policies.dialects.protocol import RESULT, Call, Parsed, check_call, coerce_value, is_alone, is_mentioned
-from hira.policies.dialects.quoted import IsQuoted
+
+if TYPE_CHECKING:
+    from hira.policies.dialects.quoted import IsQuoted
 
 _TRIES = 2_000
 """Places of one turn at which a call is looked for: Python counts the lines before each fault that it finds in JSON."""
@@ -87,14 +89,14 @@ def _find_first(turn: CallText, opening: "re.Pattern[str]") -> CallSpan | None:
     return None
 
 
-def holds_more(text: str, tools: Sequence[Tool], several: int, is_quoted: IsQuoted | None = None) -> bool:
+def holds_more(text: str, tools: Sequence[Tool], several: int, is_quoted: "IsQuoted | None" = None) -> bool:
     """Return whether a text contains more calls than one turn may have, so that the rest will not be read. After calls
     of which some are only quoted, it will."""
     span = find_calls(text, tools, cut=True, several=several + 1)
     return span is not None and len(span.calls) > several and not _quotes(span, is_quoted, several)
 
 
-def _quotes(span: CallSpan, is_quoted: IsQuoted | None, several: int = 1) -> bool:
+def _quotes(span: CallSpan, is_quoted: "IsQuoted | None", several: int = 1) -> bool:
     """Return whether some of the first calls, as many as one turn may have, are only quoted."""
     each = zip(span.calls[:several], span.passages, strict=False)
     return is_quoted is not None and any(is_quoted(call, passage, span.loose) for call, passage in each)
@@ -201,7 +203,7 @@ def text_of_turn(parsed: Parsed, completion: Completion) -> str:
 class HeldText:
     """Hands on the text of a turn as it streams in, up to where a call may begin; thought passes."""
 
-    def __init__(self, watch: Watch, tools: Sequence[Tool], is_quoted: IsQuoted | None = None) -> None:
+    def __init__(self, watch: Watch, tools: Sequence[Tool], is_quoted: "IsQuoted | None" = None) -> None:
         self._watch = watch
         self._tools = tools
         self._is_quoted = is_quoted

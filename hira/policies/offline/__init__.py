@@ -9,22 +9,25 @@ import asyncio
 from collections.abc import Callable, Mapping
 
 from hira.core import tokens
+from hira.core.plugin import LazyMapping
 from hira.core.policy import Completion, Delta, Request, Usage, Watch, cut_at_stop
-from hira.policies.offline import roles, solving
-from hira.policies.offline.solving import Act, OfflineRequest, read_request, write_act
+from hira.policies.offline.solving import Act, OfflineRequest, read_request, solve, write_act
 
-ROLES: Mapping[str, Callable[[OfflineRequest], Act]] = {
-    "assign": roles.assign,
-    "recall": roles.recall,
-    "distil": roles.distil,
-    "simple_search_plan": roles.plan,
-    "plan_and_solve_plan": roles.plan,
-    "plan_and_solve_answer": roles.combine,
-    "marsrl_verifier": roles.verify,
-    "mams_search": roles.research,
-    "mams_state": roles.take_notes,
-    "mams_report": roles.extend_report,
+_ROLES = {
+    "assign": "assign",
+    "recall": "recall",
+    "distil": "distil",
+    "simple_search_plan": "plan",
+    "plan_and_solve_plan": "plan",
+    "plan_and_solve_answer": "combine",
+    "marsrl_verifier": "verify",
+    "mams_search": "research",
+    "mams_state": "take_notes",
+    "mams_report": "extend_report",
 }
+ROLES: Mapping[str, Callable[[OfflineRequest], Act]] = LazyMapping(
+    {prompt: f"{__name__}.roles:{role}" for prompt, role in _ROLES.items()}
+)
 """The action of `offline` for each prompt. Any other prompt is a question to solve with the offered tools."""
 
 
@@ -36,7 +39,7 @@ class OfflinePolicy:
     async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
         await asyncio.sleep(0)  # many questions at once take turns
         offline_request = read_request(request)
-        text, calls = write_act(ROLES.get(offline_request.prompt, solving.solve)(offline_request), offline_request)
+        text, calls = write_act(ROLES.get(offline_request.prompt, solve)(offline_request), offline_request)
         if watch:
             watch(Delta(text))
         usage = Usage(1, sum(tokens.count(message.text) for message in request.messages), tokens.count(text), cost=0.0)
