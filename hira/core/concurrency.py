@@ -1,5 +1,5 @@
 """Concurrent work: works side by side, a sliding window over a data set, calls that run once for all who wait, blocks
-that end early, and work on long texts beside the event loop."""
+that end early, and work on long texts off the event loop."""
 
 import asyncio
 import time
