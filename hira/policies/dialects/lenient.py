@@ -1,4 +1,4 @@
-"""Reads JSON as models write it. What strict JSON refuses is left to `value_reader`."""
+"""Reads JSON as models write it. `value_reader` reads the rest, which is nearly JSON."""
 
 import json
 from typing import Any
