@@ -1,6 +1,7 @@
 """The files of a batch: its questions, checked line by line before any work, and its answers as they finish."""
 
 import contextlib
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +17,8 @@ from hira.runtime.validation import paths_of, present
 from hira.tools.documents.walk import roots_of
 
 KEYS = ("question", "id", "files", "docs")
+_LIST = re.compile(r'\ufeff?\s*\[\s*[{"]')
+"""The beginning of a JSON list of questions."""
 
 
 def questions_of(text: str, name: str, folder: Path) -> list[Question]:
@@ -23,8 +26,12 @@ def questions_of(text: str, name: str, folder: Path) -> list[Question]:
     `docs`.
 
     Without an id, a question is named by its line. Paths start at `folder`. Other keys are left to other readers, but
-    not those that look like a slip of ours. Raises `UsageError` for the first line that cannot be used.
+    not those that look like a slip of ours. Raises `UsageError` for a table, a JSON list, and the first line that
+    cannot be used.
     """
+    if name.lower().endswith((".csv", ".tsv")) or _LIST.match(text):
+        fix = 'write one question per line, as plain text or {"question": "…"}; no question was asked'
+        raise UsageError("a batch file is neither a table nor a JSON list", where=f"at {name}", fix=fix)
     lines: dict[str, int] = {}
     questions = []
     for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), 1):

@@ -1,5 +1,6 @@
 """Answers as files, which are never half-written: text, Markdown, JSON, documents and bibliographies."""
 
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -14,6 +15,7 @@ from hira.core.files import replace_file
 from hira.evidence import Source
 from hira.evidence.citations import locate, references
 from hira.runtime.answer import Answer
+from hira.tools.documents.own_files import MARK
 
 Form = Callable[[Answer], str | bytes]
 _PACKAGES = {".docx": ("docx", "python-docx"), ".pdf": ("typst", "typst")}
@@ -86,8 +88,8 @@ SUFFIXES = tuple(FORMS)
 
 
 def check_output_path(name: str, folder: Path, suffixes: Sequence[str] = SUFFIXES, text: str = "") -> Path:
-    """Return the path of `--output`. Raises `UsageError` for an unknown suffix, a missing package or folder, or a PDF
-    for which no font has the letters of the `text`, before any work starts."""
+    """Return the path of `--output`. Raises `UsageError` for an unknown suffix, a missing package or folder, one that
+    cannot be written, or a PDF for which no font has the letters of the `text`, before any work starts."""
     path = (folder / name).absolute()
     if path.suffix.lower() not in suffixes:
         raise UsageError(f"--output {name}: unknown kind of file {path.suffix!r}", fix=f"use {', '.join(suffixes)}")
@@ -96,6 +98,9 @@ def check_output_path(name: str, folder: Path, suffixes: Sequence[str] = SUFFIXE
         raise UsageError(f"--output {name} needs {package}", fix="pip install 'hira[export]'")
     if not path.parent.is_dir():
         raise UsageError(f"--output {name}: there is no folder {path.parent}", fix="create it, or name another")
+    if path.is_dir() or not os.access(path.parent, os.W_OK):
+        what = "it is a folder" if path.is_dir() else f"you may not write to the folder {path.parent}"
+        raise UsageError(f"--output {name}: {what}", fix="name another file")
     if path.suffix.lower() == ".pdf":
         from hira.cli.report_pdf import render_pdf
 
@@ -107,7 +112,8 @@ def write(answer: Answer, path: Path, forms: Mapping[str, Form] = FORMS) -> None
     """Write the answer in the format of the file's suffix. Without text, write nothing."""
     if answer.text:
         content = forms[path.suffix.lower()](answer)
-        write_file(path, content if isinstance(content, bytes) else visible(content) + "\n")
+        mark = f"\n{MARK}\n" if path.suffix.lower() == ".md" else ""
+        write_file(path, content if isinstance(content, bytes) else f"{visible(content)}\n{mark}")
 
 
 def write_file(path: Path, content: str | bytes) -> None:

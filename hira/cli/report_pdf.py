@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from hira.cli.report_word import parse_markdown
 from hira.core.errors import UsageError
+from hira.tools.documents.own_files import AUTHOR
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
@@ -24,7 +25,7 @@ def render_pdf(markdown: str) -> bytes:
 
     tree = _read_tree(parse_markdown(markdown))
     title = next((_read_words(node) for node in tree["children"] if node["kind"] == "heading"), "")
-    document = json.dumps({"title": title, "tree": tree})
+    document = json.dumps({"title": title, "author": AUTHOR, "tree": tree})
     template = Path(__file__).with_suffix(".typ").read_bytes()
     try:
         # in PDF/A Typst refuses a letter that no font has; otherwise it would print an empty box

@@ -6,6 +6,7 @@ from io import BytesIO
 from typing import TYPE_CHECKING
 
 from hira.cli.shell import visible
+from hira.tools.documents.own_files import AUTHOR
 
 if TYPE_CHECKING:
     from docx.document import Document
@@ -22,6 +23,7 @@ def render_word(markdown: str) -> bytes:
     from docx import Document
 
     document = Document()
+    document.core_properties.author = AUTHOR
     _Writer(document).write(parse_markdown(markdown))
     file = BytesIO()
     document.save(file)

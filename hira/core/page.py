@@ -9,6 +9,9 @@ import hashlib
 from html import escape
 from pathlib import Path
 
+GENERATOR = '<meta name="generator" content="hira">'
+"""Tells the pages that hira wrote from other documents."""
+
 
 def add_palette(style: str) -> str:
     """Return a page's style sheet, preceded by the colours and fonts of all pages (`palette.css`)."""
@@ -51,7 +54,7 @@ def make_standalone_page(
     if images:
         allowed.append("img-src data:")
     policy = escape("; ".join([*allowed, "base-uri 'none'", "form-action 'none'"]))
-    head = f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n<style>{style}</style>'
+    head = f'{GENERATOR}\n<meta http-equiv="Content-Security-Policy" content="{policy}">\n<style>{style}</style>'
     return make_page(title, head, body, language=language)
 
 

@@ -266,12 +266,17 @@ class Evaluation:
 
 
 def claim_folder(folder: Path, name: str, plan: Mapping[str, Any], work: str) -> None:
-    """Make the folder that of this plan, in a file of that name. Raises `UsageError` if it holds other `work`."""
-    folder.mkdir(parents=True, exist_ok=True)
+    """Make the folder that of this plan, in a file of that name. Raises `UsageError` if it holds other `work` or cannot
+    be written."""
     path, fix = folder / name, "name another folder with --output"
-    if not path.exists():
-        replace_file(path, [json.dumps(plan, ensure_ascii=False, indent=2).encode(), b"\n"])
-        return
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if not path.exists():
+            replace_file(path, [json.dumps(plan, ensure_ascii=False, indent=2).encode(), b"\n"])
+            return
+    except OSError as error:
+        what = f"the folder of this {work} cannot be written: {error.strerror}"
+        raise UsageError(what, where=f"at {folder}", fix=fix) from None
     try:
         known = validate(dict[str, Any], read_json(path.read_bytes()))
     except (OSError, ValueError) as error:

@@ -110,6 +110,21 @@ def test_a_bad_line_is_told_with_its_number_before_any_work(place: Place) -> Non
         assert not (place.folder / "a.jsonl").exists()
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("q.csv", "question,answer\nHow high is it?,47 metres\n"),
+        ("q.json", '[\n  {"question": "How high is it?"}\n]\n'),
+    ],
+)
+def test_a_table_or_a_json_list_is_no_batch(place: Place, name: str, text: str) -> None:
+    (place.folder / name).write_text(text, encoding="utf-8")
+    said = place.batch("--batch", name)
+    assert said.code == 2
+    assert "a batch file is neither a table nor a JSON list" in said.err
+    assert not (place.folder / "a.jsonl").exists()
+
+
 def test_a_mistake_leaves_no_file(place: Place) -> None:
     for argv, what in (
         (("--batch", "none.jsonl"), "--batch none.jsonl: there is no such file"),

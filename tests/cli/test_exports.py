@@ -1,5 +1,6 @@
 """Answers and reports in the formats of reference managers, Word and PDF, read back with real parsers."""
 
+import json
 import re
 import sys
 from collections.abc import Callable
@@ -12,6 +13,7 @@ import rispy
 from docx import Document
 from pypdf import PdfReader
 
+from hira import Hira
 from hira.cli.report_pdf import render_pdf
 from hira.cli.report_sources import SourceEntry, find_date, format_bibtex, format_ris
 from hira.cli.report_word import render_word
@@ -124,6 +126,40 @@ def test_the_commands_write_documents_with_verdicts_and_places(write: Callable[[
         assert re.search(r"Ida Lorn.*\[s?1\]", text)
         assert "mill.md, line 3" in text
         assert "supported" in text
+
+
+@pytest.mark.parametrize("command", ["ask", "report"])
+def test_a_file_that_hira_wrote_is_no_document(place: Command, command: str) -> None:
+    docs = place.folder / "docs"
+    docs.mkdir()
+    (docs / "mill.md").write_text("# The mill of Varn\n\nThe mill of Varn was built in 1742 by Ida Lorn.\n")
+    names = ["a.md", "a.html", "a.json", "a.docx", "a.pdf", *(["a.txt"] if command == "ask" else [])]
+    for name in names:
+        assert place(command, QUESTION, "--docs", "docs", "--output", f"docs/{name}").code == 0
+    (docs / "printed.text").write_text(place("ask", QUESTION, "--docs", "docs", "-q").out)
+    (docs / "lines.jsonl").write_text(f"{json.dumps(json.loads((docs / 'a.json').read_text()))}\n" * 2)
+    with Hira("offline", docs=docs, workflow="rag") as hira:
+        answer = hira.ask_sync(QUESTION)
+    assert [source.location for source in answer.sources] == ["mill.md"]
+    ignored = {
+        name for line in answer.rollout.unread for name in [*names, "printed.text", "lines.jsonl"] if name in line
+    }
+    assert ignored == {*names, "printed.text", "lines.jsonl"}
+    assert all("is left out: hira wrote it" in line for line in answer.rollout.unread)
+    assert "a.md, line" in place("ask", QUESTION, "--docs", "docs/a.md").out
+
+
+def test_a_page_with_an_answer_of_hira_in_it_is_a_document(place: Command) -> None:
+    shown = place("ask", QUESTION, "-q").out
+    (place.folder / "guide.md").write_text(f"# A guide\n\n```\n{shown}```\n\nThe mill of Orn was built in 1801.\n")
+    assert "in 1801" in place("ask", "When was the mill of Orn built?", "--docs", "guide.md").out
+
+
+def test_a_file_that_cannot_be_written_is_refused_before_the_question(place: Command) -> None:
+    (place.folder / "folder.md").mkdir()
+    ended = place("ask", QUESTION, "--output", "folder.md")
+    assert (ended.code, ended.out) == (2, "")
+    assert "--output folder.md: it is a folder" in ended.err
 
 
 @pytest.mark.parametrize(("module", "name"), [("docx", "answer.docx"), ("typst", "answer.pdf")])

@@ -94,11 +94,11 @@ class Archive:
             if relation.get("TargetMode") != "External"
         }
 
-    def title(self) -> str:
-        """Return the title in the document's properties, "" without one."""
+    def property(self, name: str) -> str:
+        """Return one of the document's properties, such as its "title" or "creator", "" without it."""
         if "docProps/core.xml" not in self.names:
             return ""
-        return self.xml("docProps/core.xml").findtext("{http://purl.org/dc/elements/1.1/}title") or ""
+        return self.xml("docProps/core.xml").findtext(f"{{http://purl.org/dc/elements/1.1/}}{name}") or ""
 
 
 class _PrologEnded(Exception):

@@ -38,11 +38,12 @@ class Part:
 @dataclass(frozen=True, slots=True)
 class Document:
     """A file that was read. Headings in `parts` are in Markdown, table rows name their columns. `remark` says after the
-    file's name what a person should know about its encoding."""
+    file's name what a person should know about its encoding. `is_own` is true for a file that hira wrote."""
 
     title: str
     parts: tuple[Part, ...]
     remark: str = ""
+    is_own: bool = False
 
     @property
     def text(self) -> str:

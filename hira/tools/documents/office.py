@@ -6,6 +6,7 @@ A page without text is marked for the multimodal expert.
 import logging
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib.util import find_spec
 from io import BytesIO
 from pathlib import Path
@@ -15,6 +16,7 @@ from xml.etree.ElementTree import Element
 from hira.core.errors import ToolError
 from hira.tools.documents.archive import FALLBACK, Archive, find_outermost, open_archive
 from hira.tools.documents.document import Document, Lacking, Part, add_title
+from hira.tools.documents.own_files import AUTHOR
 from hira.tools.documents.pdf_tables import Table, open_pages, replace_tables
 from hira.tools.documents.plain import reflow
 from hira.tools.documents.sheets import lines_of
@@ -51,10 +53,11 @@ def read_pdf(path: Path, data: BinaryIO) -> Document:
         parts = tuple(
             page_of(page, number, labels.get(number, ""), pages(number)) for number, page in enumerate(reader.pages, 1)
         )
-    title = (reader.metadata.title if reader.metadata else None) or ""
+    about = reader.metadata
     if not parts:
         raise ToolError(f"{path.name} is damaged: it holds no pages")
-    return add_title(path, parts, str(title))
+    document = add_title(path, parts, str((about and about.title) or ""))
+    return replace(document, is_own=bool(about and about.author == AUTHOR))
 
 
 def _unlock(reader: "PdfReader", path: Path) -> None:
@@ -114,7 +117,8 @@ def read_docx(path: Path, data: BinaryIO) -> Document:
         notes = [line for kind in ("footnote", "endnote") for line in _notes(archive, kind)]
         text = "\n\n".join([*_blocks(body, levels, archive), *notes])
         pictures = any(name.startswith("word/media/") for name in archive.names)
-        return add_title(path, (Part(text, media=not text and pictures),), archive.title())
+        document = add_title(path, (Part(text, media=not text and pictures),), archive.property("title"))
+        return replace(document, is_own=archive.property("creator") == AUTHOR)
 
 
 def _levels(archive: Archive) -> dict[str, int]:
@@ -220,7 +224,7 @@ def read_pptx(path: Path, data: BinaryIO) -> Document:
         ids = [slide.get(f"{R}id", "") for slide in archive.xml(_MAIN).iter(f"{P}sldId")]
         names = dict.fromkeys(targets[slide_id][1] for slide_id in ids if slide_id in targets)
         parts = tuple(_slide(archive, name, number) for number, name in enumerate(names, 1))
-        return add_title(path, parts, archive.title())
+        return add_title(path, parts, archive.property("title"))
 
 
 def _slide(archive: Archive, name: str, number: int) -> Part:

@@ -14,6 +14,7 @@ from hira.tools.documents.archive import open_archive
 from hira.tools.documents.document import Document, NoText, Part
 from hira.tools.documents.markup import READERS
 from hira.tools.documents.office import check_library, read_docx, read_pdf, read_pptx
+from hira.tools.documents.own_files import is_own_text
 from hira.tools.documents.plain import read_epub, read_html
 from hira.tools.documents.sheets import read_xlsx
 from hira.tools.documents.walk import MEDIA
@@ -88,7 +89,7 @@ def _read_text(path: Path, data: BinaryIO) -> Document:
         raise ToolError(f"{path.name} is in Rich Text Format; save it as .docx or .txt")
     suffix = path.suffix.lower()
     document = _TEXT.get(suffix, plain.read_prose if suffix in plain.PROSE else plain.read_code)(path, text)
-    return replace(document, remark=remark)
+    return replace(document, remark=remark, is_own=is_own_text(text, suffix))
 
 
 def _read_zip(path: Path, data: BinaryIO) -> Document:

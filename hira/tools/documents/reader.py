@@ -25,13 +25,14 @@ _MORE = "\0"
 @dataclass(frozen=True, slots=True)
 class Passages:
     """A file that was read, cut into passages; `unread` are the places that hold no text but something to see. `text`
-    is the whole text of a short file, empty for others; `remark` is that of the document."""
+    is the whole text of a short file, empty for others; `remark` and `is_own` are those of the document."""
 
     title: str
     unread: tuple[str, ...]
     pieces: tuple[Piece, ...]
     text: str = ""
     remark: str = ""
+    is_own: bool = False
 
 
 def send_parts(handle: int, path: Path) -> Iterator[tuple[str, str, bool]]:
@@ -55,7 +56,8 @@ def send_passages(handle: int, path: Path) -> Iterator[Passages]:
 
 def _cut_passages(document: Document) -> Passages:
     text = document.text if sum(len(part.text) for part in document.parts) <= WHOLE else ""
-    return Passages(document.title, tuple(document.unread), tuple(cut(document)), text, document.remark)
+    unread, pieces = tuple(document.unread), tuple(cut(document))
+    return Passages(document.title, unread, pieces, text, document.remark, document.is_own)
 
 
 def _parse_handle(handle: int, path: Path) -> Document:

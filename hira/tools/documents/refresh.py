@@ -99,6 +99,8 @@ class Refresh:
 
     def _add(self, change: Change, stamp: Stamp, file: OpenFile, seconds: float) -> None:
         passages = self.reader.read_passages(file, seconds)
+        if passages.is_own and change.path not in self.roots:
+            raise ToolError(f"{change.name} is left out: hira wrote it, and searches it only where it is named")
         if not (passages.pieces or passages.unread):
             raise NoText(f"{change.path.name} holds no text")
         note = f"{change.name} {passages.remark}" if passages.remark else ""

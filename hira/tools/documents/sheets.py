@@ -171,7 +171,7 @@ def read_xlsx(path: Path, data: BinaryIO) -> Document:
                 hidden = ", hidden" if sheet.get("state", "visible") != "visible" else ""
                 text = "\n".join(_lines(_cells(archive, target, book)))
                 parts.append(Part(text, f"sheet {sheet.get('name', '')}{hidden}"))
-        return add_title(path, tuple(parts), archive.title())
+        return add_title(path, tuple(parts), archive.property("title"))
 
 
 def _texts(archive: Archive) -> list[str]:
