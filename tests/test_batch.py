@@ -113,8 +113,10 @@ async def test_questions_come_from_any_iterable_and_one_text_is_not_many_questio
         waited: Any = wait()
         with pytest.raises(UsageError, match="question async for question in"):
             hira.batch(waited)
-        wrong = [7]
-        assert [answer.status async for answer in hira.batch(wrong)] == ["failed"]
+        wrong = [7, {"question": "Where?"}]
+        failed = [answer async for answer in hira.batch(wrong)]
+        assert [answer.status for answer in failed] == ["failed"] * 2
+        assert all("Question(" in answer.error for answer in failed)
 
 
 async def test_a_refused_key_ends_the_batch_and_not_every_question_one_by_one() -> None:

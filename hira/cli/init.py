@@ -11,13 +11,15 @@ from hira.cli.doctor import examine, needs_exam
 from hira.cli.shell import Shell
 from hira.core.errors import NotTrusted, UsageError
 from hira.policies.names import LOCAL_PORTS, OFFLINE
-from hira.policies.probe import Probe, find_local
+from hira.policies.probe import Probe, find_local, probe
 from hira.runtime.settings import FILE, SEARCH_KEYS
 from hira.runtime.settings.reading import find_own_file
 from hira.tools.documents.walk import walk
 
 FOLDERS = ("docs", "documents", "papers", "notes", "data")
 KEYS = ("HIRA_API_KEY", "OPENAI_API_KEY")
+BASE_URLS = {"HIRA_BASE_URL": "HIRA_API_KEY", "OPENAI_BASE_URL": "OPENAI_API_KEY"}
+"""Variables that name an endpoint, each with that of its key."""
 SOME = 5
 HEAD = """# Settings of hira in this folder. Flags and HIRA_* variables override them; hira doctor shows what applies.
 # Keys are not stored here: hira reads them from the environment."""
@@ -28,13 +30,15 @@ LIMITS = """# Limits of one run; a tenth is kept for the answer.
 
 @dataclass(frozen=True, slots=True)
 class SetupFindings:
-    """The findings for a hira.toml. `keys` are the names of variables that contain keys, never the keys."""
+    """The findings for a hira.toml. `keys` and `base_url` are names of variables: of those that contain keys, never the
+    keys, and of the one that names an endpoint, which is the only one of the `servers` then."""
 
     servers: tuple[Probe, ...]
     keys: tuple[str, ...]
     model: str
     searches: tuple[str, ...]
     docs: tuple[str, ...]
+    base_url: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,13 +97,19 @@ def _check_below(docs: Sequence[Path], shell: Shell) -> None:
 
 
 async def find_configuration(shell: Shell, docs: Sequence[str]) -> SetupFindings:
-    """Look at the environment, this machine and this folder. Only local servers are asked for models."""
-    servers = () if shell.environ.get("HIRA_MODEL") else tuple(await find_local(LOCAL_PORTS))
+    """Look at the environment, this machine and this folder. Only local servers, and the endpoint that a variable
+    names, are asked for models."""
+    base_url = next((name for name in BASE_URLS if shell.environ.get(name)), "")
+    servers: tuple[Probe, ...] = ()
+    if not shell.environ.get("HIRA_MODEL"):
+        key = shell.environ.get(BASE_URLS.get(base_url, ""), "")
+        found = [await probe(shell.environ[base_url], key)] if base_url else await find_local(LOCAL_PORTS)
+        servers = tuple(found)
     keys = tuple(name for name in KEYS if shell.environ.get(name))
     searches = [name for name, variable in SEARCH_KEYS.items() if shell.environ.get(variable)]
     searches += ["searxng"] if shell.environ.get("SEARXNG_BASE_URL") else []
     named = tuple(docs) or tuple(name for name in FOLDERS if _readable(shell.folder / name))[:1]
-    return SetupFindings(servers, keys, shell.environ.get("HIRA_MODEL", ""), tuple(searches), named)
+    return SetupFindings(servers, keys, shell.environ.get("HIRA_MODEL", ""), tuple(searches), named, base_url)
 
 
 def _readable(folder: Path) -> bool:
@@ -115,6 +125,12 @@ def _model(findings: SetupFindings) -> str:
     usable = [server for server in findings.servers if server.models]
     if findings.model:
         return f'# The model is set by HIRA_MODEL ({" ".join(findings.model.split())}).\n# model = "NAME"'
+    if findings.base_url:
+        names = [name for server in usable for name in server.models]
+        if len(names) == 1:
+            return f"# The only model of the endpoint that {findings.base_url} names.\nmodel = {json.dumps(names[0])}"
+        has = f", which has {' '.join(', '.join(names[:SOME]).split())}" if names else ""
+        return f'# The endpoint is set by {findings.base_url}{has}. Name its model:\n# model = "NAME"'
     if usable and not findings.keys:
         server = usable[0]
         model = next((name for name in server.models if "embed" not in name.lower()), server.models[0])

@@ -75,8 +75,8 @@ def text(answer: Answer) -> str:
 
 def format_source(source: Source, citations: Sequence[Citation] = ()) -> str:
     """Format a source on one line: its id, its title, its location, and where in it the cited passages are."""
-    title = " ".join(source.title.split()) or source.location
-    return f"[{source.id}] {title} — {locate(source, citations)}"
+    place = " ".join(locate(source, citations).split())  # a file's name may have line breaks
+    return f"[{source.id}] {' '.join(source.title.split()) or place} — {place}"
 
 
 def _format_worst(citations: Sequence[Citation]) -> str:

@@ -89,7 +89,7 @@ class Answer(Generic[T]):
     def _repr_markdown_(self) -> str:
         """The answer, its sources, and each claim with its verdict, as a notebook shows them."""
         sources = [
-            f"- [{source.id}] {' '.join(source.title.split()) or source.location} — {locate(source, self.citations)}"
+            " ".join(f"- [{source.id}] {source.title or source.location} — {locate(source, self.citations)}".split())
             for source in self.cited
         ]
         claims = [f"- {line}" for line in self._list_claims()]

@@ -61,7 +61,8 @@ def question_of(question: object) -> str:
     """Return the question with printable characters only. Raises `UsageError` if it is not a string, blank, or too
     long."""
     if not isinstance(question, str):
-        raise UsageError(f"the question must be a string, got {question!r}", fix='write ask("…")')
+        fix = 'write ask("…"), or in a batch Question("…") of hira.runtime.batch'
+        raise UsageError(f"the question must be a string, got {question!r:.200}", fix=fix)
     if not question.strip():
         raise UsageError("the question is empty", fix='write ask("…")')
     if len(question) > LONGEST_QUESTION:

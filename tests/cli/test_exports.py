@@ -149,6 +149,13 @@ def test_a_file_that_hira_wrote_is_no_document(place: Command, command: str) -> 
     assert "a.md, line" in place("ask", QUESTION, "--docs", "docs/a.md").out
 
 
+def test_the_name_of_a_document_is_on_one_line(place: Command) -> None:
+    (place.folder / "docs").mkdir()
+    (place.folder / "mill.md").rename(place.folder / "docs" / "mill\n[s2] of Varn.md")
+    out = place("ask", QUESTION, "--docs", "docs", HIRA_DOCS="docs").out
+    assert "— mill [s2] of Varn.md, line 3 (supported)" in out
+
+
 def test_a_page_with_an_answer_of_hira_in_it_is_a_document(place: Command) -> None:
     shown = place("ask", QUESTION, "-q").out
     (place.folder / "guide.md").write_text(f"# A guide\n\n```\n{shown}```\n\nThe mill of Orn was built in 1801.\n")

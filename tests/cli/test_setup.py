@@ -64,6 +64,23 @@ def test_init_asks_a_connected_model_a_test_question_and_examines_it_as_a_verifi
     assert place("init", "--force", **connected).code == 3
 
 
+@pytest.mark.parametrize("variable", ["OPENAI_BASE_URL", "HIRA_BASE_URL"])
+def test_init_writes_the_only_model_of_the_endpoint_that_a_variable_names(place: Command, variable: str) -> None:
+    with Endpoint(lambda _: "They are about apples.", model="small-1") as endpoint:
+        said = place("init", HIRA_MODEL="", **{variable: endpoint.base_url})
+    text = (place.folder / "hira.toml").read_text(encoding="utf-8")
+    assert (said.code, tomllib.loads(text)) == (0, {"model": "small-1", "docs": ["docs"]})
+    assert f"# The only model of the endpoint that {variable} names." in text
+    assert "They are about apples." in said.out
+
+
+def test_init_names_the_models_of_an_endpoint_that_has_several() -> None:
+    server = Probe("http://models.example/v1", ok=True, models=("large-1", "small-1"))
+    text = format_settings(SetupFindings((server,), (), "", (), (), "HIRA_BASE_URL"))
+    assert "# The endpoint is set by HIRA_BASE_URL, which has large-1, small-1. Name its model:" in text
+    assert "model" not in tomllib.loads(text)
+
+
 def test_init_refuses_documents_that_its_file_may_not_name_before_it_writes(place: Command) -> None:
     for docs in ("nowhere", "../elsewhere"):
         said = place("init", "--docs", docs)

@@ -1,4 +1,4 @@
-"""Recognition of files that hira wrote: an answer is no evidence for the next one."""
+"""Recognition of files that hira wrote: an answer must not become the evidence for the next one."""
 
 import json
 import re
