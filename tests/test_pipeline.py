@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hira.core.concurrency import SingleFlight, check_concurrency, count_down, map_concurrently
+from hira.core.concurrency import SingleFlight, count_down
 from hira.core.errors import UsageError
+from hira.core.window import check_concurrency, map_concurrently
 
 
 class Clock:

@@ -177,6 +177,11 @@ async def ask_about_call(tool: Tool, use: ToolUse, conversation: Conversation, n
             raise UsageError(what, fix="return the ToolUse, one with other arguments, or Refusal(reason)")
         return decision
 
+    def encode(decision: ToolUse | Refusal) -> dict[str, Any]:
+        if isinstance(decision, Refusal):
+            return {"refused": decision.reason}
+        return {"arguments": dict(decision.arguments)}
+
     def decode(record: Mapping[str, Any]) -> ToolUse | Refusal:
         if "refused" in record:
             return Refusal(validate(str, record["refused"]))
@@ -185,16 +190,12 @@ async def ask_about_call(tool: Tool, use: ToolUse, conversation: Conversation, n
     values = {"conversation": conversation.name, "arguments": dict(use.arguments), "nth": nth}
     digest = digest_of_tool(f"{context.rollout.run} {use.name}", values)  # no other run decides for it
     spec = CallSpec("tool", APPROVAL_OF_CALLS, digest, PERSON, lambda: {"tool": use.name, **values}, shared=True)
-    decision = await context.call_recorded(spec, ask, _record_decision, decode)
+    decision = await context.call_recorded(spec, ask, encode, decode)
     if isinstance(decision, Refusal):
         context.events(CallRefused(use.id, use.name, decision.reason))
         return refuse_call(tool, decision)
     context.events(CallApproved(use.id, use.name, _spell(decision), decision.arguments != use.arguments))
     return replace(use, arguments=dict(decision.arguments))
-
-
-def _record_decision(decision: ToolUse | Refusal) -> dict[str, Any]:
-    return {"refused": decision.reason} if isinstance(decision, Refusal) else {"arguments": dict(decision.arguments)}
 
 
 def _spell(use: ToolUse) -> str:

@@ -125,9 +125,16 @@ async def change_reply(turn: HookedTurn, request: Request, completion: Completio
             raise _wrong("after_turn", made)
         return completion if made is None else made
 
+    def encode(made: Refusal | Completion) -> dict[str, Any]:
+        return {"refused": made.reason} if isinstance(made, Refusal) else {"reply": made}
+
+    def decode(record: Mapping[str, Any]) -> Refusal | Completion:
+        values = validate(_Refused | _Reply, record)
+        return Refusal(values["refused"]) if "refused" in values else values["reply"]
+
     calls = [[call.name, call.arguments] for call in completion.calls]
     digest = digest_of_tool(f"after_turn {turn.context.run_id}", {"text": completion.text, "calls": calls})
-    made = await turn.record(_spec(turn, "after_turn", digest), make, _dump_reply, _load_reply)
+    made = await turn.record(_spec(turn, "after_turn", digest), make, encode, decode)
     return made if isinstance(made, Completion) else _ask_again(request, completion, made)
 
 
@@ -191,12 +198,3 @@ class _Messages(TypedDict):
     """The positions of messages of the request, and those that the hook wrote."""
 
     messages: list[int | WireMessage]
-
-
-def _dump_reply(made: Refusal | Completion) -> dict[str, Any]:
-    return {"refused": made.reason} if isinstance(made, Refusal) else {"reply": made}
-
-
-def _load_reply(record: Mapping[str, Any]) -> Refusal | Completion:
-    values = validate(_Refused | _Reply, record)
-    return Refusal(values["refused"]) if "refused" in values else values["reply"]

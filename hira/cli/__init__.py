@@ -14,7 +14,7 @@ from hira.cli.shell import Shell, open_shell, rare_collections
 from hira.core.errors import EndpointError, HiraError, NotTrusted, UsageError, fault
 from hira.core.events import RUNS, Error
 
-_MODULES = {"chat": "ask", "replay": "resume", "trace": "show", "verify": "show"}
+_MODULES = {"replay": "resume", "trace": "show", "verify": "show"}
 """Where a command is whose module does not bear its name."""
 OK, BUG, USAGE, ENDPOINT, NO_EVIDENCE, PARTIAL, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
 

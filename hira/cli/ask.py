@@ -1,17 +1,15 @@
-"""`hira ask`: one question, its progress on stderr, its answer on stdout. `hira chat`: questions from standard input,
-one per line, that follow up on each other."""
+"""`hira ask`: one question, its progress on stderr, its answer on stdout."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from hira.agents.trajectory import Status
 from hira.api import Hira
-from hira.cli import INTERRUPTED, OK, code_of, explain, output
+from hira.cli import INTERRUPTED, code_of, explain, output
 from hira.cli.options import AskOptions
 from hira.cli.parser import check_options
 from hira.cli.running import announce_model, at_terminal, open_view, show_progress
@@ -195,38 +193,3 @@ def _add_resumption(run: Run, failure: HiraError) -> HiraError:
         return failure
     again = f"{failure.fix}; then " if failure.fix else ""
     return HiraError(failure.what, where=failure.where, fix=f"{again}resume the run: hira resume {run.id}")
-
-
-def chat(options: AskOptions, shell: Shell) -> int:
-    settings, earlier = load_settings(options, shell)
-    check_options(options.set, [settings.workflow])
-    files = find_attached_files(options, shell)
-    hira = Hira(settings=settings, approve_tool=at_terminal(shell, needed=False))
-    talk = hira.chat(earlier)
-    code = OK
-    with asyncio.Runner() as runner:  # its loop rests while the person writes, so that Ctrl-C ends the waiting
-        try:
-            runner.run(hira.open_session())
-            while question := _read_line(shell):
-                begin = partial(talk.stream, question, files=files)
-                run = runner.run(show(hira, begin, options, shell, announce=not talk.runs, close=False))
-                code = finish_run(hira, run, AnswerOutput(options, shell))
-                if run is None:
-                    break
-        finally:
-            runner.run(hira.aclose())
-    return code
-
-
-def _read_line(shell: Shell) -> str:
-    """The next question, empty at the end of the input and at `exit` or `quit`."""
-    while True:
-        if shell.stdin.isatty():
-            shell.stderr.write("> ")
-            shell.stderr.flush()
-        line = shell.stdin.readline()
-        question = printable(line).strip()
-        if not line or question in ("exit", "quit"):
-            return ""
-        if question:
-            return question

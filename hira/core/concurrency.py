@@ -1,24 +1,13 @@
-"""Concurrent work: works side by side, a sliding window over a data set, calls that run once for all who wait, blocks
-that end early, and work on long texts off the event loop."""
+"""Concurrent work: works that run together, calls that run once for all who wait, blocks that end early, and work on
+long texts off the event loop."""
 
 import asyncio
 import time
-from collections import deque
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Any, TypeVar
 
-from hira.core.errors import UsageError
-
 T = TypeVar("T")
-R = TypeVar("R")
-
-
-def check_concurrency(most: object) -> None:
-    """Raise `UsageError` for a `concurrency` that is no whole number, or less than 1."""
-    if not isinstance(most, int) or most < 1:
-        raise UsageError(f"`concurrency` must be a whole number of at least 1, got {most!r}", fix="write concurrency=8")
 
 
 async def together(works: Sequence[Awaitable[T]]) -> list[T]:
@@ -32,41 +21,6 @@ async def together(works: Sequence[Awaitable[T]]) -> list[T]:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-
-
-async def map_concurrently(
-    items: Iterable[T], most: int, work: Callable[[T], Awaitable[R]], *, micro: int = 1
-) -> AsyncGenerator[R, None]:
-    """Yield the result of `work` for each item, as it completes. At most `most` items are begun and not yet yielded
-    (paper 003 of MaMs and rubrics, appendix F).
-
-    Items are taken in micro-batches of `micro`, the next one when there is room for its first item, without a barrier
-    between them: each yielded result lets another item begin. |D| items of equal length take |D| / `most` times that
-    long. When the generator is closed, or when `work` raises, the other items are cancelled first.
-    """
-    left = iter(items)
-    batch: deque[T] = deque()
-    running: dict[asyncio.Future[R], None] = {}
-    done: deque[asyncio.Future[R]] = deque()
-    try:
-        while True:
-            while len(running) + len(done) < most:
-                if not batch:
-                    batch.extend(islice(left, micro))
-                if not batch:
-                    break
-                running[asyncio.ensure_future(work(batch.popleft()))] = None
-            if not done and not running:
-                return
-            if not done:
-                finished, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
-                done.extend(task for task in running if task in finished)  # in the order of their start
-                running = {task: None for task in running if task not in finished}
-            yield done.popleft().result()
-    finally:
-        for task in running:
-            task.cancel()
-        await asyncio.gather(*running, *done, return_exceptions=True)
 
 
 @dataclass(slots=True)

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hira.core.concurrency import map_concurrently
 from hira.core.errors import Stop, UsageError
+from hira.core.window import map_concurrently
 from hira.evaluation.files import require_columns, rows_of
 from hira.evaluation.rewards.answer_judge import JUDGES
 from hira.evaluation.rewards.match import extract_answer

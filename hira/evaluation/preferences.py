@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Literal
 
 from hira.agents.run_context import RunContext
-from hira.core.concurrency import map_concurrently, together
+from hira.core.concurrency import together
 from hira.core.errors import DialectError, UsageError, did_you_mean
+from hira.core.window import map_concurrently
 from hira.evaluation.files import require_columns, rows_of
 from hira.evaluation.record import Record, read
 from hira.evaluation.report import format_table

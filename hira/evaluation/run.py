@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from hira.api import Hira
-from hira.core.concurrency import check_concurrency, map_concurrently
 from hira.core.errors import AccessDenied, HiraError, Stop, UsageError
 from hira.core.events import Event, Reader, ToolEnded, ToolStarted
 from hira.core.files import replace_file
+from hira.core.window import check_concurrency, map_concurrently
 from hira.evaluation.cells import Cell
 from hira.evaluation.files import Item
 from hira.evaluation.record import Record, Score, read, record_of

@@ -7,7 +7,7 @@ and fields that this version does not know are left out.
 import hashlib
 import json
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, is_dataclass
 from functools import cache
 from typing import Any, NamedTuple
@@ -209,9 +209,7 @@ def decompress(raw: bytes, most: int = LARGEST) -> bytes:
     return text
 
 
-@cache
-def _make_adapter(kind: Any) -> TypeAdapter[Any]:
-    return TypeAdapter(kind)
+_make_adapter: Callable[[Any], TypeAdapter[Any]] = cache(TypeAdapter)
 
 
 def validate(kind: Any, value: Any, name: str = "") -> Any:

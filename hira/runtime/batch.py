@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from hira.agents.trajectory import Rollout
-from hira.core.concurrency import check_concurrency, map_concurrently
 from hira.core.errors import AccessDenied, HiraError, UsageError, fault
 from hira.core.events import Reader
+from hira.core.window import check_concurrency, map_concurrently
 from hira.journal import NoRun, StillGoing
 from hira.runtime.answer import Answer, answer_of
 from hira.runtime.resuming import resume_run

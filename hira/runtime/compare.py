@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from hira.core.concurrency import SingleFlight, map_concurrently
+from hira.core.concurrency import SingleFlight
 from hira.core.errors import UsageError
 from hira.core.events import Reader
 from hira.core.policy import Policy
+from hira.core.window import map_concurrently
 from hira.runtime.answer import Answer
 from hira.runtime.batch import Question, make_failed, work_alone
 from hira.runtime.factory import open_session

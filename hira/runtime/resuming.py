@@ -3,6 +3,7 @@
 import asyncio
 from pathlib import Path
 
+from hira.agents.approved import APPROVAL_OF_CALLS
 from hira.agents.output_type import find_recorded_output
 from hira.core.errors import UsageError
 from hira.journal import Journal, StillGoing
@@ -52,7 +53,9 @@ async def resume_run(owner: SessionOwner, run: str | Run) -> Run:
 async def continue_run(owner: SessionOwner, session: Session, journal: Journal, entry: Entry) -> Run:
     """Claim the record of a run, and return the run that continues it."""
     earlier = await asyncio.to_thread(read_earlier, journal, entry)
-    log = await asyncio.to_thread(session.resume_log, journal, entry)
+    # a journal that a file names may have come with the folder, and so may the approvals in it: a person is asked again
+    named = session.settings.origin("journal").endswith(".toml")
+    log = await asyncio.to_thread(journal.resume, entry, without=APPROVAL_OF_CALLS if named else "")
     files = tuple(map(Path, entry.files))
     output = find_recorded_output(entry.settings)
     return Run(owner, entry.question, files, run=entry.id, log=log, past=entry, earlier=earlier, output=output)

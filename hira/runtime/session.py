@@ -31,7 +31,6 @@ from hira.workflows import WORKFLOWS, Workflow
 if TYPE_CHECKING:
     from hira.agents.history import Earlier
     from hira.agents.output_type import OutputType
-    from hira.journal.records import Entry
     from hira.runtime.telemetry import Telemetry
 
 HANDED: Final = "handed"
@@ -153,14 +152,6 @@ class Session:
             scope=scope,
             reuse=self.settings.cache_responses_hours * 3600 if self.settings.cache_responses else None,
         )
-
-    def resume_log(self, journal: Journal, entry: "Entry") -> Log:
-        """The record of a run that is resumed. A journal that a file names may have come with the folder, and so may
-        the approvals in it: a person is asked again about calls of tools that were not made."""
-        from hira.agents.approved import APPROVAL_OF_CALLS  # most runs are not resumed
-
-        named = self.settings.origin("journal").endswith(".toml")
-        return journal.resume(entry, without=APPROVAL_OF_CALLS if named else "")
 
     def dialects(self) -> Mapping[str, str]:
         """The dialects in which roles begin because their models wrote nothing readable in the usual one."""

@@ -281,7 +281,7 @@ class Toolset:
         settings = self.settings
         # more passages, and any, where a model scores them
         depth: dict[str, Any] = {"top": max(TOP, settings.evidence), "relevant": 0.0} if settings.evidence else {}
-        if index.is_only_words:
+        if not any(index.models):
             return search_documents(index, **depth), browse_documents(index)
         from hira.runtime.encoding import EncoderUse
 

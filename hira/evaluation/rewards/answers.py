@@ -9,10 +9,10 @@ from typing import Literal, Protocol
 
 from hira.agents.run_context import RoleConfig, RunContext
 from hira.agents.trajectory import Rollout, Trajectory
-from hira.core.concurrency import check_concurrency
 from hira.core.errors import Stop
 from hira.core.events import Notice
 from hira.core.policy import Completion, Policy, Request, Watch
+from hira.core.window import check_concurrency
 from hira.evaluation.rewards.answer_judge import JUDGES, Judge, Verdict
 from hira.evaluation.rewards.match import contains, extract_answer
 

@@ -81,13 +81,8 @@ class Index:
             self._vectors = vectors.Vectors(self._store, encoder)
 
     @property
-    def is_only_words(self) -> bool:
-        """True if neither an encoder nor a reranker takes part in a search."""
-        return self._vectors is None and self._reranker is None
-
-    @property
     def models(self) -> "tuple[Encoder | None, Reranker | None]":
-        """The encoder and the reranker, which another index may use too."""
+        """The encoder and the reranker, which another index may use too; None for one that no search uses."""
         return self._vectors.encoder if self._vectors else None, self._reranker
 
     async def refresh(self, on_progress: Progress | None = None) -> None:

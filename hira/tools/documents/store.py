@@ -185,11 +185,13 @@ class Store:
 
     def _arrange(self, order: Sequence[Ranked], question: str, top: int) -> list[Ranked]:
         spread_out = spread(order, top)
-        vintages = self._read_vintages({ranked.file for ranked in spread_out[:top]})
+        files = {ranked.file for ranked in spread_out[:top]}
+        rows = self.select_among("SELECT id, series, date FROM files WHERE id IN ({})", list(files))
+        vintages: dict[int, Vintage] = {row[0]: Vintage(*row[1:]) for row in rows}  # type: ignore[misc,arg-type]
         first = put_newest_first(spread_out[:top], vintages, question)
         linked = self._find_linked(first, spread_out, question, top) if first else []
-        rows = {ranked.row for ranked in linked}
-        return [*[ranked for ranked in first if ranked.row not in rows][: top - len(linked)], *linked]
+        taken = {ranked.row for ranked in linked}
+        return [*[ranked for ranked in first if ranked.row not in taken][: top - len(linked)], *linked]
 
     def _find_linked(self, first: Sequence[Ranked], order: Sequence[Ranked], question: str, top: int) -> list[Ranked]:
         """Return the passages that the best ones name, for the last of the first places: those of documents whose title
@@ -197,7 +199,9 @@ class Store:
         most = int(top * SHARE_OF_LINKED)
         texts = self.read_full_texts([ranked.row for ranked in first[:MENTIONING]])
         keys = [key for text in texts.values() for key in find_possible_titles(text)]
-        linked = choose_mentioned(self._find_titles(dict.fromkeys(keys)), question, [*first, *order[top:]], top - most)
+        statement = "SELECT t.key, t.file, f.first FROM titles t JOIN files f ON f.id = t.file WHERE t.key IN ({})"
+        titles: list[tuple[str, int, int]] = self.select_among(statement, list(dict.fromkeys(keys)))  # type: ignore[assignment]
+        linked = choose_mentioned(titles, question, [*first, *order[top:]], top - most)
         names = [quote_term(name) for name in find_names(texts.get(first[0].row, ""), question)]
         if names and (terms := self._drop_common(list_terms(question))):
             linked += self._match(f"({' OR '.join(terms)}) AND ({' OR '.join(names)})", top)
@@ -207,15 +211,6 @@ class Store:
             if ranked.file not in shown:
                 chosen.setdefault(ranked.file, ranked)
         return list(chosen.values())[:most]
-
-    def _read_vintages(self, files: Iterable[int]) -> dict[int, Vintage]:
-        rows = self.select_among("SELECT id, series, date FROM files WHERE id IN ({})", list(files))
-        return {row[0]: Vintage(*row[1:]) for row in rows}  # type: ignore[misc,arg-type]
-
-    def _find_titles(self, keys: Iterable[str]) -> list[tuple[str, int, int]]:
-        """Return the documents with these titles: title, file, first row."""
-        statement = "SELECT t.key, t.file, f.first FROM titles t JOIN files f ON f.id = t.file WHERE t.key IN ({})"
-        return self.select_among(statement, list(keys))  # type: ignore[return-value]
 
     def select_among(self, statement: str, values: Sequence[object]) -> list[tuple[object, ...]]:
         """Run a statement with a list of values in place of {}, a few hundred at a time."""

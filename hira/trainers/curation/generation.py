@@ -12,12 +12,12 @@ from pydantic import BaseModel, Field
 
 from hira.agents.record import ask_for_record
 from hira.agents.run_context import Conversation
-from hira.core.concurrency import map_concurrently
 from hira.core.errors import DialectError, EndpointError, UsageError
 from hira.core.events import Notice
 from hira.core.messages import user
 from hira.core.prompts import Prompt
 from hira.core.sanitize import sanitize
+from hira.core.window import map_concurrently
 from hira.evaluation.files import Item, rows_of
 from hira.evaluation.rewards.match import contains
 from hira.evidence.citations import language

@@ -14,9 +14,9 @@ from typing import Any
 
 from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Rollout
-from hira.core.concurrency import map_concurrently
 from hira.core.errors import UsageError
 from hira.core.files import replace_file
+from hira.core.window import map_concurrently
 from hira.evaluation.files import Item
 from hira.evaluation.run import claim_folder, digest
 from hira.evaluation.scorers import Scorer
