@@ -130,6 +130,7 @@ UNUSED = {
     "hira.agents.retrieval",
     "hira.agents.summary",
     "hira.cli.approve",
+    "hira.cli.chat",
     "hira.cli.commands",
     "hira.cli.dry_run",
     "hira.cli.export",
@@ -143,6 +144,7 @@ UNUSED = {
     "hira.core.files",
     "hira.core.markdown_code",
     "hira.core.statements",
+    "hira.core.window",
     "hira.journal.records",
     "hira.policies.dialects.dialect",
     "hira.policies.dialects.quoted",
@@ -182,8 +184,8 @@ def test_a_question_over_indexed_documents_loads_no_part_that_it_does_not_use() 
     ways = trace_ask("offline")
     assert UNUSED.isdisjoint(ways.modules)
     assert len(ways.modules) <= 97
-    assert ways.lines <= 18_130
-    assert len(ways.functions) <= 270
+    assert ways.lines <= 18_020
+    assert len(ways.functions) <= 268
 
 
 def test_one_place_replaces_files_and_one_suggests_names() -> None:
@@ -202,7 +204,7 @@ def test_the_central_classes_stay_small(name: str, fields: int, methods: int) ->
 
 
 def test_short_helpers_handed_parameters_and_codecs_do_not_become_more() -> None:
-    assert len(find_helpers()) <= 290
+    assert len(find_helpers()) <= 278
     assert len(find_chains()) <= 67
     assert sum(is_codec(function) for _, function in functions()) <= 13
 
