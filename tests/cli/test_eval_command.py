@@ -90,6 +90,14 @@ def test_an_evaluation_is_not_written_over_its_documents(folder: Path) -> None:
         assert not list(folder.rglob("plan.json"))
 
 
+def test_a_folder_that_cannot_be_written_is_refused(folder: Path) -> None:
+    (folder / "taken").write_text("a file\n")
+    said = hira(folder, "eval", "q.jsonl", *OFFLINE, "--output", "taken")
+    assert said.code == 2
+    assert "the folder of this evaluation cannot be written: File exists" in said.err
+    assert "name another folder with --output" in said.err
+
+
 def test_two_ways_of_asking_are_compared_in_one_folder_and_in_two(folder: Path) -> None:
     for workflows, output in (
         ("direct,rag,react", "one"),

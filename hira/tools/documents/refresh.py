@@ -18,7 +18,19 @@ from hira.tools.documents.pieces import find_extra_words
 from hira.tools.documents.ranking import name_document, read_vintage
 from hira.tools.documents.reader import FileReader
 from hira.tools.documents.store import IndexedFile, Store, delete_file
-from hira.tools.documents.walk import BYTES, LONGEST, SPARE, Change, Progress, Refused, Stamp, Unread, cut_time, shorten
+from hira.tools.documents.walk import (
+    BYTES,
+    LONGEST,
+    OWN,
+    SPARE,
+    Change,
+    Progress,
+    Refused,
+    Stamp,
+    Unread,
+    cut_time,
+    shorten,
+)
 from hira.tools.file_kinds import how_to_see
 from hira.tools.opening import Deferred, OpenFile, Unopened, explaining, open_regular
 
@@ -100,7 +112,7 @@ class Refresh:
     def _add(self, change: Change, stamp: Stamp, file: OpenFile, seconds: float) -> None:
         passages = self.reader.read_passages(file, seconds)
         if passages.is_own and change.path not in self.roots:
-            raise ToolError(f"{change.name} is left out: hira wrote it, and searches it only where it is named")
+            raise NoText(f"{change.name} {OWN}")
         if not (passages.pieces or passages.unread):
             raise NoText(f"{change.path.name} holds no text")
         note = f"{change.name} {passages.remark}" if passages.remark else ""

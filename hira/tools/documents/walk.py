@@ -216,9 +216,13 @@ class Change:
         return _EACH + _MEGABYTE * self.size / 2**20
 
 
+OWN = "is left out: hira wrote it, and searches it only where it is named"
+
+
 @dataclass(slots=True)
 class Unread:
-    """Files that could not be read, by the reason: a line for each, files without text, files that did not fit."""
+    """Files that could not be read, by the reason: a line for each, files without a text to search, files that did not
+    fit."""
 
     lines: list[str] = field(default_factory=list)
     textless: dict[str, str] = field(default_factory=dict)
@@ -233,14 +237,18 @@ class Unread:
             self.unfit.append(name)
 
     def describe(self) -> list[str]:
-        """Return the lines; files without text and those that did not fit have one line together."""
-        without = list(self.textless.values())
-        if len(without) > 1:
-            without = [f"{len(without)} files hold no text and cannot be searched: {shorten(list(self.textless))}"]
-        return [*self.describe_faults(), *without]
+        """Return the lines; files without text, those that hira wrote and those that did not fit have one line each."""
+        lines = self.describe_faults()
+        own = [name for name, line in self.textless.items() if line.endswith(OWN)]
+        others = [name for name in self.textless if name not in own]
+        together = "are left out: hira wrote them, and searches them only where they are named"
+        for names, what in ((others, "hold no text and cannot be searched"), (own, together)):
+            several = [f"{len(names)} files {what}: {shorten(names)}"]
+            lines += several if len(names) > 1 else [self.textless[name] for name in names]
+        return lines
 
     def describe_faults(self) -> list[str]:
-        """Return the lines without those for files that hold no text."""
+        """Return the lines without those for files that hold no text, or that hira wrote."""
         late = []
         if count := len(self.unfit):
             files = "1 file was" if count == 1 else f"{count} files were"
