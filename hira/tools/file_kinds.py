@@ -13,8 +13,12 @@ from hira.core.patterns import compile_lazily
 
 # dependencies and caches
 FOLDERS = frozenset(["node_modules", "__pycache__", "__MACOSX", "site-packages"])
-# files that every folder of `hira eval` holds: questions, known answers, and the replies
-_EVALUATION = frozenset(["plan.json", "records.jsonl"])
+# files that every folder of `hira eval`, of a curation and of a training run holds: questions, known answers, replies
+_RECORDS = (
+    frozenset(["plan.json", "records.jsonl"]),
+    frozenset(["curation.json", "decisions.jsonl"]),
+    frozenset(["configuration.json", "rollouts.jsonl"]),
+)
 # the usual names of such files, in lower case
 _KEY_FILES = (
     *("hira.toml", "credentials", "credentials.*", "application_default_credentials.json", "secrets.*", "*.env"),
@@ -58,9 +62,10 @@ def holds_keys(name: str) -> bool:
     return _KEY_FILE.match(name.lower()) is not None
 
 
-def is_evaluation(names: Collection[str]) -> bool:
-    """Return whether a folder with these names is that of an evaluation, which would answer from its own answers."""
-    return _EVALUATION.issubset(names)
+def holds_records(names: Collection[str]) -> bool:
+    """Return whether a folder with these names is that of an evaluation, a curation or a training run of hira, which
+    would answer from its own answers."""
+    return any(files.issubset(names) for files in _RECORDS)
 
 
 def kind_of(name: str) -> str:

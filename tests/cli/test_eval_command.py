@@ -75,7 +75,7 @@ def test_known_answers_that_lie_among_the_documents_are_not_read(folder: Path) -
     assert "31 metres high. [s1]" in records
     assert "question: How high" not in records
     later = hira(folder, "ask", "Who painted the tower of Alta?", *asked)
-    assert "docs/eval is left out: it contains an evaluation" in later.err
+    assert "docs/eval is left out: it contains records of hira" in later.err
     assert "eval/" not in later.out
     named = hira(folder, "ask", "How high is the tower of Brava?", *asked[:3], "docs/eval/records.jsonl", "--json")
     assert "records.jsonl" in str(json.loads(named.out)["sources"])

@@ -12,12 +12,15 @@ from hypothesis import strategies as st
 from made_documents import pdf
 
 from hira.core.errors import ToolError
+from hira.evaluation import run
 from hira.tools.documents import Index, browse_documents, search_documents
 from hira.tools.documents.document import MOST, Document, Part, cut, words_in
 from hira.tools.documents.pieces import list_terms
 from hira.tools.documents.store import Store
 from hira.tools.documents.walk import walk
 from hira.tools.file_kinds import how_to_see
+from hira.trainers import assembly, records
+from hira.trainers.curation import pipeline
 
 LIBRARY = Path(__file__).parent.parent / "data" / "library"
 
@@ -182,6 +185,24 @@ def test_a_link_that_cannot_be_read_is_a_warning():
     if not done.stdout:
         pytest.skip("this user may read the link")
     assert "/proc/1/cwd cannot be read: Permission denied" in done.stdout.splitlines()
+
+
+@pytest.mark.parametrize(
+    "names",
+    [(run.PLAN, run.RECORDS), (pipeline.PLAN, pipeline.DECISIONS), (assembly.BEGUN, records.ROLLOUTS)],
+    ids=["evaluation", "curation", "training"],
+)
+def test_folders_of_records_are_left_out_unless_they_are_named(tmp_path, names):
+    (tmp_path / "run").mkdir()
+    for name in names:
+        (tmp_path / "run" / name).write_text('{"question": "How high is the tower?", "answer": "31 metres"}\n')
+    (tmp_path / "a.txt").write_text("The tower is high.\n")
+    listing = walk([tmp_path])
+    assert [*listing.files] == ["a.txt"]
+    assert listing.warnings == [
+        f"{tmp_path / 'run'} is left out: it contains records of hira; to read it, name its path"
+    ]
+    assert {*walk([tmp_path / "run"]).files} == {*names}
 
 
 def test_what_is_excluded_is_left_out_also_where_something_in_it_is_named(folder):

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from hira.core.errors import UsageError
 from hira.core.sanitize import is_text, printable
-from hira.tools.file_kinds import FOLDERS, LIMIT, holds_keys, is_evaluation
+from hira.tools.file_kinds import FOLDERS, LIMIT, holds_keys, holds_records
 
 _PICTURES = [".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".heic", ".avif", ".ico"]
 _SOUNDS = [".mp3", ".wav", ".flac", ".ogg", ".m4a", ".aac", ".opus"]
@@ -127,9 +127,9 @@ def _walk_below(
         names = [entry.name for entry in entries]
         if folder != root and "pyvenv.cfg" in names:
             continue
-        if folder != root and is_evaluation(names):
+        if folder != root and holds_records(names):
             warnings.append(
-                f"{printable(str(folder))} is left out: it contains an evaluation; to read it, name its path"
+                f"{printable(str(folder))} is left out: it contains records of hira; to read it, name its path"
             )
             continue
         below: list[Path] = []

@@ -15,7 +15,7 @@ from typing import Any, Literal, ParamSpec, Self, TypeVar
 
 from hira.core.errors import SCARCE, ToolDown
 from hira.core.sanitize import printable
-from hira.tools.file_kinds import FOLDERS, holds_keys, is_evaluation
+from hira.tools.file_kinds import FOLDERS, holds_keys, holds_records
 from hira.tools.python.frames import shorten_text
 from hira.tools.python.layers import IMAGE, Mode, PythonLimits, refusal
 from hira.tools.python.process import (
@@ -392,7 +392,7 @@ def _private(entry: os.DirEntry[str], closed: frozenset[Path], inside: _Listing)
     if entry.name.startswith(".") or entry.is_symlink() or path in closed:
         return True
     if _is_folder(entry):
-        return entry.name in FOLDERS or is_evaluation([entry.name for entry in inside(path)])
+        return entry.name in FOLDERS or holds_records([entry.name for entry in inside(path)])
     return holds_keys(entry.name)
 
 
