@@ -180,13 +180,10 @@ class Tree(HTMLParser):
 
 
 def unseen(element: Element) -> bool:
-    return element.tag in _DROPPED or _hidden(element)
-
-
-def _hidden(element: Element) -> bool:
-    if "hidden" in element.attributes or element.attributes.get("aria-hidden", "").lower() == "true":
+    attributes = element.attributes
+    if element.tag in _DROPPED or "hidden" in attributes or attributes.get("aria-hidden", "").lower() == "true":
         return True
-    style = "".join(element.attributes.get("style", "")[:1000].split())
+    style = "".join(attributes.get("style", "")[:1000].split())
     return bool(_HIDDEN.search(style) or ("overflow:hidden" in style.lower() and _EMPTY.search(style)))
 
 

@@ -170,7 +170,12 @@ async def work(
     try:
         step = await manner.summarise(loop, await loop.run())
     except EndpointError as error:
-        finding = _report_failure(subtask, loop.said, error)
+        why = (
+            BROKE_OFF.fill(expert="the worker", why=error.what, conclusion=sanitize(loop.said))
+            if loop.said
+            else COULD_NOT.fill(expert="the worker", why=error.what)
+        )
+        finding = Finding(subtask, "worker", "", why, ok=False)
     else:
         text = step.text
         conclusion = find_under_heading(text, "Conclusion") or find_final_answer(text) or NOTHING.fill()
@@ -194,8 +199,3 @@ def _begin_worker(
         prompt = WORKER.fill(today=context.rollout.today, tools=explained, limit=calls, recap=recap)
     conversation.say(system(prompt), user(SUBTASK.fill(task=sanitize(subtask.text), files=format_files(context.files))))
     return loop
-
-
-def _report_failure(subtask: Subtask, so_far: str, error: EndpointError) -> Finding:
-    conclusion = BROKE_OFF.fill(expert="the worker", why=error.what, conclusion=sanitize(so_far)) if so_far else None
-    return Finding(subtask, "worker", "", conclusion or COULD_NOT.fill(expert="the worker", why=error.what), ok=False)
