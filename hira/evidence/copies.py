@@ -12,13 +12,13 @@ from dataclasses import replace
 
 from hira.evidence.alignment import is_copy, list_orders
 from hira.evidence.citations import BY_WORDS, Judgement
+from hira.evidence.kinds import find_untold
 from hira.evidence.passages import Passages, Word, is_related, read_words, scale_cells
 from hira.evidence.questions import (
     ASKING_UNSPACED,
     BARE,
     MOST,
     fill_gap,
-    find_untold,
     names_other_role,
     read_question,
     replace_pronoun,
@@ -124,7 +124,7 @@ def check_words(
     # without its question, a name or a number alone says nothing, and neither do two characters of Chinese
     states = any(word.kind == "word" and (not word.dense or len(words) > BARE) for word in words)
     full = compared.copied and (in_row or whole or states)
-    untold = find_untold(question, words) if record is None else ()
+    untold = find_untold(asks, words) if record is None else ()
     bare = len(value or words) <= BARE
     if question and record is None and (bare or not full):  # a longer answer may be a part of a sentence, too
         judged = _check_answer(value or words, words, question, passages, above)

@@ -93,7 +93,7 @@ _NUMBERS = {
     for value, word in enumerate("two three four five six seven eight nine ten eleven twelve".split(), start=2)
 }
 _MONTH_NAMES = "January February March April May June July August September October November December".split()
-_MONTHS = frozenset(month.lower() for month in _MONTH_NAMES)
+MONTHS = frozenset(month.lower() for month in _MONTH_NAMES)
 _WRITTEN_DATE = compile_lazily(
     r"(?<![\w.-])(?:(?P<y>(?:1[5-9]|20)\d\d)-(?P<m>0[1-9]|1[0-2])-(?P<d>[0-2]\d|3[01])"
     r"|(?P<day>[0-2]?\d|3[01])\.(?P<month>0?[1-9]|1[0-2])\.(?P<year>(?:1[5-9]|20)\d\d))(?![\w-])"
@@ -276,7 +276,7 @@ def read_words(text: str) -> list[Word]:
             bound = Word("", "", "word", link, determined, marked, close and bool(words))
             bound = bound._replace(tense=tense, inside=inside > 0)
             words += _read_content(kind, written, bound)
-            if len(words) > 1 and words[-1].close and words[-2].key in _MONTHS and words[-1].text.isdecimal():
+            if len(words) > 1 and words[-1].close and words[-2].key in MONTHS and words[-1].text.isdecimal():
                 _put_day_first(words)
             elif len(words) > 1 and words[-1].close and words[-2].key in _CURRENCIES and words[-1].kind == "number":
                 _put_number_first(words)
@@ -361,7 +361,7 @@ def _read_content(kind: str, written: str, bound: Word) -> list[Word]:
     if kind == "sign":
         return [bound._replace(key=_SIGNS.get(written, written), text=written)]
     capital = written[0] != lower[0]
-    if capital and lower in _MONTHS:
+    if capital and lower in MONTHS:
         return [bound._replace(key=lower, text=written, kind="number")]
     light = lower in PRONOUNS or lower in POSSESSIVES
     return [bound._replace(key=fold(written), text=written, kind="name" if capital else "word", light=light)]

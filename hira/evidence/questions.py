@@ -3,12 +3,11 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
 
 from hira.core.patterns import compile_lazily
-from hira.evidence.alignment import LIMITING, YEAR, bind
+from hira.evidence.alignment import LIMITING, bind
 from hira.evidence.passages import Word, is_related, read_words
-from hira.evidence.sentence import ANY_LINK, Sentence, is_time
+from hira.evidence.sentence import ANY_LINK, Sentence
 
 MOST = 400
 """The number of content words of a claim; a longer one is not checked."""
@@ -32,28 +31,11 @@ _ASKING_ELSEWHERE = tuple(
 )  # fmt: skip
 """The asking and the helping words of German, French, Spanish, Italian, Portuguese and Dutch."""
 _ASKING_KIND = frozenset(
-    "welche welcher welches welchen welchem wie viel viele quel quelle quels quelles qué cuál cuánto cuánta cuántos"
-    " cuántas quale quali quanto quanta quanti quante qual quais quantos quantas welke welk hoe hoeveel".split()
+    "welche welcher welches welchen welchem wie viel quel quelle quels quelles qué cuál cuánto cuánta"
+    " quale quali quanto quanta qual quais welke welk hoe".split()
 )
 """Those of them before the kind of thing that is asked for ("Quel jour", "In welchem Jahr")."""
-_WHEN = frozenset("when wann quand cuándo quando".split())
-_TIME_LINKS = frozenset("before after since during until when while".split())
-"""Light words that tell a time, besides numbers and times."""
-_PLACE_LINKS = frozenset(
-    "in from to into onto over under above below across against between among near within towards behind beyond".split()
-)
-_CAUSES = frozenset("because since as for so due owing reason reasons cause caused causes order".split())
-_PREPOSITIONS = frozenset("for in at on from to by with since until".split())
-_MEASURES = frozenset(
-    "many much tall high deep long wide broad far old big large heavy fast often hot cold expensive".split()
-)
-"""After "how": a number answers."""
-_QUANTITIES = frozenset(
-    "none no several dozens hundreds thousands millions half twice once daily weekly monthly yearly free"
-    " one thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty thirty forty fifty sixty"
-    " seventy eighty ninety hundred thousand million few dozen".split()
-)
-_COUNTING = frozenset("many much viel viele combien cuántos cuántas quanti quante quantos quantas hoeveel".split())
+COUNTING = frozenset("many much viel viele combien cuántos cuántas quanti quante quantos quantas hoeveel".split())
 """Those before what is counted."""
 ASKING_UNSPACED = compile_lazily(
     "为什么|為什麼|什么|什麼|多少|怎么|怎麼|怎样|怎樣|何时|何時|何地|哪[里裡儿兒些个個]?|谁|誰|几|幾|吗|嗎|呢|何|いつ|どこ|どの|どれ|いくつ|いくら|なぜ"
@@ -65,7 +47,7 @@ _QUESTION = compile_lazily(
 _AUXILIARY = compile_lazily(
     r"\b(?:is|are|was|were|do|does|did|has|have|had|will|would|can|could|should|must|may|might)\b", re.IGNORECASE
 )
-_BY = compile_lazily(r"\bby\b", re.IGNORECASE)
+ASKS_BY = compile_lazily(r"\bby\b", re.IGNORECASE)
 _ASKS_OBJECT = compile_lazily(
     r"\W*(?:wen|wem|wessen|(?:a|à|da|de|di|para|por|pour|avec|con)\s+(?:quién|quiénes|qui|quem|chi))\b", re.IGNORECASE
 )
@@ -73,7 +55,7 @@ _ASKS_OBJECT = compile_lazily(
 _ASKS_TIME = compile_lazily(r"\W*(?:(?:in|on|since) )?(?:when|(?:which|what) (?:year|month|day))\b", re.IGNORECASE)
 _BINDING = ("by", "accusative", "dative")
 """Links that tell subject and object apart."""
-_COPULA = compile_lazily(r"\W*(?:who|what|which)\s+(?:is|are|was|were)\b", re.IGNORECASE)
+COPULA = compile_lazily(r"\W*(?:who|what|which)\s+(?:is|are|was|were)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +63,7 @@ class Question:
     """The content words of a question. `wanted` are those that an answer's evidence has to hold: not the asking words,
     and not the kind of thing that is asked for ("which river", "how long")."""
 
+    text: str
     words: tuple[Word, ...]
     wanted: tuple[Word, ...]
     role: Word | None = None
@@ -92,7 +75,7 @@ class Question:
 def read_question(text: str) -> Question:
     """Return the words of a question; of a topic, which asks nothing, none is wanted."""
     if not _QUESTION.search(text):
-        return Question(tuple(read_words(text)[:MOST]), ())
+        return Question(text, tuple(read_words(text)[:MOST]), ())
     if text.isupper() and " " in text.strip():  # in capitals, every word would be a name
         text = text.lower()
     words = tuple(read_words(ASKING_UNSPACED.sub(" ", text))[:MOST])
@@ -105,7 +88,7 @@ def read_question(text: str) -> Question:
         for place, word in enumerate(words)
         if word.kind == "word"
         and (
-            (word.link.endswith("which") and not (place == 0 and _COPULA.match(text)))
+            (word.link.endswith("which") and not (place == 0 and COPULA.match(text)))
             or (place and word.close and lower[place - 1] in before)
             or lower[max(place - 1, 0) : place + 1] in (["much", "money"], ["much", "time"])  # units answer them
         )
@@ -118,90 +101,12 @@ def read_question(text: str) -> Question:
     wanted = tuple(
         word for place, word in enumerate(words) if not (word.light or lower[place] in asking or place in kinds)
     )
-    return Question(words, wanted, _find_role(wanted) if _COPULA.match(text) else None, _find_counted(words))
-
-
-def find_untold(question: str, claim: Sequence[Word]) -> tuple[str, ...]:
-    """Return the word with which a question asks, if the claim has nothing of that kind: no time for "when", no number
-    for "how many" and "how tall", no place for "where", no reason for "why", nobody for "who"."""
-    asking = [word.strip("¿?.,!\"'").lower() for word in question.split()[:3]]
-    asking = asking[1:] if asking and asking[0] in _PREPOSITIONS else asking
-    first, second, *_ = [*asking, "", ""]
-    if first in _WHEN or (first, second) == ("what", "time"):
-        told = any(word.kind == "number" or is_time(word.text) for word in claim)
-        told = told or not _TIME_LINKS.isdisjoint(_list_links(claim))
-    elif first in _COUNTING or (first == "how" and second in _MEASURES):
-        asks = read_question(question)
-        wanted = {word.key for word in asks.wanted}  # not "money", which any of its units tells
-        counted = [word.key for word in asks.counted if word.key in wanted]
-        told = any(_is_quantity(claim, place) and _counts(claim, place, counted) for place in range(len(claim)))
-    elif first == "where" and len(claim) > BARE:
-        told = not _PLACE_LINKS.isdisjoint(
-            _list_links([word for word in claim if word.kind != "number" and not is_time(word.text)])
-        )
-    elif first == "why" and len(claim) > BARE:
-        told = not _CAUSES.isdisjoint([*_list_links(claim), *(word.text.lower() for word in claim)])
-    elif first == "who":
-        known = {word.key for word in read_question(question).words}
-        told = any(
-            word.key not in known
-            and word.kind != "number"
-            and not (word.close and place and claim[place - 1].kind == "number")
-            for place, word in enumerate(claim)
-        ) and not _lacks_agent(question, claim)
-    else:
-        return ()
-    return () if told else (question.split(maxsplit=1)[0],)
-
-
-def _list_links(words: Sequence[Word]) -> list[str]:
-    return [link for word in words for link in word.link.split()]
-
-
-def _is_quantity(words: Sequence[Word], place: int) -> bool:
-    """Return whether a word tells how much: a number, unless it is a year."""
-    word = words[place]
-    if word.kind != "number":
-        return word.text.lower() in _QUANTITIES
-    counts = place + 1 < len(words) and words[place + 1].close
-    return counts or not YEAR.match(word.text)
-
-
-def _counts(words: Sequence[Word], place: int, counted: Sequence[str]) -> bool:
-    """Return whether the number at `place` is that of what is counted: it comes before it ("29 employees"), or alone
-    as a value ("Rooms: 12", "the staff is 29"). "Turbine 2", "29 days" and "until 22:00" count no turbines."""
-    number = words[place]
-    phrase = list(takewhile(lambda word: word.close or word.link == "of", words[place + 1 :]))
-    if not counted or any(is_related(word.key, counted) for word in phrase):
-        return True
-    before = words[place - 1] if place else None
-    labels = before and ((number.close and is_related(before.key, counted)) or before.kind == "number")
-    code = number.text[0] == "0"
-    return not (labels or code or (phrase and phrase[0].close)) and number.link in ("", "be", "of", "than")
-
-
-def _lacks_agent(question: str, claim: Sequence[Word]) -> bool:
-    """Return whether nobody acts in a claim that has the verb of "who built …?": its subject does, or in the passive
-    voice one after "by", if that is more than one word, a name or determined ("was built by hand" tells nobody)."""
-    asks = read_question(question)
-    if not asks.wanted or _COPULA.match(question) or _BY.search(question):
-        return False
-    asked = {word.key for word in asks.words}
-    place = next((place for place, word in enumerate(claim) if word.key == asks.wanted[0].key), None)
-    if place is None:  # "the designer was Ida" for "who designed"
-        names = [word for word in claim if word.kind == "name" and not is_related(word.key, asked)]
-        return len(claim) > BARE and all(is_time(word.text) for word in names)
-    for word, after in zip(claim, [*claim[1:], None], strict=True):
-        acts = word.kind == "name" or word.determined or word.text.endswith("s") or (after and after.close)
-        if word.link.endswith("by") and acts:
-            return False
-    subject = [word for word in claim[:place] if word.key not in asked and not is_time(word.text)]
-    return bool(claim[place].tense) or all(word.kind == "number" for word in subject)
+    return Question(text, words, wanted, _find_role(wanted) if COPULA.match(text) else None, _find_counted(words))
 
 
 def _find_counted(words: Sequence[Word]) -> tuple[Word, ...]:
     """Return the phrase after "how many"."""
-    first = next((place + 1 for place, word in enumerate(words) if word.text.lower() in _COUNTING), len(words))
+    first = next((place + 1 for place, word in enumerate(words) if word.text.lower() in COUNTING), len(words))
     counted = list(words[first : first + 1])
     if not counted or not (counted[0].close or counted[0].link == "of"):
         return ()
@@ -247,7 +152,7 @@ def fill_gap(
 ) -> Iterator[Sequence[Word]]:
     """Yield the statements that an answer makes of its question. A word of the question is compared in the form that
     the sentence has, with any light word before it; only "by" must be the same, which tells who does it."""
-    asks_by = _BY.search(question) is not None and not any(word.link.endswith("by") for word in wanted)
+    asks_by = ASKS_BY.search(question) is not None and not any(word.link.endswith("by") for word in wanted)
     value = [answer[0]._replace(link="by" if asks_by else ANY_LINK), *answer[1:]]
     keys, around = sorted(sentence.keys), sentence.topic | sentence.subject
     rest = [
@@ -277,7 +182,7 @@ def fill_gap(
             yield [*rest[: agent - 1], rest[agent - 1]._replace(link="be", close=False), *rest[agent:], *value]
         if _ASKS_TIME.match(question):  # "in 1742 Ida built the mill"
             yield [*value, *rest]
-    if not helped or _COPULA.match(question):
+    if not helped or COPULA.match(question):
         yield [*value, *rest]
     if not helped and rest:
         bound = [word._replace(link=asked.link) for word, asked in zip(rest[1:], wanted[1:], strict=True)]

@@ -24,7 +24,9 @@ _TIMES = frozenset(
     "monday tuesday wednesday thursday friday saturday sunday weekend weekday spring summer autumn winter morning noon"
     " afternoon evening night midnight today yesterday tomorrow daily weekly monthly yearly annually century easter"
     " christmas never always montag dienstag mittwoch donnerstag freitag samstag sonntag frühling sommer herbst"
-    " heute gestern morgen nie immer matin soir nuit hier demain jamais toujours hoy ayer mañana nunca siempre".split()
+    " heute gestern morgen nie immer matin soir nuit hier demain jamais toujours hoy ayer mañana nunca siempre"
+    " januar februar märz mai juni juli oktober dezember janvier février avril juin juillet août septembre octobre"
+    " décembre enero febrero abril mayo junio julio agosto septiembre octubre noviembre diciembre".split()
 )
 _PAST = compile_lazily(
     r"\b(?:was|were|had|did|became|began|bought|brought|came|chose|died|fell|felt|found|gave|got|grew|heard"

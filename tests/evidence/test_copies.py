@@ -1055,6 +1055,53 @@ def test_a_count_is_of_what_is_asked_for_and_someone_acts(claim: str, question: 
     assert bool(judged.lacking) != tells
 
 
+@pytest.mark.parametrize(
+    ("claim", "questions"),
+    [
+        ("The pier is 90 metres long", "How high is the pier?|How wide is the pier?|How old is the pier?"),
+        ("The pier is 90 metres long", "How fast is the pier?|How expensive is the pier?|What colour is the pier?"),
+        ("The pier is 90 metres long", "Where is the pier?|How often is the pier open?"),
+        ("The pier over the Ebble was built in 1884", "Where was the pier built?|How was the pier built?"),
+        ("The pier over the Ebble was built in 1884", "Who built the pier?|By whom was the pier built?"),
+        ("The pier over the Ebble was built in 1884", "Which architect built the pier?|What kind of pier was built?"),
+        ("The talk is in room 12", "What time is the talk?|When is the talk?|On which day is the talk?"),
+        ("The pier was built by Edda Kroll", "In which year was the pier built?|When was the pier built?"),
+        ("Die Mole ist 90 Meter lang", "Wie hoch ist die Mole?|Wie alt ist die Mole?|Welche Breite hat die Mole?"),
+        ("Die Mole über die Aller wurde 1884 gebaut", "Wer hat die Mole gebaut?|Wo wurde die Mole gebaut?"),
+        ("Die Mole über die Aller wurde 1884 gebaut", "Warum wurde die Mole gebaut?|Wie viele Leute bauten die Mole?"),
+    ],
+)
+def test_a_claim_about_another_property_does_not_answer(claim: str, questions: str) -> None:
+    for question in questions.split("|"):
+        judged = judge(claim, f"{claim}.", question)
+        assert judged.verdict.holds
+        assert judged.lacking, question
+
+
+@pytest.mark.parametrize(
+    ("claim", "question"),
+    [
+        ("The pier is 90 metres long", "How long is the pier?"),
+        ("The length of the pier is 90 metres", "What length has the pier?"),
+        ("The pier is 140 years old", "How old is the pier?"),
+        ("The ticket costs 12 euros", "What does the ticket cost?"),
+        ("The pier was built of oak by hand", "How was the pier built?"),
+        ("The talk is at 9", "What time is the talk?"),
+        ("The talk is from 9:30 to 11:00", "When is the talk?"),
+        ("The bus runs every hour, twice on Sundays", "How often does the bus run?"),
+        ("The talk is in room 12", "Which room is the talk in?"),
+        ("The pier was built in Vesk in 1884", "Where was the pier built?"),
+        ("Edda Kroll's pier is the red one", "Which pier is the red one?"),
+        ("Die Mole wurde 1884 in Vesk gebaut", "Wann wurde die Mole gebaut?"),
+        ("Der Beitrag beträgt 90 Euro", "Wie hoch ist der Beitrag?"),
+        ("Die Mole wurde von Edda Kroll gebaut", "Wer hat die Mole gebaut?"),
+    ],
+)
+def test_a_claim_about_the_property_that_is_asked_for_answers(claim: str, question: str) -> None:
+    judged = judge(claim, f"{claim}.", question)
+    assert (judged.verdict.holds, judged.lacking) == (True, ())
+
+
 def test_a_date_in_digits_is_the_one_in_words() -> None:
     for date in ("2026-07-11", "11.07.2026", "11.7.2026", "11 July 2026", "July 11, 2026"):
         text = f"The fair opened on {date} in Vesk."
