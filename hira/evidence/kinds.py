@@ -84,50 +84,49 @@ def find_untold(question: Question, claim: Sequence[Word]) -> tuple[str, ...]:
     """Return the word with which a question asks, if the claim has nothing of that kind: no time for "when", no number
     of visitors for "how many visitors", no height for "how high", no place for "where", no reason for "why", nobody for
     "who", nothing but numbers and words of the question for "how" and "which colour"."""
-    asking = [word.strip("¿?.,!\"'").lower() for word in question.text.split()[:3]]
-    asking = asking[1:] if asking and asking[0] in _PREPOSITIONS else asking
-    first, second, *_ = [*asking, "", ""]
-    kind, noun = _KINDS.get(first, ""), second if _KINDS.get(first) in ("manner", "thing") else ""
-    if noun in _HELPING:
-        kind, noun = kind if kind == "manner" else "", ""
-    elif noun:
-        measure = any(noun in names for names in _MEASURES)
-        kind = _KINDS_OF_NOUNS.get(noun, "measure" if measure else kind)
-    if not kind or _tells(kind, noun, question, claim):
-        return ()
-    return (noun if kind == "measure" else question.text.split(maxsplit=1)[0],)
-
-
-def _tells(kind: str, noun: str, asks: Question, claim: Sequence[Word]) -> bool:
-    """Return whether a claim has something of the kind that is asked for."""
-    places = range(len(claim))
-    asked = {word.key for word in asks.words}
-    new = [claim[place] for place in _find_new(claim, asked)]
+    kind, noun = _find_kind(question.text)
+    places, asked = range(len(claim)), {word.key for word in question.words}
     links = {link for word in claim for link in word.link.split()}
-    told = bool(new)
+    words = {word.text.lower() for word in claim}
+    new = [claim[place] for place in _find_new(claim, asked)]
+    told = bool(new) or not kind
     if kind == "time":
-        names = not _TIME_LINKS.isdisjoint([*links, *(word.text.lower() for word in claim)])
-        told = names or any(_is_moment(claim, place) for place in places)
+        told = not _TIME_LINKS.isdisjoint(links | words) or any(_is_moment(claim, place) for place in places)
         told = told or any(is_related(word.key, {fold(noun)}) for word in claim if noun)
     elif kind == "frequency":
-        told = "per" in links or any(word.text.lower() in _OFTEN or is_time(word.text) for word in claim)
+        told = "per" in links or not _OFTEN.isdisjoint(words) or any(map(is_time, words))
     elif kind == "count":
-        wanted = {word.key for word in asks.wanted}  # not "money", which any of its units tells
-        counted = [word.key for word in asks.counted if word.key in wanted]
+        wanted = {word.key for word in question.wanted}  # not "money", which any of its units tells
+        counted = [word.key for word in question.counted if word.key in wanted]
         told = any(_is_quantity(claim, place) and _counts(claim, place, counted) for place in places)
     elif kind == "measure":
         told = _measures(claim, noun)
     elif kind == "person":
-        told = told and not _lacks_agent(asks, claim)
+        told = told and not _lacks_agent(question, claim)
     elif kind == "thing" and not told:
         figures = any(_is_quantity(claim, place) and not _is_moment(claim, place) for place in places)
         told = (figures and noun not in _NAMED) or any(is_related(word.key, {fold(noun)}) for word in claim)
-    elif asks.text.lower().startswith(("where", "why")) and not asked.isdisjoint(word.key for word in claim):
+    elif question.text.lower().startswith(("where", "why")) and not asked.isdisjoint(word.key for word in claim):
         if kind == "place":
             told = any(not _PLACE_LINKS.isdisjoint(word.link.split()) for word in new)
         else:
-            told = not _CAUSES.isdisjoint([*links, *(word.text.lower() for word in claim)])
-    return told
+            told = not _CAUSES.isdisjoint(links | words)
+    return () if told else (noun if kind == "measure" else question.text.split(maxsplit=1)[0],)
+
+
+def _find_kind(question: str) -> tuple[str, str]:
+    """Return the kind of what a question asks for, empty if any claim may tell it, and the noun or the measure that it
+    names: ("thing", "colour"), ("measure", "high")."""
+    asking = [word.strip("¿?.,!\"'").lower() for word in question.split()[:3]]
+    asking = asking[1:] if asking and asking[0] in _PREPOSITIONS else asking
+    first, second, *_ = [*asking, "", ""]
+    kind = _KINDS.get(first, "")
+    if kind not in ("manner", "thing"):
+        return kind, ""
+    if not second or second in _HELPING:
+        return (kind if kind == "manner" else ""), ""
+    measure = any(second in names for names in _MEASURES)
+    return _KINDS_OF_NOUNS.get(second, "measure" if measure else kind), second
 
 
 def _find_new(words: Sequence[Word], asked: set[str]) -> Iterator[int]:
@@ -176,10 +175,12 @@ def _measures(words: Sequence[Word], noun: str) -> bool:
 
 
 def _is_quantity(words: Sequence[Word], place: int) -> bool:
-    """Return whether a word tells how much: a number, unless it is a year."""
+    """Return whether a word tells how much: a number, unless it is a year or the minutes of a time."""
     word = words[place]
     if word.kind != "number":
         return word.text.lower() in _QUANTITIES
+    if place and word.marked and words[place - 1].kind == "number":
+        return False
     counts = place + 1 < len(words) and words[place + 1].close
     return counts or not YEAR.match(word.text)
 
@@ -192,7 +193,7 @@ def _counts(words: Sequence[Word], place: int, counted: Sequence[str]) -> bool:
     if not counted or any(is_related(word.key, counted) for word in phrase):
         return True
     before = words[place - 1] if place else None
-    labels = before and ((number.close and is_related(before.key, counted)) or before.kind == "number")
+    labels = before and number.close and (is_related(before.key, counted) or before.kind == "number")
     code = number.text[0] == "0"
     return not (labels or code or (phrase and phrase[0].close)) and number.link in _VALUE_LINKS
 
