@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from hira.core.patterns import compile_lazily
 from hira.evidence.passages import JOINS, Word, takes_back
 from hira.evidence.rows import VOIDING, is_copied_record
-from hira.evidence.sentence import ANY_LINK, PAST_ENDING, Sentence, find_subject, is_condition, is_time
+from hira.evidence.sentence import ANY_LINK, Sentence, find_subject, is_condition, is_past, is_time
 
 LONGEST_VOICE = 40
 """The content words of a claim that is also compared in the other voice."""
@@ -40,6 +40,7 @@ _GENERAL = frozenset("allowed permitted forbidden prohibited banned required nee
 """Words of a rule, which holds only where it says."""
 _BEFORE_CLAUSE = ("and", "but", "as", "because", "since", "while", "whereas", "although", "though")
 """Links after a comma that begin a clause that is a statement."""
+_OWNING = ("'s", "’s")
 _LABELLED_BY = frozenset(("", "be", "in", "be in", ANY_LINK))
 """The links between a label and its value in a sentence: "was founded in 2019", "the price is 48 euros"."""
 YEAR = compile_lazily(r"(?:1[5-9]|20)\d\d\Z")
@@ -77,7 +78,7 @@ def _was_so_once(claim: Sequence[Word], sentence: Sentence) -> bool:
         return True
     present = (word for word in claim if word.kind == "word" and word.text.endswith("s") and word.text[-2:] != "ss")
     forms = [[sentence.words[place].text for place in sentence.positions.get(word.key, ())] for word in present]
-    return any(found and all(PAST_ENDING.match(text) for text in found) for found in forms)
+    return any(is_past(text) for found in forms for text in found)
 
 
 def _put_label_first(claim: Sequence[Word], sentence: Sentence) -> Iterator[list[Word]]:
@@ -194,6 +195,8 @@ class _Alignment:
         """Return whether the claim's word may be the one at `place`, if the word before it is the one at `before`."""
         claimed = self.claim[number]
         skipped = self.words[before + 1 : place]
+        if self.words[place].text.endswith(_OWNING) and not claimed.text.endswith(_OWNING):
+            return False  # "Ida's father" is not Ida
         if before < 0:
             return self._begins(claimed, place, leaning=leaning)
         phrase = self._find_phrase(place, before)
@@ -251,10 +254,9 @@ class _Alignment:
             start += 1
         phrase = self._find_phrase(place, -1)
         links = (claimed.link, "", *(_BEFORE_CLAUSE if self.words[phrase].marked else ()))
-        bound = phrase <= start and (
-            self.words[phrase].link in links
-            or (claimed.link == ANY_LINK and self.words[phrase].link != "of" and not _is_limited(self.words[phrase]))
-        )
+        word = self.words[phrase]
+        fits = claimed.link.startswith(ANY_LINK) and word.link != "of" and _has_limits_of(claimed, word)
+        bound = phrase <= start and (word.link in links or fits)
         return bound and not self._loses_part(place, start - 1)
 
     def _loses_part(self, place: int, before: int) -> bool:
@@ -262,7 +264,7 @@ class _Alignment:
         what it is introduced by: "the smith Jonas", "her brother Jonas"."""
         word, previous = self.words[place], self.words[place - 1]
         first = self.words[self._find_phrase(place, -1)]
-        owned = first.light or first.text.endswith(("'s", "’s"))
+        owned = first.light or first.text.endswith(_OWNING)
         introduced = word.kind == "name" and previous.kind == "word" and (first.determined or owned)
         return place - 1 > before and word.close and not (introduced or previous.kind == "number")
 
@@ -327,15 +329,17 @@ def begins_another(word: Word) -> bool:
     return not JOINS.isdisjoint(word.link.split())
 
 
-def _is_limited(word: Word) -> bool:
-    """Return whether a word is a number that its light word makes a limit: "about 1,300"."""
-    return word.kind == "number" and not LIMITING.isdisjoint(word.link.split())
+def _has_limits_of(claimed: Word, word: Word) -> bool:
+    """Return whether a number of the sentence has no other limit than in the claim: "about 1,300"."""
+    ours, theirs = (LIMITING.intersection(term.link.split()) for term in (claimed, word))
+    return word.kind != "number" or ours == theirs
 
 
 def _is_bound_alike(claimed: Word, word: Word, *, apart: bool = False) -> bool:
     """Return whether two words are bound by the same light words, or `apart` from what is left out before them by the
     same last one. A comma before an article may replace "is"."""
     ours, theirs = (term.link.rpartition(" ")[2] if apart else term.link for term in (claimed, word))
-    if claimed.link == ANY_LINK:
-        return not (_is_limited(word) or (apart and theirs == "of") or begins_another(word))
+    if claimed.link.startswith(ANY_LINK):
+        by = "by" in theirs.split() and word.kind != "number"  # tells who acts
+        return _has_limits_of(claimed, word) and not ((apart and theirs == "of") or begins_another(word) or by)
     return ours == theirs or (ours == "be" and not theirs and word.marked and word.determined)

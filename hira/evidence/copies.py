@@ -129,7 +129,8 @@ def check_words(
     if question and record is None and (bare or not full):  # a longer answer may be a part of a sentence, too
         judged = _check_answer(value or words, words, question, passages, above)
         if judged.verdict is Verdict.SUPPORTED or (bare and not full):
-            return replace(judged, lacking=judged.lacking or untold)
+            counts = find_untold(asks, [*words, *asks.counted])  # "64 GB" with the memory that it counts
+            return replace(judged, lacking=judged.lacking or counts)
     if compared.sentence is None:
         verdict = Verdict.UNSUPPORTED if is_comparable(claim, passages) else Verdict.UNCHECKED
         return Judgement(verdict, by=BY_WORDS, missing=tuple(dict.fromkeys(word.text for word in words)))
@@ -157,19 +158,20 @@ def _check_answer(
         placed = Comparison(read_words(stated), passages, above, None)
         if placed.copied:
             return Judgement(Verdict.SUPPORTED, 1.0, placed.quote, by=BY_WORDS)
-    wanted = read_question(question).wanted
+    asked = read_question(question)
+    wanted = asked.wanted
     compared = Comparison([*answer, *wanted], passages, above, None)
     if compared.sentence is None:
         return Judgement(Verdict.UNSUPPORTED, by=BY_WORDS, missing=tuple(word.text for word in answer))
     sentence = compared.sentence
     value = list(answer)
     if sentence.is_row:  # "which city": the kind of thing that is asked for is the name of a column
-        kinds = [word for word in read_question(question).words if word.key in sentence.header and word not in wanted]
+        kinds = [word for word in asked.words if word.key in sentence.header and word not in wanted]
         value = [*kinds, answer[0]._replace(close=bool(kinds)), *answer[1:]]
     absent = [word.text for word in answer if word.key not in sentence.keys | sentence.header]
     lacking = find_lacking(wanted, [*answer, *sentence.words], sentence)
     missing = tuple(dict.fromkeys([*absent, *(word.text for word in claim if word.text in lacking)]))
-    statements = [order for order in fill_gap(value, wanted, question, sentence) if _states(claim, answer, order)]
+    statements = [order for order in fill_gap(value, asked, sentence) if _states(claim, answer, order)]
     if missing or lacking or not any(is_copy(order, sentence) for order in statements):
         score = min(compared.score, 0.99)
         return Judgement(Verdict.UNSUPPORTED, score, compared.quote, by=BY_WORDS, missing=missing, lacking=lacking)

@@ -118,6 +118,19 @@ _LABELLED = frozenset("version release revision section chapter figure table art
 """Words whose numbers are labels."""
 _TRUTH = frozenset("true correct right so confirmed proved proven case".split())
 """Words that take a statement back after a negation ("but this is not true")."""
+_IRREGULAR = (
+    "become became|begin began begun|break broke broken|bring brought|buy bought|catch caught|choose chose chosen|come"
+    " came|draw drew drawn|drink drank drunk|drive drove driven|eat ate eaten|fall fell fallen|feel felt|fight"
+    " fought|fly flew flown|forget forgot forgotten|freeze froze frozen|get got|give gave given|go went gone|grow grew"
+    " grown|hear heard|hide hid hidden|hold held|keep kept|know knew known|lead led|lend lent|lose lost|make made|mean"
+    " meant|meet met|pay paid|ride rode ridden|ring rang rung|rise rose risen|run ran|say said|see saw seen|seek"
+    " sought|sell sold|send sent|shake shook shaken|show shown|sing sang sung|sink sank sunk|sit sat|sleep slept|speak"
+    " spoke spoken|spend spent|stand stood|steal stole stolen|strike struck|swear swore sworn|swim swam swum|take took"
+    " taken|teach taught|tell told|think thought|throw threw thrown|understand understood|wear wore worn|win won|write"
+    " wrote written"
+)
+"""Verbs with forms that differ in more than an ending, without forms that are also another word ("found", "left")."""
+IRREGULAR = {form: base for base, *forms in map(str.split, _IRREGULAR.split("|")) for form in forms}
 PRONOUNS = frozenset("he she it they er sie es il elle ils elles هو هي 他 她 它".split())
 POSSESSIVES = frozenset("his her hers him its their theirs them".split())
 POINTERS = PRONOUNS | POSSESSIVES | frozenset("this that these those dieser diese dieses 其 该 這 这".split())
@@ -216,6 +229,8 @@ def shift_number(key: str, places: int) -> str:
 def fold(written: str) -> str:
     """Return the key of a word: lower case, without inflections and without a doubled end ("stopped": "stop")."""
     lower = written.lower()
+    if written in IRREGULAR:
+        return fold(IRREGULAR[written])
     if lower.endswith(("tre", "tres")):  # British: metre, centre
         lower = "ter".join(lower.rsplit("tre", 1))
     if len(lower) > 5 and lower.endswith("ied"):
@@ -246,6 +261,8 @@ def _share_stem(word: str, other: str) -> bool:
         return True
     if long in (f"{short}less", f"{short}los"):  # without it
         return False
+    if len(short) == 3 and long in (f"{short}ed", f"{short}ing"):
+        return True
     return long.startswith(short) and len(long) - len(short) <= {3: 1, 4: 2}.get(len(short), 4 * (len(short) > 4))
 
 

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from hira.core.patterns import compile_lazily
 from hira.evidence.alignment import LIMITING, bind
 from hira.evidence.passages import Word, is_related, read_words
-from hira.evidence.sentence import ANY_LINK, Sentence
+from hira.evidence.sentence import ANY_LINK, Sentence, is_past
 
 MOST = 400
 """The number of content words of a claim; a longer one is not checked."""
 BARE = 3
 """A claim of at most this number of content words is an answer that makes sense only together with the question."""
+MOST_INSIDE = 6
+"""The number of content words of an answer that is also put between the words of its question."""
 _ASKING = frozenset(
     "what which who whom whose when where why how many much name tell give list me please exactly i we you us my our"
     " your".split()
@@ -37,6 +39,8 @@ _ASKING_KIND = frozenset(
 """Those of them before the kind of thing that is asked for ("Quel jour", "In welchem Jahr")."""
 COUNTING = frozenset("many much viel viele combien cuántos cuántas quanti quante quantos quantas hoeveel".split())
 """Those before what is counted."""
+_DIRECTIONS = frozenset("from to since until".split())
+"""Words that begin or end a question and come before its answer: "To how much did it fall?"."""
 ASKING_UNSPACED = compile_lazily(
     "为什么|為什麼|什么|什麼|多少|怎么|怎麼|怎样|怎樣|何时|何時|何地|哪[里裡儿兒些个個]?|谁|誰|几|幾|吗|嗎|呢|何|いつ|どこ|どの|どれ|いくつ|いくら|なぜ"
 )
@@ -52,7 +56,6 @@ _ASKS_OBJECT = compile_lazily(
     r"\W*(?:wen|wem|wessen|(?:a|à|da|de|di|para|por|pour|avec|con)\s+(?:quién|quiénes|qui|quem|chi))\b", re.IGNORECASE
 )
 """Questions of other languages that ask for the object: their statement has another order."""
-_ASKS_TIME = compile_lazily(r"\W*(?:(?:in|on|since) )?(?:when|(?:which|what) (?:year|month|day))\b", re.IGNORECASE)
 _BINDING = ("by", "accusative", "dative")
 """Links that tell subject and object apart."""
 COPULA = compile_lazily(r"\W*(?:who|what|which)\s+(?:is|are|was|were)\b", re.IGNORECASE)
@@ -66,6 +69,8 @@ class Question:
     text: str
     words: tuple[Word, ...]
     wanted: tuple[Word, ...]
+    kinds: tuple[Word, ...] = ()
+    """"river" of "which river": the kind of thing that is asked for."""
     role: Word | None = None
     """"president" of "who is the president of Orland?": whose bearer is asked for."""
     counted: tuple[Word, ...] = ()
@@ -101,7 +106,9 @@ def read_question(text: str) -> Question:
     wanted = tuple(
         word for place, word in enumerate(words) if not (word.light or lower[place] in asking or place in kinds)
     )
-    return Question(text, words, wanted, _find_role(wanted) if COPULA.match(text) else None, _find_counted(words))
+    named = tuple(words[place] for place in sorted(kinds) if lower[place] not in asking)
+    role = _find_role(wanted) if COPULA.match(text) else None
+    return Question(text, words, wanted, named, role, _find_counted(words))
 
 
 def _find_counted(words: Sequence[Word]) -> tuple[Word, ...]:
@@ -147,43 +154,67 @@ def replace_pronoun(words: Sequence[Word], wanted: Sequence[Word]) -> Sequence[W
     return [subject[0]._replace(link=""), *subject[1:], *words[1:]] if subject else words
 
 
-def fill_gap(
-    answer: Sequence[Word], wanted: Sequence[Word], question: str, sentence: Sentence
-) -> Iterator[Sequence[Word]]:
-    """Yield the statements that an answer makes of its question. A word of the question is compared in the form that
-    the sentence has, with any light word before it; only "by" must be the same, which tells who does it."""
-    asks_by = ASKS_BY.search(question) is not None and not any(word.link.endswith("by") for word in wanted)
-    value = [answer[0]._replace(link="by" if asks_by else ANY_LINK), *answer[1:]]
-    keys, around = sorted(sentence.keys), sentence.topic | sentence.subject
-    rest = [
-        word._replace(
-            key=word.key
-            if word.key in sentence.keys | around
-            else next((key for key in keys if is_related(word.key, {key})), word.key),
-            link=word.link
-            if sentence.is_row or word.link.endswith(_BINDING) or not LIMITING.isdisjoint(word.link.split())
-            else ANY_LINK,
-        )
-        for word in wanted
-    ]
-    helped = _AUXILIARY.search(question)
-    if _ASKS_OBJECT.match(question):
+def fill_gap(answer: Sequence[Word], asked: Question, sentence: Sentence) -> Iterator[Sequence[Word]]:
+    """Yield the statements that an answer makes of its question: the answer in front of the words of the question, or,
+    if it has an auxiliary ("did Otto teach", "is the inn"), at each place among them. "By", which tells who does it,
+    must be the same, and of what "does" asks for the sentence may not speak as past."""
+    helped = _AUXILIARY.search(asked.text)
+    counted = {word.key for word in asked.counted}
+    wanted = [word for word in asked.wanted if word.key not in counted]
+    rest = [_adapt(word, sentence) for word in wanted]
+    is_now = helped is not None and helped[0].lower() in ("do", "does")
+    if _ASKS_OBJECT.match(asked.text) or (is_now and any(_was_once(word, sentence) for word in rest)):
         return
-    if counted := read_question(question).counted:
-        counts = {word.key for word in counted}
-        value += [word for word in counted if word.key not in {other.key for other in answer}]
-        others = [word for word, asked in zip(rest, wanted, strict=True) if asked.key not in counts]
-        yield from ([*others[:place], *value, *others[place:]] for place in range(len(others) + 1))
-        return
-    if helped:
-        yield [*rest, *value]
-        agent = next((place for place, word in enumerate(rest) if place and word.link.endswith("by")), 0)
-        if agent:  # "was the mill built by Ida": one that says who acts is also compared in the other voice
-            yield [*rest[: agent - 1], rest[agent - 1]._replace(link="be", close=False), *rest[agent:], *value]
-        if _ASKS_TIME.match(question):  # "in 1742 Ida built the mill"
-            yield [*value, *rest]
-    if not helped or COPULA.match(question):
-        yield [*value, *rest]
-    if not helped and rest:
+    first = 1 if helped and answer[0].key in sentence.around else 0  # a word above the sentence does not begin it
+    last = len(rest) if helped or counted else 0
+    value = [_bind_value(answer[0], asked), *answer[1:]]
+    for group in _add_kinds(value, asked, sentence):
+        places = {first, last} if sentence.is_row or len(answer) > MOST_INSIDE else range(first, last + 1)
+        yield from ([*rest[:place], *group, *rest[place:]] for place in places)
+    agent = next((place for place, word in enumerate(rest) if place and word.link.endswith("by")), 0)
+    if agent:  # "was the mill built by Ida": one that says who acts is also compared in the other voice
+        yield [*rest[: agent - 1], rest[agent - 1]._replace(link="be", close=False), *rest[agent:], *value]
+    if rest and not helped:
         bound = [word._replace(link=asked.link) for word, asked in zip(rest[1:], wanted[1:], strict=True)]
         yield [*bind(answer, ""), rest[0]._replace(link=""), *bound]
+
+
+def _adapt(word: Word, sentence: Sentence) -> Word:
+    """Return a word of a question in the form that the sentence has, with any light word before it."""
+    binds = sentence.is_row or word.link.endswith(_BINDING) or not LIMITING.isdisjoint(word.link.split())
+    known = word.key in sentence.keys | sentence.topic | sentence.subject
+    key = word.key if known else next((key for key in sorted(sentence.keys) if is_related(word.key, {key})), word.key)
+    return word._replace(key=key, link=word.link if binds else ANY_LINK)
+
+
+def _was_once(word: Word, sentence: Sentence) -> bool:
+    """Return whether a word of a question is a verb that has a past form in the sentence."""
+    forms = (sentence.words[place].text for place in sentence.positions.get(word.key, ()))
+    return not is_past(word.text) and any(is_past(form) for form in forms)
+
+
+def _bind_value(value: Word, asked: Question) -> Word:
+    """Return the first word of an answer with the link that it has to have: "by" if the question asks who acts, "to"
+    for "to how much", and its own limit ("about 50 metres")."""
+    if value.link.endswith("by") or len(ASKS_BY.findall(asked.text)) > sum(
+        word.link.endswith("by") for word in asked.wanted
+    ):
+        return value._replace(link="by")
+    words = asked.text.lower().strip(" ?.!").split()
+    direction = next((word for word in (*words[:1], *words[-1:]) if word in _DIRECTIONS), "")
+    limits = [link for link in value.link.split() if link in LIMITING]
+    return value._replace(link=direction or " ".join((ANY_LINK, *limits)))
+
+
+def _add_kinds(value: Sequence[Word], asked: Question, sentence: Sentence) -> Iterator[list[Word]]:
+    """Yield an answer alone or next to the kind of thing that is asked for ("64 GB of memory", "the river Orle"); a
+    number comes with what it counts."""
+    keys = {word.key for word in value}
+    counted, kinds = (
+        [_adapt(word, sentence)._replace(link=ANY_LINK) for word in words if word.key not in keys]
+        for words in (asked.counted, asked.kinds)
+    )
+    yield [*value, *counted]
+    if kinds and not counted:
+        yield [*value, *kinds]
+        yield [*kinds, *value]

@@ -8,6 +8,7 @@ from itertools import pairwise
 from hira.core.patterns import compile_lazily
 from hira.evidence.passages import (
     CONDITIONS,
+    IRREGULAR,
     LABEL,
     Cell,
     Passages,
@@ -28,13 +29,11 @@ _TIMES = frozenset(
     " januar februar märz mai juni juli oktober dezember janvier février avril juin juillet août septembre octobre"
     " décembre enero febrero abril mayo junio julio agosto septiembre octubre noviembre diciembre".split()
 )
-_PAST = compile_lazily(
-    r"\b(?:was|were|had|did|became|began|bought|brought|came|chose|died|fell|felt|found|gave|got|grew|heard"
-    r"|held|kept|knew|led|left|lost|made|met|paid|ran|rose|said|sang|saw|sent|sold|spoke|spent|stood|taught|thought|told"
-    r"|took|went|won|wrote|wurden?|waren?|hatten?|était|fut|furent|fue|fueron)\b"
+_PAST = frozenset(
+    "was were had did built found left wurde wurden war waren hatte hatten était fut furent fue fueron".split()
 )
-PAST_ENDING = compile_lazily(r"(?:[a-z]+[a-df-z]|[a-z]*(?:agr|decr|fr|nt)e)ed\Z(?<!hundred)")
-"""A word that ends like a regular past form: "opened" and "agreed", not "need"."""
+_PAST_ENDING = compile_lazily(r"(?:[a-z]+[a-df-z]|[a-z]*(?:agr|decr|fr|nt)e)ed\Z(?<!hundred)")
+"""The end of a regular past form: of "opened" and "agreed", not of "need"."""
 _STRUCK = compile_lazily(r"~~|\A>|\A[^\"“]*[.!?][\"”]\Z|\A(?:[-*+]\s+)?\[ \]\s|\A<!--")
 """Marks of what is not said: struck out, quoted from another, not done yet, or a comment."""
 
@@ -83,8 +82,8 @@ class Sentence:
         """True if a word tells that it is about the past, as far as words without grammar show it."""
         present = any(word.tense == "present" or is_condition(word) for word in self.words)
         words = pairwise([*self.words, Word("", "", "word")])
-        past = any(PAST_ENDING.match(word.text) and not (word.determined and after.close) for word, after in words)
-        return not present and (past or bool(_PAST.search(self.text)))
+        past = any(is_past(word.text) and not (word.determined and after.close) for word, after in words)
+        return not present and (past or not _PAST.isdisjoint(self.text.split()))
 
     @cached_property
     def conditions(self) -> set[str]:
@@ -166,6 +165,11 @@ def find_subject(words: Sequence[Word]) -> list[Word]:
             break
         subject.append(word)
     return subject
+
+
+def is_past(word: str) -> bool:
+    """Return whether a word is a past form of a verb, as far as that shows in the word."""
+    return word in IRREGULAR or _PAST_ENDING.match(word) is not None
 
 
 def is_time(word: str) -> bool:

@@ -1227,3 +1227,49 @@ def test_one_row_of_10_000_supports_a_claim_and_its_neighbour_does_not() -> None
     passages = Passages(table_of(10_000))
     assert check_words("Q7777 has 54439 boats", passages).verdict == "supported"
     assert check_words("Q7777 has 54446 boats", passages).verdict == "unsupported"
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "text"),
+    [
+        ("How tall is the tower?", "42 metres", "The tower is 42 metres tall."),
+        ("How much memory has the server?", "64 GB", "The server has 64 GB of memory."),
+        ("Which discount do members receive?", "5 percent", "Members receive a discount of 5 percent."),
+        ("Which server did moss replace?", "reed", "Moss replaced the server reed."),
+        ("Who has won the cup?", "Ida Moe", "Ida Moe has won the cup."),
+        ("Who will follow Otto Berg?", "Ida Moe", "Ida Moe will follow Otto Berg."),
+        ("How long do tours last?", "about 50 minutes", "Tours last about 50 minutes."),
+        ("How many guests were ill?", "About 30 guests", "About 30 guests were ill."),
+        ("To how much did the rent rise?", "66 euros", "The rent rose from 61 euros to 66 euros."),
+        ("When did the war end?", "1742", "The war ended in 1742."),
+        ("How much did Ida Moe pay?", "64 euros", "Ida Moe paid 64 euros."),
+        ("By whom was Otto Berg coached?", "Ida Moe", "Otto Berg was coached by Ida Moe."),
+    ],
+)
+def test_an_answer_may_be_at_each_place_of_its_question(question: str, answer: str, text: str) -> None:
+    judged = judge(answer, text, question)
+    assert (judged.verdict.holds, judged.lacking) == (True, ())
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "text"),
+    [
+        ("Who taught Otto Berg?", "Ida Moe", "Ida Moe was taught by Otto Berg."),
+        ("Who did Otto Berg coach?", "Ida Moe", "Otto Berg was coached by Ida Moe."),
+        ("Who has coached Otto Berg?", "Ida Moe", "Otto Berg has coached Ida Moe."),
+        ("Who will follow Otto Berg?", "Ida Moe", "Otto Berg will follow Ida Moe."),
+        ("Who is the father of Otto Berg?", "Ida", "Otto Berg is Ida's father."),
+        ("Who is Otto's father?", "Ida", "Otto is Ida's father."),
+        ("Who spoke about bees?", "Rune Aas", "The baker, Ida Moe, spoke about bees, the smith, Rune Aas, about ants."),
+        ("How long do tours last?", "50 minutes", "Tours last about 50 minutes."),
+        ("How long do tours last?", "about 50 minutes", "Tours last over 50 minutes."),
+        ("To how much did the rent rise?", "61 euros", "The rent rose from 61 euros to 66 euros."),
+        ("Where did Ida Moe move from?", "Selby", "Ida Moe moved from Arlen to Selby."),
+        ("Who does Ida Moe train?", "Otto Berg", "Ida Moe trained Otto Berg."),
+        ("How much does a guest pay?", "5 euros", "A guest paid 5 euros."),
+        ("Who runs the mill?", "Ida Moe", "Ida Moe ran the mill for ten years."),
+    ],
+)
+def test_an_answer_keeps_who_acts_where_to_and_when(question: str, answer: str, text: str) -> None:
+    judged = judge(answer, text, question)
+    assert not judged.verdict.holds or judged.lacking
