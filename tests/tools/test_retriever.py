@@ -3,6 +3,7 @@
 import asyncio
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,12 @@ import pytest
 
 from hira import Context, Hira
 from hira.core.errors import NotTrusted, UsageError
+from hira.core.events import Events
 from hira.evidence import Source
+from hira.runtime.services import merge_searches
 from hira.runtime.settings import load
 from hira.testing import ScriptedPolicy, calling
+from hira.tools.retriever import make_search_tool
 from hira.workflows import WORKFLOWS
 
 TOWERS = [
@@ -89,6 +93,17 @@ async def test_a_store_that_is_away_leaves_the_documents(tmp_path: Path, caplog:
     assert ["search failed: a fault in the tool, ConnectionError: the store is away" in line for line in warned] == [
         True
     ]
+
+
+async def test_a_search_that_hangs_leaves_the_passages_of_the_others() -> None:
+    async def wait(query: str) -> list[Source]:
+        await asyncio.sleep(3_600)
+        return TOWERS
+
+    hanging = replace(make_search_tool(wait), seconds=0.01)
+    found = await merge_searches([make_search_tool(retrieve), hanging], Events()).call({"query": "Brevik"})
+    assert [passage.source.location for passage in found.passages] == ["handbook#12"]
+    assert "search did not finish within 0.01 seconds" in found.text
 
 
 @pytest.mark.parametrize(
