@@ -130,7 +130,7 @@ async def test_an_adapter_of_a_model_elsewhere_is_refused() -> None:
     ):
         with pytest.raises(UsageError, match="adapter") as refused:
             await find_model(settings, ())
-        assert "--model hf:" in refused.value.fix
+        assert "hf:FOLDER" in refused.value.fix
     await find_model(Settings(model="offline", adapter="run", roles={"planner": RoleSettings(model="hf:base")}), ())
 
 
