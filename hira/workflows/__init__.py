@@ -22,7 +22,7 @@ _CLASSES = {
     "mams": "mams:MaMs",
     "direct": "baselines.single:Direct",
     "rag": "baselines.single:Rag",
-    "search-o1": "baselines.single:SearchO1",
+    "search-o1": "baselines.search_o1:SearchO1",
     "webthinker": "baselines.webthinker:WebThinker",
     "codeact": "baselines.single:CodeAct",
     "multimodal": "baselines.single:MultimodalAlone",

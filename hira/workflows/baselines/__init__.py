@@ -8,7 +8,8 @@ from hira.workflows import load_workflow
 if TYPE_CHECKING:
     from hira.workflows.baselines.plan_and_solve import PlanAndSolve
     from hira.workflows.baselines.react_report import ReActReport
-    from hira.workflows.baselines.single import CodeAct, Direct, MultimodalAlone, Rag, ReAct, SearchO1
+    from hira.workflows.baselines.search_o1 import SearchO1
+    from hira.workflows.baselines.single import CodeAct, Direct, MultimodalAlone, Rag, ReAct
     from hira.workflows.baselines.webthinker import WebThinker
 
 __all__ = [

@@ -14,7 +14,8 @@ from hira.core.prompts import Prompt
 from hira.core.sanitize import sanitize
 from hira.evidence.citations import language, without_references
 from hira.policies.dialects import Call
-from hira.workflows.baselines.single import READER, bound_reader, keep_read, search_and_condense
+from hira.workflows.baselines.search_o1 import READER, bound_reader, search_and_condense
+from hira.workflows.baselines.single import keep_read
 from hira.workflows.bound import Sizes
 from hira.workflows.mams import collect_tools
 
