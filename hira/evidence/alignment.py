@@ -7,7 +7,7 @@ value in the same place. It has neither a negation nor a condition more or less.
 from collections.abc import Iterator, Sequence
 
 from hira.core.patterns import compile_lazily
-from hira.evidence.passages import JOINS, Word, takes_back
+from hira.evidence.passages import JOINS, MONTHS, Word, takes_back
 from hira.evidence.rows import VOIDING, is_copied_record
 from hira.evidence.sentence import ANY_LINK, Sentence, find_subject, is_condition, is_past, is_time
 
@@ -311,7 +311,7 @@ class _Alignment:
         if word.marked or not (unit or last.kind == "number"):
             return False
         links = set(word.link.split())
-        limits = {"per", "of", "for"} if unit else {"per", "of"}
+        limits = {"per", "of", "for", "above", "below", "over", "under"} if unit else {"per", "of"}
         each = unit and word.determined and not links
         dated = links == {"as", "of"}
         return each or bool(links & limits and not dated) or ("in" in links and word.text in ("most", "least"))
@@ -330,8 +330,10 @@ def begins_another(word: Word) -> bool:
 
 
 def _has_limits_of(claimed: Word, word: Word) -> bool:
-    """Return whether a number of the sentence has no other limit than in the claim: "about 1,300"."""
-    ours, theirs = (LIMITING.intersection(term.link.split()) for term in (claimed, word))
+    """Return whether a number of the sentence has no other limit than in the claim: "about 1,300", "from 50". Years are
+    dates."""
+    limiting = LIMITING if YEAR.match(word.text) or word.key in MONTHS else LIMITING | {"from", "to"}
+    ours, theirs = (limiting.intersection(term.link.split()) for term in (claimed, word))
     return word.kind != "number" or ours == theirs
 
 

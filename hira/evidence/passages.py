@@ -99,6 +99,9 @@ _WRITTEN_DATE = compile_lazily(
     r"|(?P<day>[0-2]?\d|3[01])\.(?P<month>0?[1-9]|1[0-2])\.(?P<year>(?:1[5-9]|20)\d\d))(?![\w-])"
 )
 """A date in digits: 2026-07-11, 11.07.2026."""
+_LINKED = compile_lazily(r"!?\[([^\[\]]*)\]\((?:[^()\s]|\([^()\s]*\))*\)|\[\^[^\[\]\s]+\]")
+"""A link of Markdown, or the mark of a footnote."""
+_NEARLY = compile_lazily(r"(?<!~)[~≈] ?(?=\d)")
 NEGATIONS = frozenset(
     "not no never neither nor none without cannot nicht kein keine keinen keiner nie ohne ne pas jamais sin nunca"
     " لا لم لن ليس ليست غير 不 没 沒 未 無 无 非".split()
@@ -267,9 +270,9 @@ def _share_stem(word: str, other: str) -> bool:
 
 
 def read_words(text: str) -> list[Word]:
-    """Return the content words of a text in order. The two orders of day and month are one, and dates in digits are
-    read as in words."""
-    text = _WRITTEN_DATE.sub(_write_date, text)
+    """Return the content words of a text in order. The two orders of day and month are one, dates in digits are read
+    as in words, and of a link of Markdown its text."""
+    text = _NEARLY.sub("about ", _WRITTEN_DATE.sub(_write_date, _LINKED.sub(r"\1", text)))
     words: list[Word] = []
     link, determined, marked, close, first = "", False, False, True, True
     tense: Literal["", "present", "past"] = ""

@@ -195,15 +195,17 @@ def _was_once(word: Word, sentence: Sentence) -> bool:
 
 def _bind_value(value: Word, asked: Question) -> Word:
     """Return the first word of an answer with the link that it has to have: "by" if the question asks who acts, "to"
-    for "to how much", and its own limit ("about 50 metres")."""
+    for "to how much", else its own one ("about 50 metres", "near Vesk")."""
     if value.link.endswith("by") or len(ASKS_BY.findall(asked.text)) > sum(
         word.link.endswith("by") for word in asked.wanted
     ):
         return value._replace(link="by")
     words = asked.text.lower().strip(" ?.!").split()
     direction = next((word for word in (*words[:1], *words[-1:]) if word in _DIRECTIONS), "")
-    limits = [link for link in value.link.split() if link in LIMITING]
-    return value._replace(link=direction or " ".join((ANY_LINK, *limits)))
+    own = value.link.removeprefix("be").strip()
+    limits = [link for link in own.split() if link in LIMITING]
+    free = not own or (bool(limits) and value.kind == "number")
+    return value._replace(link=direction or (" ".join((ANY_LINK, *limits)) if free else own))
 
 
 def _add_kinds(value: Sequence[Word], asked: Question, sentence: Sentence) -> Iterator[list[Word]]:

@@ -1102,6 +1102,55 @@ def test_a_claim_about_the_property_that_is_asked_for_answers(claim: str, questi
     assert (judged.verdict.holds, judged.lacking) == (True, ())
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The [gate of Vesk](gate.md) feeds the lower basin.",
+        "The gate of Vesk feeds the [lower basin](https://example.org/basin_(vesk)) by night.",
+        "The gate of Vesk feeds the lower basin.[^1]",
+        "The gate of Vesk feeds the lower basin[^vesk], in the order of the valves.",
+    ],
+)
+def test_the_text_of_a_link_counts_and_its_address_does_not(text: str) -> None:
+    assert judge("The gate of Vesk feeds the lower basin.", text).verdict.holds
+    assert not judge("The gate of Vesk feeds the example.", text).verdict.holds
+
+
+@pytest.mark.parametrize(
+    ("text", "holds"),
+    [
+        ("The fee is 50 euros.", True),
+        ("The fee is up to 50 euros.", False),
+        ("The fee is from 50 euros.", False),
+        ("The fee is ~50 euros.", False),
+        ("The fee is 50 euros above the average.", False),
+        ("The fee is near 50 euros.", False),
+    ],
+)
+def test_a_limit_of_a_quantity_is_kept(text: str, *, holds: bool) -> None:
+    for claim in ("The fee is 50 euros", "50 euros"):
+        judged = judge(claim, text, "How much is the fee?")
+        assert (judged.verdict.holds and not judged.lacking) == holds
+
+
+@pytest.mark.parametrize(
+    ("answer", "text", "question", "holds"),
+    [
+        ("The inn is in Vesk", "The inn is near Vesk.", "Where is the inn?", False),
+        ("near Vesk", "The inn is near Vesk.", "Where is the inn?", True),
+        ("under the bench", "The key is on the bench.", "Where is the key?", False),
+        ("The inn is shut on Monday", "The inn is shut from Monday.", "When is the inn shut?", False),
+        ("about 50 minutes", "A tour lasts about 50 minutes.", "How long does a tour last?", True),
+        ("30 seconds", "The pause rose from 10 to 30 seconds.", "To how many seconds did the pause rise?", True),
+        ("30 seconds", "The pause was raised to 30 seconds.", "To how many seconds was the pause raised?", True),
+        ("30 seconds", "The pause was raised to 30 seconds.", "From how many seconds was the pause raised?", False),
+    ],
+)
+def test_a_short_answer_keeps_its_light_word(answer: str, text: str, question: str, *, holds: bool) -> None:
+    judged = judge(answer, text, question)
+    assert (judged.verdict.holds and not judged.lacking) == holds
+
+
 def test_a_date_in_digits_is_the_one_in_words() -> None:
     for date in ("2026-07-11", "11.07.2026", "11.7.2026", "11 July 2026", "July 11, 2026"):
         text = f"The fair opened on {date} in Vesk."
