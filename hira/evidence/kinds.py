@@ -33,8 +33,8 @@ _HELPING = frozenset(
     "is are was were do does did has have had can could will would shall should must may might to ist sind war waren"
     " wird wurde wurden hat haben kann".split()
 )
-_VALUE_LINKS = ("", "be", "of", "than")
-"""The links of a number that is the whole value: "is 29", "a total of 29", "more than 29"."""
+_VALUE_LINKS = ("", "be", "of", "than", "by")
+"""The links of a number that is the whole value: "is 29", "a total of 29", "more than 29", "rose by 29"."""
 _TIME_LINKS = frozenset("before after since during until when while if unless once always never".split())
 _CLOCK = frozenset("am pm uhr o'clock a p".split())
 _PLACE_LINKS = frozenset(
