@@ -144,6 +144,14 @@ def test_a_turn_that_the_model_wrote_well_is_kept_as_it_is(dialect: Dialect) -> 
     assert dialect.parse(turn, TOOLS).message.text.strip() == turn.text.strip()
 
 
+def test_arguments_that_had_to_be_repaired_are_repeated_as_they_were_read() -> None:
+    """An endpoint refuses a message whose arguments are no JSON."""
+    written = (ToolCall("c1", "search", '{"query": "x",}'), ToolCall("c2", "search", '{"query":   "y"}'))
+    parsed = NATIVE.parse(Completion("", calls=written), TOOLS, 2)
+    assert [call.arguments["query"] for call in parsed.calls] == ["x", "y"]
+    assert [call.arguments for call in parsed.message.calls] == ['{"query": "x"}', '{"query":   "y"}']
+
+
 def test_no_reply_whatever_breaks_a_dialect(dialect: Dialect) -> None:
     @given(st.text(max_size=80), st.text(max_size=40), st.text(max_size=40))
     def check(text: str, name: str, arguments: Any) -> None:

@@ -411,3 +411,11 @@ def test_a_note_may_only_come_from_what_was_read_for_it() -> None:
     assert merge(KNOWN, made_up, ("s3",)).memory[-1].sources == ("s3",), "one source: it is that one"
     assert merge(KNOWN, made_up, ("s3", "s4")).memory[-1].sources == ()
     assert find_unsourced(KNOWN, made_up, ("s3", "s4")) == ["Water is wet."]
+
+
+@pytest.mark.parametrize("part", ["The weir at Hagen", "at Hagen was", "was dug in 1833"])
+def test_a_note_that_is_a_part_of_another_of_its_source_is_not_added(part: str) -> None:
+    known: Memory = (MemoryEntry("m1", "The weir at Hagen was dug in 1833.", ("s1",)),)
+    for text, count in ((part, 1), ("dug at Hagen", 2)):
+        update = Update(keep=["m1"], memory=[WrittenEntry(text=text, sources=["s1"])])
+        assert len(merge(known, update, ("s1",)).memory) == count
