@@ -7,8 +7,7 @@ value in the same place. It has neither a negation nor a condition more or less.
 from collections.abc import Iterator, Sequence
 
 from hira.core.patterns import compile_lazily
-from hira.evidence.passages import JOINS, MONTHS, Word, takes_back
-from hira.evidence.rows import VOIDING, is_copied_record
+from hira.evidence.passages import JOINS, MONTHS, VOIDING, Word, takes_back
 from hira.evidence.sentence import ANY_LINK, Sentence, find_subject, is_condition, is_past, is_time
 
 LONGEST_VOICE = 40
@@ -66,6 +65,8 @@ def is_copy(claim: Sequence[Word], sentence: Sentence) -> bool:
     if voided or quoted or _UNSAID.search(sentence.text):
         return False
     if sentence.is_row or sentence.record is not None:
+        from hira.evidence.rows import is_copied_record
+
         return is_copied_record(claim, sentence)
     orders = [*list_orders(claim), *_put_label_first(claim, sentence)]
     return any(_Alignment(words, sentence).exists() for words in orders)

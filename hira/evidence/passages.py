@@ -117,6 +117,11 @@ DENIALS = frozenset(
     " doubtful fake hoax myth legend rumour rumor falsch".split()
 )
 """Words of a later clause, or of a next sentence about the statement, that take a statement back."""
+VOIDING = DENIALS | frozenset(
+    "excluded rejected cancelled canceled postponed withdrawn draft abgesagt verschoben entwurf void"
+    " invalid negative nein non 否".split()
+)
+"""Cells of one word without which no other cell of their row is said, and labels without which no value is."""
 _LABELLED = frozenset("version release revision section chapter figure table article paragraph clause".split())
 """Words whose numbers are labels."""
 _TRUTH = frozenset("true correct right so confirmed proved proven case".split())

@@ -5,7 +5,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from hira.core.patterns import compile_lazily
-from hira.evidence.passages import DENIALS, Cell, Word, is_row, read_words
+from hira.evidence.passages import VOIDING, Cell, Word, is_row, read_words
 from hira.evidence.sentence import Sentence, is_condition, read_keys
 
 _OPERATORS = frozenset("+ - − * / = ** < >".split())
@@ -23,11 +23,6 @@ _QUALIFYING = read_keys(
 )
 """Words in the name of a column that a claim about its cells has to have: the "previous user" is not the user."""
 _YEAR = compile_lazily(r"(?:18|19|20)\d\d")
-VOIDING = DENIALS | frozenset(
-    "excluded rejected cancelled canceled postponed withdrawn draft abgesagt verschoben entwurf void"
-    " invalid negative nein non 否".split()
-)
-"""Cells of one word without which no other cell of their row is said, and labels without which no value is."""
 
 
 def is_copied_record(claim: Sequence[Word], sentence: Sentence) -> bool:
