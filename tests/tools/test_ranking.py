@@ -104,6 +104,17 @@ async def test_the_newest_vintage_comes_first_among_passages_that_fit_less_well_
     assert cranes == ["harbour_2023.md", "harbour_2022.md", "harbour_2021.md"]
 
 
+async def test_an_outdated_passage_comes_with_what_the_newest_vintage_has_under_its_heading(tmp_path: Path) -> None:
+    rules = {"rules_2024": "Staff may carry over five days of leave.", "rules_2026": "Unused days expire."}
+    chapters = "\n\n".join(f"## Chapter {number}\n\nThe rule number {number}.\n" for number in range(9))
+    texts = {name: f"# Rules\n\n{chapters}\n\n## Leave\n\n{rule}\n" for name, rule in rules.items()}
+    seen = await search_documents(write(tmp_path, **texts)).call({"query": "How many days may staff carry over?"})
+    shown = [(passage.source.location, passage.text.splitlines()[-1]) for passage in seen.passages]
+    assert shown.index(("rules_2026.md", rules["rules_2026"])) < shown.index(("rules_2024.md", rules["rules_2024"]))
+    assert ("rules_2026.md", "The rule number 8.") in shown
+    assert ("rules_2024.md", "The rule number 8.") not in shown
+
+
 async def test_the_initials_of_words_that_follow_each_other_are_looked_for(tmp_path: Path) -> None:
     index = write(tmp_path, sheet="# Sheet\n\nGFT of the port: 900 tons.\n", other="# Other\n\nThe port sleeps.\n")
     assert await names(index, "gross freight tonnage") == ["sheet"]

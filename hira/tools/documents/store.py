@@ -184,7 +184,7 @@ class Store:
         return texts
 
     def _arrange(self, order: Sequence[Ranked], question: str, top: int) -> list[Ranked]:
-        spread_out = spread(order, top)
+        spread_out = self._add_current(spread(order, top), top)
         files = {ranked.file for ranked in spread_out[:top]}
         rows = self.select_among("SELECT id, series, date FROM files WHERE id IN ({})", list(files))
         vintages: dict[int, Vintage] = {row[0]: Vintage(*row[1:]) for row in rows}  # type: ignore[misc,arg-type]
@@ -192,6 +192,31 @@ class Store:
         linked = self._find_linked(first, spread_out, question, top) if first else []
         taken = {ranked.row for ranked in linked}
         return [*[ranked for ranked in first if ranked.row not in taken][: top - len(linked)], *linked]
+
+    def _add_current(self, order: Sequence[Ranked], top: int) -> list[Ranked]:
+        """Put what the newest vintage of a document has under the same heading after each of the first passages that is
+        of an older one, with the same score. An outdated passage that comes alone misleads."""
+        statement = (
+            "SELECT p.rowid, f.series, f.title, p.heading FROM passages p JOIN files f ON f.id = p.file"
+            " WHERE f.series <> '' AND p.rowid IN ({})"
+        )
+        rows = self.select_among(statement, [ranked.row for ranked in order[:top]])
+        headings = {row: (series, drop_title(str(heading), str(title))) for row, series, title, heading in rows}
+        statement = "SELECT series, date, id, title, first, first + count - 1 FROM files WHERE series IN ({})"
+        newest: dict[object, tuple[object, ...]] = {}
+        for series, *issue in self.select_among(statement, list({series for series, _ in headings.values()})):
+            newest[series] = max(newest.get(series, ("",)), tuple(issue), key=lambda held: sort_key(str(held[0])))
+        current: dict[tuple[object, str], Ranked] = {}
+        statement = "SELECT rowid, heading FROM passages WHERE rowid BETWEEN ? AND ?"
+        for series, (_, file, title, first, last) in newest.items():
+            for row, heading in self.select(statement, first, last):
+                current.setdefault((series, drop_title(str(heading), str(title))), Ranked(row, file, 0.0))  # type: ignore[arg-type]
+        arranged: dict[int, Ranked] = {}
+        for ranked in order:
+            arranged.setdefault(ranked.row, ranked)
+            if (beside := current.get(headings.get(ranked.row, ("", "")))) and headings[ranked.row][1]:
+                arranged.setdefault(beside.row, beside._replace(score=ranked.score))
+        return list(arranged.values())
 
     def _find_linked(self, first: Sequence[Ranked], order: Sequence[Ranked], question: str, top: int) -> list[Ranked]:
         """Return the passages that the best ones name, for the last of the first places: those of documents whose title
