@@ -240,8 +240,7 @@ async def use(conversation: Conversation, tool: Tool, arguments: Mapping[str, An
         spelled = f"{tool.name} {format_arguments(arguments)}"
 
         async def get_result() -> Observation:
-            if tool.needs_approval:
-                conversation.calls.counted[spelled] += 1
+            conversation.calls.counted[spelled] += 1
             nth = conversation.calls.counted[spelled]
 
             async def perform(values: Mapping[str, Any]) -> Observation:

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import starmap
 from typing import TYPE_CHECKING
 
 from hira.agents.calls import CallResult, format_arguments
@@ -185,14 +184,14 @@ class ReplyReader:
         """Return the texts that the role may have read: results, sources, memory, earlier turns, names of files."""
         context = self.conversation.context
         record, memory = context.rollout, context.rollout.memory
-        texts = {
-            **{source.id: source.evidence[:LONGEST_SOURCE] for source in record.sources.read.values()},
-            **{text: text for text in self.calls.results},
-            **{fact.text: fact.text for fact in memory.facts},
-            **{resource.path: f"{resource.description} {resource.path}" for resource in memory.resources},
-            **{str(path): str(path) for path in context.files},
-            "earlier turns": self.task().partition(record.question)[2] if record.question else "",
-        }
+        texts = [
+            *(source.evidence[:LONGEST_SOURCE] for source in record.sources.read.values()),
+            *self.calls.results,
+            *(fact.text for fact in memory.facts),
+            *(f"{resource.description} {resource.path}" for resource in memory.resources),
+            *map(str, context.files),
+            self.task().partition(record.question)[2] if record.question else "",  # earlier turns
+        ]
         from hira.policies.dialects.folding import ReadTexts  # few replies have calls in their text
 
-        return ReadTexts(list(filter(None, starmap(context.state.fold, texts.items()))))
+        return ReadTexts(list(filter(None, map(context.state.fold, texts))))

@@ -75,16 +75,15 @@ class RunState:
     """The notices that were shown: each is shown once."""
     thinking: set[str] = field(default_factory=set)
     """The models that have shown reasoning."""
-    _folded: dict[str, tuple[str, str]] = field(default_factory=dict)
+    _folded: dict[str, str] = field(default_factory=dict)
 
-    def fold(self, name: str, text: str) -> str:
-        """Fold a text that was read, once for all roles; a source under its name may have grown."""
-        known = self._folded.get(name)
-        if known is None or known[0] != text:
+    def fold(self, text: str) -> str:
+        """Fold a text that was read, once for all roles."""
+        if text not in self._folded:
             from hira.policies.dialects.folding import fold
 
-            known = self._folded[name] = (text, fold(text))
-        return known[1]
+            self._folded[text] = fold(text)
+        return self._folded[text]
 
 
 @dataclass(slots=True)

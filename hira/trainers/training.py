@@ -231,7 +231,7 @@ def open_weights(plan: TrainingPlan) -> tuple[Any, Any]:
 def run_grpo(
     plan: TrainingPlan,
     *,
-    resume: bool = False,
+    resume: bool,
     on_start: Callable[[], None] = lambda: None,
     tell: Tell = lambda _: None,
     on_step: Callable[[Mapping[str, Any]], None] = lambda _: None,

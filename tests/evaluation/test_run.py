@@ -88,15 +88,17 @@ async def finished_but_unrecorded(plan: EvaluationPlan, folder: Path) -> None:
 
 
 async def test_a_question_that_somebody_else_is_at_is_left_and_not_recorded_as_wrong(tmp_path: Path) -> None:
-    plan = plan_of(tmp_path, wanted=Selection(limit=3))
+    roles = {"planner": {"temperature": 0.1}, "code": {"temperature": 0.2}}
+    plan = plan_of(tmp_path, wanted=Selection(limit=3), roles=roles)
     await finished_but_unrecorded(plan, tmp_path / "out")
     with closing(sqlite3.connect(tmp_path / "out" / JOURNAL)) as journal, journal:
         (run,) = journal.execute("select id from runs limit 1").fetchone()
         alive = (os.getpid(), time.time(), run)
         journal.execute("update runs set status = 'running', ended = null, pid = ?, heard = ? where id = ?", alive)
-    evaluation = await evaluated(plan, tmp_path / "out")
+    again = plan_of(tmp_path, wanted=Selection(limit=3), roles=dict(reversed(roles.items())))
+    evaluation = await evaluated(again, tmp_path / "out")
     assert evaluation.failure is None
-    assert len(evaluation.left) == 1
+    assert len(evaluation.left) == 1, "settings in another order are the same evaluation"
     assert {one.status for one in evaluation.records} <= {"answered", "insufficient_evidence"}, "neither is lost"
 
 

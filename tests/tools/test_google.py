@@ -1,6 +1,7 @@
 """Google's parameters and boxes (MATPO, appendix A), over real HTTP in the format of serper.dev."""
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import httpx
 import pytest
@@ -114,8 +115,11 @@ async def test_matpos_worker_has_the_papers_search_in_place_of_the_plain_one(cli
     replies = [calling("google_search", q="Kama", gl="ru"), "\\boxed{The Volga [s1].}"]
     with FakeWeb({"/search": Served(TOLD, "application/json")}) as web:
         plain = search_tool([open_backend("serper", client, base_url=web.url, key="KEY")])
-        context = make_context(replies, dialect=NATIVE, tools=Toolbox(search=plain, extra=(google(web, client),)))
-        (tool,) = tools_of(context, ("c.example",))
+        own = replace(plain, name="archive")
+        context = make_context(replies, dialect=NATIVE, tools=Toolbox(search=plain, extra=(google(web, client), own)))
+        tool, *others = tools_of(context, ("c.example",))
+        assert others == [own], "the worker also has the user's own tools"
+        assert [one.name for one in tools_of(context, only_search=True)] == ["google_search"]
         assert (tool.name, tool.server, tool.blocked) == ("google_search", SERVER, ("c.example",))
         record = await rollout(MATPO(planner=False, summary=False, blocked_hosts="c.example"), "Where?", context)
         assert read_bodies(web)[0]["gl"] == "ru"

@@ -336,16 +336,17 @@ async def test_an_expert_cites_what_a_servers_tool_said():
 
 
 async def test_tools_go_to_the_experts_that_are_named_or_to_all_and_it_is_told_if_nobody_gets_them():
-    async def given(**own) -> dict[str, bool]:
+    async def given(**own) -> set[str]:
         settings = mcp_settings(args=[str(ROUGH), "plain"], **own)
         async with Hira(policies={"*": ScriptedPolicy([])}, settings=settings) as hira:
             session = await hira.open_session()
             async with session.open_context("run", "?", (), ()) as context:
-                return {role: bool(context.tools.extra_for(role)) for role in ("deep_search", "code")}
+                return {role for role in every if context.tools.extra_for(role)}
 
-    assert await given() == {"deep_search": True, "code": True}
-    assert await given(roles=["code"]) == {"deep_search": False, "code": True}
-    assert await given(roles=["*"]) == {"deep_search": True, "code": True}
+    every = {"deep_search", "code", "reader"}
+    assert await given() == every
+    assert await given(roles=["code", "reader"]) == {"code", "reader"}
+    assert await given(roles=["*"]) == every
     with pytest.raises(UsageError, match="role 'coder' takes no tools") as error:
         await given(roles=["coder"])
     assert error.value.fix == "did you mean 'code'?"

@@ -113,6 +113,9 @@ def test_mars_compares_each_system_with_itself_over_all_samples() -> None:
     credited = mars([group(systems(1.0, 3, 0), systems(0.0, 1, 1))], balance=False)
     rewards = [one.reward for one in credited.rows if one.row.role == "system1"]
     assert rewards == [1.0, 1.0, 1.0, 0.0], "each sample has the whole reward of its trajectory"
+    for chunks, sizes, dead in ((2, (2, 2), 1), (0, (2,), 0)):
+        credited = mars([group(systems(1.0, chunks, 0), systems(0.0, 0, 1))])
+        assert (credited.sizes, credited.dead) == (sizes, dead), "each system with samples is a compared group"
 
 
 def test_mars_adds_the_objectives_of_both_systems() -> None:

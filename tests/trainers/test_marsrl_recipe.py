@@ -79,7 +79,7 @@ def test_two_updates_in_the_pipeline_and_on_after_a_kill_between_them(folder: Pa
             raise Killed
 
     with pytest.raises(Killed):
-        run_grpo(plan(folder, **PIPELINE, out="run"), on_step=stop)
+        run_grpo(plan(folder, **PIPELINE, out="run"), resume=False, on_step=stop)
     run_grpo(plan(folder, **PIPELINE, out="run"), resume=True)
     told = [one for one in records.read(folder / "run" / records.METRICS) if "reward" in one]
     assert [one["step"] for one in told] == [1, 2]

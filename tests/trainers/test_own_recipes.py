@@ -225,6 +225,12 @@ async def test_the_attempts_of_a_group_earn_their_places() -> None:
     assert {name for name in made.measures if name.startswith("reward/")} >= {"reward/place"}
 
 
+def test_a_run_has_neither_the_model_nor_the_profile_that_the_user_asks_with(tmp_path: Path) -> None:
+    values = {"model.name": "some/model"}
+    asked = {"HIRA_MODEL": "m", "HIRA_BASE_URL": "http://127.0.0.1:9/v1", "HIRA_PROFILE": "runs/first"}
+    assert plan_in(tmp_path, values, asked).settings == plan_in(tmp_path, values).settings
+
+
 def test_a_ranking_judge_is_configured_like_every_other(tmp_path: Path) -> None:
     (tmp_path / "queries.jsonl").write_text(
         '{"question": "Where does Ann work?"}\n{"question": "Who?", "answer": "x"}\n'

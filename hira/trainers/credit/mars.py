@@ -53,11 +53,13 @@ def mars(
         for attempt, reward, advantage in zip(attempts, rewards, gained, strict=True):
             rows = [row for row in attempt.rows if row.role == system2]
             twos += _weigh_rows(rows, Key(group.problem, system2), reward, advantage, 1)
+        if not pool:
+            continue
+        sizes.append(len(pool))
         paid = [float(attempt.reward or 0.0) for attempt, _ in pool]
-        sizes += [len(pool)] if pool else []
         worth = advantages(paid, baseline=paid if baseline == "pooled" else rewards, floor=floor)
         if worth is None:
-            dead += bool(pool)
+            dead += 1
             continue
         for (attempt, name), reward, advantage, often in zip(pool, paid, worth, times, strict=True):
             rows = [row for row in attempt.rows if row.conversation == name]

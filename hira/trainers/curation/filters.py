@@ -86,7 +86,7 @@ def find_duplicates(items: Sequence[Item], similarity: float = SIMILARITY) -> li
     from datasketch import MinHash, MinHashLSH  # type: ignore[import-untyped]
 
     # a lower threshold for candidates: an LSH misses pairs close to its own
-    index = MinHashLSH(threshold=max(0.1, 0.75 * similarity), num_perm=PERMUTATIONS)
+    index = MinHashLSH(threshold=0.75 * similarity, num_perm=PERMUTATIONS)
     kept: dict[str, frozenset[str]] = {}
     numbers: dict[str, list[str]] = {}
     decisions = []

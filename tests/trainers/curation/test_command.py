@@ -147,6 +147,7 @@ def test_a_judge_that_cannot_decide_leaves_a_partial_result_and_says_so(tmp_path
     code, here = run("pool.jsonl", "--stages", "clarity")
     assert code == OK, here.err
     assert "clarity: 2 of 2 kept\n" in here.err
+    assert "could not be made" not in here.err
 
 
 def test_a_single_number_keeps_exactly_so_many_right_attempts_by_the_metric_that_is_named(tmp_path: Path) -> None:

@@ -40,6 +40,11 @@ def test_a_chain_takes_only_steps_that_have_one_outcome() -> None:
     assert paths([], 5) == []
 
 
+def test_a_chain_ends_where_no_fact_goes_on() -> None:
+    ends = {(one.start, one.end) for one in paths(FACTS[:3], 3)}
+    assert ends == {("Ida Berg", "the Orr"), ("Ida Berg", "Mount Kell"), ("Vale Bridge", "Mount Kell")}
+
+
 GOOD = "Where does the river rise that is crossed by the bridge which Ida Berg designed?"
 
 
