@@ -12,11 +12,11 @@ benchmarks/results/training_demo.md.
 import asyncio
 import random
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from hira.agents.trajectory import Rollout
 from hira.core.policy import Completion, Request
@@ -48,6 +48,7 @@ KINDS: tuple[tuple[str, ...], ...] = (tuple(PEOPLE), tuple(TOWNS), tuple(RIVERS)
 
 LINKS = {"born": "was born", "works": "works"}
 THINGS = {"river": "flows through", "hill": "stands above"}
+BARE = ("has a riverbank on the", "has a hilltop on the")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +60,14 @@ class World:
     thing: dict[tuple[str, str], str]
 
     def pages(self, *, bare: bool = False) -> dict[str, str]:
-        """Return the text about each person and each town. `bare` ones leave out the words "river" and "hill"."""
+        """Return the text about each person and each town. In `bare` ones "river" and "hill" are parts of words."""
         people = {
             person: f"{person} was born in {self.town[person, 'born']}. {person} works in {self.town[person, 'works']}."
             for person in PEOPLE
         }
+        river, hill = BARE if bare else ("lies on the river", "lies below the hill")
         towns = {
-            town: f"{town} lies on the {'' if bare else 'river '}{self.thing[town, 'river']}. "
-            f"{town} lies below the {'' if bare else 'hill '}{self.thing[town, 'hill']}."
+            town: f"{town} {river} {self.thing[town, 'river']}. {town} {hill} {self.thing[town, 'hill']}."
             for town in TOWNS
         }
         return people | towns
@@ -132,10 +133,7 @@ CARELESS = MatpoTeacherFaults()
 
 
 class MatpoTeacher:
-    """Plays planner and worker of MATPO in one rollout, in the dialect of the request. `chance` decides its faults.
-    `noted` has the words of the pages for those of questions, where they differ."""
-
-    noted: ClassVar[Mapping[str, str]] = {}
+    """Plays planner and worker of MATPO in one rollout, in the dialect of the request. `chance` decides its faults."""
 
     def __init__(self, chance: random.Random, faults: MatpoTeacherFaults) -> None:
         self.chance = chance
@@ -170,7 +168,7 @@ class MatpoTeacher:
         if not seen.closing:
             return Act(ENOUGH)
         sought = (wanted["link"] or wanted["thing"]).split()[-1]
-        return Act(f"## Conclusion\n{self._report(about, self.noted.get(sought, sought), seen)}")
+        return Act(f"## Conclusion\n{self._report(about, sought, seen)}")
 
     def _report(self, about: str, sought: str, seen: Seen) -> str:
         pages = {text.partition(" ")[0]: (id_, text) for id_, text in _PASSAGE.findall(seen.results[-1][1])}

@@ -22,7 +22,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import ClassVar
 
 from hira.core.policy import Completion, Request
 from hira.evaluation.rewards.answers import ByWords, Reward
@@ -78,8 +77,6 @@ class PairTeacher(MatpoTeacher):
     """Answers where MATPO's teacher waits to be asked for a summary, and writes calls and plain sentences alone:
     a small model repeats headings and boxes without end. Names follow a space wherever they are copied, so that their
     tokens stay the same."""
-
-    noted: ClassVar[Mapping[str, str]] = {"river": " on the ", "hill": " below the "}
 
     def planner(self, seen: Seen) -> Act:
         act = super().planner(seen)
