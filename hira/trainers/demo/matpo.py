@@ -111,9 +111,9 @@ def make_world(seed: int, *, apart: bool = False) -> World:
     return World(town, thing)
 
 
-_QUESTION = re.compile(r"Which (\w+) .+ the town where (\w+) (.+)\?")
+QUESTION = re.compile(r"Which (\w+) .+ the town where (\w+) (.+)\?")
 _SUBTASK = re.compile(r"Where (?P<person>\w+) (?P<link>.+)\?|Which (?P<thing>\w+) .+ (?P<town>\w+)\?")
-_REPORTED = re.compile(r"(\w+) \[(s\d+)\]")
+REPORTED = re.compile(r"(\w+) \[(s\d+)\]")
 _PASSAGE = re.compile(r"\[(s\d+)\] [\w ]+ \(.*?\)\n(.*?)\n\[/s\d+\]", re.DOTALL)
 _SENTENCE = re.compile(r"[A-Z][^.\n]*\.")
 ENOUGH = "That is enough."
@@ -146,16 +146,16 @@ class MatpoTeacher:
         return Completion(text, calls=calls)
 
     def planner(self, seen: Seen) -> Act:
-        thing, person, link = _parts(_QUESTION, seen.value("question"))
-        reports = [_REPORTED.search(text) for _, text in seen.results]
+        thing, person, link = find_parts(QUESTION, seen.value("question"))
+        reports = [REPORTED.search(text) for _, text in seen.results]
         known = reports[-1] if reports else None
         if seen.closing:
             return Act("## Conclusion\n\\boxed{" + (known[0] if known else "unknown") + "}")
         if not reports:
-            return _subtask("First the town.", f"Where {person} {self._or_other(link, tuple(LINKS.values()))}?")
+            return _subtask("First the town.", f"Where {person} {self.or_other(link, tuple(LINKS.values()))}?")
         if known is None or len(reports) > 1 or errs(self.chance, self.faults.hasty):
             return Act(ENOUGH)
-        thing = self._or_other(thing, tuple(THINGS))
+        thing = self.or_other(thing, tuple(THINGS))
         return _subtask(f"Now the {thing}.", f"Which {thing} {THINGS[thing]} {known[1]}?")
 
     def worker(self, seen: Seen) -> Act:
@@ -168,19 +168,19 @@ class MatpoTeacher:
         if not seen.closing:
             return Act(ENOUGH)
         sought = (wanted["link"] or wanted["thing"]).split()[-1]
-        return Act(f"## Conclusion\n{self._report(about, sought, seen)}")
+        return Act(f"## Conclusion\n{self.report(about, sought, seen)}")
 
-    def _report(self, about: str, sought: str, seen: Seen) -> str:
+    def report(self, about: str, sought: str, seen: Seen) -> str:
         pages = {text.partition(" ")[0]: (id_, text) for id_, text in _PASSAGE.findall(seen.results[-1][1])}
         if about not in pages:
             return "unknown"
         id_, text = pages[about]
         sentences = _SENTENCE.findall(text)
         right = next((sentence for sentence in sentences if sought in sentence), "unknown")
-        statement = self._or_other(right, sentences, self.faults.misread)
+        statement = self.or_other(right, sentences, self.faults.misread)
         return f"{statement.rstrip('.')} [{id_}]"
 
-    def _or_other(self, right: str, known: Sequence[str], often: float | None = None) -> str:
+    def or_other(self, right: str, known: Sequence[str], often: float | None = None) -> str:
         if not errs(self.chance, self.faults.mistaken if often is None else often):
             return right
         return self.chance.choice([name for name in known if name != right] or [right])
@@ -190,7 +190,7 @@ def _subtask(text: str, subtask: str) -> Act:
     return Act(text, (("search_and_browse", {"subtask": subtask}),))
 
 
-def _parts(pattern: "re.Pattern[str]", text: str) -> tuple[str, str, str]:
+def find_parts(pattern: "re.Pattern[str]", text: str) -> tuple[str, str, str]:
     match = pattern.match(text)
     return (match[1], match[2], match[3]) if match else ("", "", "")
 

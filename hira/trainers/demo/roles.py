@@ -19,9 +19,10 @@ import asyncio
 import random
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from hira.core.policy import Completion, Request
 from hira.evaluation.rewards.answers import ByWords, Reward
@@ -29,7 +30,16 @@ from hira.evaluation.rewards.match import exact
 from hira.policies.offline.solving import Act
 from hira.policies.offline.solving import OfflineRequest as Seen
 from hira.runtime.settings import Settings
-from hira.trainers.demo.matpo import MatpoTeacher, MatpoTeacherFaults, make_world
+from hira.trainers.demo.matpo import (
+    LINKS,
+    QUESTION,
+    REPORTED,
+    THINGS,
+    MatpoTeacher,
+    MatpoTeacherFaults,
+    find_parts,
+    make_world,
+)
 from hira.trainers.demo.recipe import (
     PRETRAINED,
     PRETRAINED_MINIATURE,
@@ -47,11 +57,9 @@ from hira.workflows import BuiltIn
 from hira.workflows.baselines.single import Rag
 from hira.workflows.matpo import MATPO
 
-OPTIONS: Mapping[str, bool | int] = {
-    "max_subtasks": 2, "worker_calls": 1, "summary": False, "recap": False, "brief": True,
-}  # fmt: skip
 PAIR = MATPO(max_subtasks=2, worker_calls=1, summary=False, recap=False, brief=True)
-WORKFLOWS: Mapping[str, BuiltIn] = {"matpo": PAIR, "rag": Rag()}
+SINGLE = replace(PAIR, planner=False, worker_calls=2)
+WORKFLOWS: Mapping[str, BuiltIn] = {"pair": PAIR, "single": SINGLE, "rag": Rag()}
 DEMONSTRATIONS = 72
 REPLY = 64
 """The most tokens of a reply; the longest right one takes about 45."""
@@ -80,15 +88,39 @@ class PairTeacher(MatpoTeacher):
 
     def planner(self, seen: Seen) -> Act:
         act = super().planner(seen)
-        if act.calls:
-            return Act("", act.calls)
-        last = _LAST.search(seen.results[-1][1]) if seen.results else None
-        return Act(last[0] if last else "unknown")
+        return Act("", act.calls) if act.calls else _answer(seen.results[-1][1] if seen.results else "")
 
     def worker(self, seen: Seen) -> Act:
         act = super().worker(seen)
-        calls = tuple((tool, {"query": f"about {arguments['query']}"}) for tool, arguments in act.calls)
-        return Act("" if calls else act.text.removeprefix("## Conclusion\n"), calls)
+        for _, arguments in act.calls:
+            return _search(str(arguments["query"]))
+        return Act(act.text.removeprefix("## Conclusion\n"))
+
+
+class SingleTeacher(PairTeacher):
+    """One role that searches for the person, reads the town, and searches for it: with the faults of the pair."""
+
+    def worker(self, seen: Seen) -> Act:
+        thing, person, link = find_parts(QUESTION, seen.value("task"))
+        if not seen.results:
+            return _search(person)
+        if len(seen.results) == 1:
+            report = self.report(person, self.or_other(link, tuple(LINKS.values())).split()[-1], seen)
+            known = REPORTED.search(report)
+            if known is None or errs(self.chance, self.faults.hasty):
+                return _answer(report)
+            return _search(known[1])
+        town = str(seen.results[-1][0].arguments["query"]).split()[-1]
+        return _answer(self.report(town, self.or_other(thing, tuple(THINGS)), seen))
+
+
+def _search(name: str) -> Act:
+    return Act("", (("search", {"query": f"about {name}"}),))
+
+
+def _answer(report: str) -> Act:
+    last = _LAST.search(report)
+    return Act(last[0] if last else "unknown")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +140,9 @@ class RagTeacher:
         return Completion(f"the {self.chance.choice(self.others) if wrong else self.right}")
 
 
+TEACHERS = {"pair": PairTeacher, "single": SingleTeacher}
+
+
 def settings_of(workflow: str, folder: Path) -> Settings:
     return Settings(
         model="offline",
@@ -125,14 +160,15 @@ def teach(name: str, folder: Path, seed: int, times: int) -> Demonstrations:
     world.write(folder / "documents", bare=True)
 
     def teacher(chance: random.Random, problem: Problem) -> Reply:
-        if name == PAIR.name:
-            return PairTeacher(chance, FAULTS).reply
+        if name in TEACHERS:
+            return TEACHERS[name](chance, FAULTS).reply
         right, kind = problem.references[0], problem.id.rpartition("-")[2]
         others = sorted({name for (_, thing), name in world.thing.items() if thing == kind and name != right})
         return RagTeacher(chance, right, others, FAULTS).reply
 
-    asked, settings = problems(seed)[:DEMONSTRATIONS], settings_of(name, folder)
-    rollouts = asyncio.run(record_demonstrations(settings, WORKFLOWS[name], asked, times, seed, teacher))
+    asked, workflow = problems(seed)[:DEMONSTRATIONS], WORKFLOWS[name]
+    settings = settings_of(workflow.name, folder)
+    rollouts = asyncio.run(record_demonstrations(settings, workflow, asked, times, seed, teacher))
     return Demonstrations(rollouts, f"{len(rollouts)} rollouts of a careless teacher of {name}")
 
 
@@ -148,19 +184,18 @@ def commands(seed: int) -> list[Command]:
     ]
 
 
-def _make(
-    recipe: Recipe, workflow: BuiltIn, adapters: Mapping[str, str], options: Mapping[str, bool | int], norm: str
-) -> DemoRecipe:
+def _make(name: str, recipe: Recipe, adapters: Mapping[str, str], norm: str) -> DemoRecipe:
+    workflow = WORKFLOWS[name]
     return DemoRecipe(
         name="roles",
         about=f"{recipe.name.upper()} GRPO of {workflow.name}",
         recipe=recipe,
         workflow=workflow,
-        options=options,
+        options=find_changes(workflow),
         adapters=adapters,
         credit={"norm": norm},
         settings=partial(settings_of, workflow.name),
-        teach=partial(teach, workflow.name),
+        teach=partial(teach, name),
         problems=problems,
         held_out=partial(problems, held_out=True),
         reward=reward,
@@ -172,13 +207,21 @@ def _make(
     )
 
 
+def find_changes(workflow: Any) -> Mapping[str, bool | int]:
+    """Return the options of a workflow that are not its defaults."""
+    return {
+        option.name: value for option in fields(workflow) if (value := getattr(workflow, option.name)) != option.default
+    }
+
+
 SIZES = replace(PRETRAINED, learning=24, batch=6, updates=10, attempts=8, rate=2e-4)
 ADAPTERS = {"planner": "planner", "worker": "worker"}
 ROLES = {
-    "pair": _make(RECIPE, PAIR, ADAPTERS, OPTIONS, "token_mean"),
-    "planner": _make(replace(RECIPE, roles=frozenset({"planner"})), PAIR, ADAPTERS, OPTIONS, "token_mean"),
-    "worker": _make(replace(RECIPE, roles=frozenset({"worker"})), PAIR, ADAPTERS, OPTIONS, "token_mean"),
-    "rag": _make(GRPO, WORKFLOWS["rag"], {"*": "default"}, {}, "dapo"),
+    "pair": _make("pair", RECIPE, ADAPTERS, "token_mean"),
+    "planner": _make("pair", replace(RECIPE, roles=frozenset({"planner"})), ADAPTERS, "token_mean"),
+    "worker": _make("pair", replace(RECIPE, roles=frozenset({"worker"})), ADAPTERS, "token_mean"),
+    "single": _make("single", GRPO, {"*": "default"}, "dapo"),
+    "rag": _make("rag", GRPO, {"*": "default"}, "dapo"),
 }
 """The recipes by the roles that are reinforced. Each averages over the tokens of an update: means of each rollout first
 would weigh the tokens of short rollouts more. Those are wrong, so that they would make the first call, which is the

@@ -31,9 +31,9 @@ def test_no_person_and_no_town_of_the_exam_is_in_training() -> None:
     assert not {problem.id.split("-")[0] for problem in trained} & {problem.id.split("-")[0] for problem in held}
 
 
-def test_the_teacher_of_either_comparison_is_right_in_part(tmp_path: Path) -> None:
+def test_the_teacher_of_each_comparison_is_right_in_part(tmp_path: Path) -> None:
     known = {problem.question: problem.references for problem in problems(4)}
-    for name in ("pair", "rag"):
+    for name in ("pair", "single", "rag"):
         rollouts = ROLES[name].teach(tmp_path / name, 4, 1).rollouts
         scores = [asyncio.run(ROLES[name].reward()(rollout, known[rollout.question])) for rollout in rollouts]
         assert 0.15 < sum(score.value or 0 for score in scores) / len(scores) < 0.8, name
@@ -45,7 +45,14 @@ def test_one_search_with_the_question_shows_the_note_about_the_person_and_none_a
         notes = conversation.turns[-1].request.messages[-1].text
         person = record.question.split(" where ")[1].split()[0]
         assert f"{person} works in " in notes
-        assert not [town for town in TOWNS if f"{town} lies " in notes]
+        assert not [town for town in TOWNS if f"{town} has " in notes]
+
+
+def test_the_single_role_makes_both_searches_itself_and_no_planner_takes_part(tmp_path: Path) -> None:
+    rollouts = ROLES["single"].teach(tmp_path, 4, 1).rollouts
+    assert {trajectory.role for record in rollouts for trajectory in record.trajectories.values()} == {"worker"}
+    searches = {sum(trajectory.calls for trajectory in record.trajectories.values()) for record in rollouts}
+    assert searches == {1, 2}, "a hasty teacher answers after the first"
 
 
 @needs("torch", "trl", "gguf")
