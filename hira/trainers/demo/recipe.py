@@ -51,8 +51,8 @@ DAY = 1_767_225_600.0  # 2026-01-01: the prompts are the same on every day
 @dataclass(frozen=True, slots=True)
 class DemoSizes:
     """The sizes of a demo: `demonstrations` of the teacher for each question, `learning` supervised steps, `updates` of
-    `questions` x `attempts` rollouts, which replace groups without signal by other questions up to `refill` times. An
-    exam asks every `thin`-th held-out question `exam` times."""
+    `questions` x `attempts` rollouts, which replace groups without signal by other questions up to `refill` times, in
+    micro-batches of `budget` tokens. An exam asks every `thin`-th held-out question `exam` times."""
 
     demonstrations: int = 3
     learning: int = 180
@@ -62,6 +62,7 @@ class DemoSizes:
     questions: int = 8
     attempts: int = 8
     refill: int = 0
+    budget: int = 8192
     rate: float = 1.5e-3
     rank: int = 8
     exam: int = 4
@@ -351,7 +352,7 @@ class Demo:
             train=TrainConfig(
                 steps=sizes.updates,
                 lr=sizes.rate,
-                budget=8192,
+                budget=sizes.budget,
                 checkpointing=False,
                 save_every=min(SAVE_EVERY, sizes.updates),
             ),

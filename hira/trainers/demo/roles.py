@@ -3,16 +3,18 @@
 A question takes two steps, and two pages: "Which river flows through the town where Ulf works?". The planner asks a
 worker for the town, reads its report, asks for the river, and answers. 72 rollouts of a careless teacher show
 both roles the form, with the teacher's faults; reinforcement rewards right answers alone. No training question is about
-a person or a town of the exam. The notes about towns have no word of the questions ("Kolmar lies on the Cress."), so
-that a search with the question finds the person's note and never the town's.
+a person or a town of the exam. The notes about towns have no word of the questions ("Kolmar has a riverbank on the
+Cress."), so that a search with the question finds the person's note and never the town's.
 
-`--roles rag` trains the one role of `rag` alike, with the same questions, updates and rollouts; it searches once, with
-the question. `--roles planner` and `--roles worker` reinforce one of the pair while the other keeps its lessons.
+`--roles planner` and `--roles worker` reinforce one of the pair while the other keeps its lessons. Two more train one
+role alike, with the same questions, updates and rollouts: `--roles rag` searches once, with the question; `--roles
+single` searches twice itself.
 
 Expected, before any run of the reported seeds 2 and 3: of held-out questions at temperature 1, fewer than 10 % right by
-the pretrained model, 25 to 60 % after the lessons, and after reinforcement at least 60 %; of `rag` with the same number
-of updates and rollouts at most 25 %, because it can only guess one of twelve rivers or hills; at most 60 CPU minutes a
-seed. The results are in benchmarks/results/training_roles.md.
+the pretrained model, 35 to 70 % after the lessons, and after reinforcement at least 60 %; of `rag` with the same number
+of updates and rollouts at most 25 %, because it can only guess one of twelve rivers or hills; of `single`, which reads
+both notes, at least 40 %, and nothing is expected about whether it or the pair is better; at most 60 CPU minutes a run.
+The results are in benchmarks/results/training_roles.md.
 """
 
 import asyncio
@@ -214,7 +216,7 @@ def find_changes(workflow: Any) -> Mapping[str, bool | int]:
     }
 
 
-SIZES = replace(PRETRAINED, learning=24, batch=6, updates=10, attempts=8, rate=2e-4)
+SIZES = replace(PRETRAINED, learning=24, batch=6, updates=8, questions=8, attempts=4, rate=2e-4, budget=4096)
 ADAPTERS = {"planner": "planner", "worker": "worker"}
 ROLES = {
     "pair": _make("pair", RECIPE, ADAPTERS, "token_mean"),
