@@ -1,4 +1,5 @@
-"""The verdict of a verifier on a claim. This is the only file that spells one."""
+"""The verdict of a verifier on a claim. A new one also needs words for the model that rules (`ruling.py` and
+`verifier.md` in `hira/agents`) and a colour on the pages (`hira/server/page` and `hira/runtime/trace`)."""
 
 from collections.abc import Iterable
 from enum import StrEnum

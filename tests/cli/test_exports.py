@@ -14,12 +14,17 @@ from docx import Document
 from pypdf import PdfReader
 
 from hira import Hira
+from hira.agents.trajectory import Rollout
+from hira.cli.output import text as format_answer
 from hira.cli.report_pdf import render_pdf
 from hira.cli.report_sources import SourceEntry, find_date, format_bibtex, format_ris
 from hira.cli.report_word import render_word
 from hira.core.errors import UsageError
 from hira.core.sources import Source, Sources
+from hira.evidence import Citation, Verdict
+from hira.runtime.answer import answer_of
 from hira.testing import Endpoint
+from hira.tools.documents.own_files import is_own_text
 from tests.cli.command import Command
 
 QUESTION = "Who built the mill of Varn?"
@@ -145,6 +150,17 @@ def test_a_file_that_hira_wrote_is_no_document(place: Command, command: str) -> 
     err = place("ask", QUESTION, "--docs", "docs", "-q").err
     assert f"{len(names) + 2} files are left out: hira wrote them, and searches them only where they are named" in err
     assert "a.md, line" in place("ask", QUESTION, "--docs", "docs/a.md").out
+
+
+@pytest.mark.parametrize("attributed", [False, True])
+@pytest.mark.parametrize("verdict", Verdict)
+def test_a_printed_answer_is_recognised_with_every_verdict(verdict: Verdict, *, attributed: bool) -> None:
+    record = Rollout("run", QUESTION, "rag", answer="Ida Lorn built it [s1].", status="answered")
+    record.sources.add(Source("mill.md", "The mill", "Ida Lorn built it."))
+    record.citations = [Citation("s1", "Ida Lorn built it", "Ida Lorn built it.", verdict, attributed=attributed)]
+    printed = format_answer(answer_of(record, "offline"))
+    assert f"({verdict}" in printed
+    assert is_own_text(f"{printed}\n", ".txt")
 
 
 def test_the_name_of_a_document_is_on_one_line(place: Command) -> None:

@@ -24,7 +24,7 @@
   const money = (cost) => cost == null ? "" : `$${!cost ? "0" : cost < 1 ? cost.toFixed(4) : cost.toFixed(2)}`;
   const line = (text) => text.replace(/\s+/g, " ").trim();
   const toneOf = (role) => ["planner", "coordinator"].includes(role) ? role : "expert";
-  const verdictClass = (verdict) => verdict.replace(" ", "-");
+  const verdictClass = (verdict) => verdict.replaceAll(" ", "-");
 
   // Text as it was written: tokens of control and signs that cannot be seen are made visible.
   const written = (text) => {

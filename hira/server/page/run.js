@@ -441,7 +441,7 @@ export class RunView {
 
   describeClaim(claim, found) {
     const [{ verdict, why, attributed }] = found;
-    return element("li", { class: verdict }, [
+    return element("li", { class: verdict.replaceAll(" ", "-") }, [
       element("b", { text: verdict }), element("span", { text: claim, dir: "auto" }),
       why ? element("p", { class: "lacks", text: why }) : "",
       ...found.map(one => this.describePassage(one)),

@@ -10,7 +10,7 @@ export function open(source, text, citations) {
   const close = element("button", { type: "button", class: "close", text: "Close", "aria-label": "close the source" });
   close.addEventListener("click", shut);
   const body = element("pre", { dir: "auto" }, marked(text, citations.map(one => one.quote)));
-  const verdicts = citations.map(one => element("li", { class: one.verdict.replace(" ", "-") }, [
+  const verdicts = citations.map(one => element("li", { class: one.verdict.replaceAll(" ", "-") }, [
     element("b", { text: one.verdict }), element("span", { text: one.claim, dir: "auto" }),
     one.why ? element("p", { class: "lacks", text: one.why }) : "",
     one.quote ? element("blockquote", { text: `“${one.quote}”`, dir: "auto" }) : "",

@@ -4,6 +4,7 @@ import json
 import re
 
 from hira.core.page import GENERATOR
+from hira.evidence.verdicts import Verdict
 
 AUTHOR = "hira"
 """The author of a .docx or .pdf file that hira wrote."""
@@ -13,7 +14,7 @@ _KEYS = {"question", "run_id", "workflow"}
 """The keys that each JSON record of an answer or of a run has."""
 _HEAD = 1_000
 _SOURCES = re.compile(
-    r"\n\[s\d+\] [^\n]+ — [^\n]+ \((?:supported|unsupported|contradicted|unchecked)\b[^\n]*\)(?:\n {5}“[^\n]*”)*\s*\Z"
+    rf"\n\[s\d+\] [^\n]+ — [^\n]+ \((?:{'|'.join(map(re.escape, Verdict))})\b[^\n]*\)(?:\n {{5}}“[^\n]*”)*\s*\Z"
 )
 """The last of the sources that `hira ask` prints below an answer, with its verdict and its quotations."""
 
