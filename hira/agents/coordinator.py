@@ -44,7 +44,9 @@ NOBODY = Prompt(__file__, "reports", "nobody")
 RECALL = Prompt(__file__, "recall")
 
 RECALLED = 5
+"""Notes (memory entries) that an expert gets at most; from this many candidates on, the model chooses."""
 CONSIDERED = 12
+"""Candidates at most."""
 
 
 class Assignment(Reply):
@@ -195,7 +197,7 @@ class Coordinator:
         return named[assignment.expert], assignment.reason, select_notes(notes, chosen)
 
     async def recall(self, subtask: Subtask, notes: Recall) -> Recall:
-        """At most five of the notes, which are ranked by relevance and quality: those that the model chooses."""
+        """At most `RECALLED` of the notes, which are ranked by relevance and quality: those that the model chooses."""
         message = user(RECALL.fill(most=RECALLED, notes=sanitize(format_notes(notes)), task=sanitize(subtask.text)))
         try:
             choice = await ask_for_record(
@@ -249,7 +251,7 @@ def format_notes(notes: Recall) -> str:
 
 
 def select_notes(notes: Recall, chosen: Sequence[int]) -> Recall:
-    """At most five notes, by the numbers that were chosen; numbers of no note are passed over."""
+    """At most `RECALLED` notes, by the numbers that were chosen; numbers of no note are passed over."""
     return notes.take((number - 1 for number in chosen if 1 <= number <= len(notes)), RECALLED)
 
 

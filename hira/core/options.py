@@ -8,8 +8,8 @@ Part = Literal["reasoning-transfer", "memory", "search", "code", "multimodal"]
 PARTS: tuple[Part, ...] = get_args(Part)
 
 COUNTS = {
-    "max_subtasks": "maximum number of subtasks (10)",
-    "parallel": "maximum number of subtasks that the planner hands out in one turn (1)",
+    "max_subtasks": "maximum number of subtasks",
+    "parallel": "maximum number of subtasks that the planner hands out in one turn",
 }
 """Numbers that several workflows have as options, with their help."""
 SHARED = {"without": "leave out: " + ", ".join(PARTS), **COUNTS}

@@ -11,14 +11,14 @@ from hira.core.events import log_notice
 from hira.core.policy import CallOptions, Completion, Policy, Request, Usage, Watch
 from hira.policies.failures import EmptyReply
 from hira.policies.fitting import Window
-from hira.policies.limited import UNLIMITED, RateLimiter, wait_asked_for
+from hira.policies.limited import UNLIMITED, RateLimiter
 from hira.policies.probe import Describes
 from hira.policies.waiting import (
     ATTEMPTS,
     BAD_REPLIES,
     FIRST_WAIT,
-    GIVES_UP,
     GROWN_WAIT,
+    LONGEST_WAIT,
     REPORTED_WAIT,
     SHORTEST_WAIT,
     SILENCES,
@@ -175,11 +175,11 @@ class Endpoint:
         """Seconds until the next attempt: what the server asks for, else a random share of a doubling limit."""
         if error.retry_after is None:
             return max(SHORTEST_WAIT, min(GROWN_WAIT, FIRST_WAIT * 2.0 ** (attempt - 1)) * self.jitter())
-        if error.retry_after > GIVES_UP:
+        if error.retry_after > LONGEST_WAIT:
             until = datetime.now().astimezone() + timedelta(seconds=error.retry_after)
             error.what = f"{error.what}; the endpoint accepts no requests until {until:%Y-%m-%d %H:%M %Z}"
             raise error
-        return wait_asked_for(error.retry_after) + SHORTEST_WAIT * self.jitter()
+        return error.retry_after + SHORTEST_WAIT * self.jitter()
 
     async def _learn(self) -> None:
         """Ask a server nearby, once, for its model's window. Raises `EndpointError` for a model that cannot chat."""

@@ -21,7 +21,6 @@ from hira.core.policy import Request
 from hira.policies.waiting import (
     FAILURES,
     FIRST_WAIT,
-    GIVES_UP,
     GROWN_WAIT,
     LONGEST_WAIT,
     PATIENCE_SECONDS,
@@ -85,7 +84,7 @@ class RateLimiter:
             raise
         try:
             while self._paused_until and (wait := self._paused_until - self.clock()) > 0:
-                if wait > GIVES_UP:
+                if wait > LONGEST_WAIT:
                     raise RateLimited("too many requests", where=where, retryable=True, retry_after=wait)
                 _tell_wait(tell, "the endpoint asks for a pause", wait)
                 await self.sleep(wait)
@@ -121,7 +120,7 @@ class RateLimiter:
         """Record that the call failed; `began` is its start."""
         now = self.clock()
         if error.retry_after:
-            self._paused_until = max(self._paused_until, now + wait_asked_for(error.retry_after))
+            self._paused_until = max(self._paused_until, now + error.retry_after)
         if isinstance(error, RateLimited) and error.retryable and began > self._shrunk:
             self._rate_limited(now)
         if not _of_the_server(error, request):
@@ -223,11 +222,6 @@ def _tell_wait(tell: Callable[[str], None] | None, what: str, wait: float) -> No
     """Say that a long wait begins."""
     if tell and wait >= REPORTED_WAIT:
         tell(f"{what}; continuing in {round(wait)} s")
-
-
-def wait_asked_for(seconds: float) -> float:
-    """Return how long to wait for an endpoint that asks for a pause of these seconds."""
-    return seconds if seconds > GIVES_UP else min(seconds, LONGEST_WAIT)
 
 
 def _of_the_server(error: EndpointError, request: Request) -> bool:

@@ -24,7 +24,7 @@ from hira.policies.reply import (
     find_stop,
     reasoning_of,
 )
-from hira.policies.waiting import PATIENCE
+from hira.policies.waiting import ALLOWED_SLOWDOWN
 
 MAX_LINE_BYTES = 8 << 20
 MAX_REPLY_BYTES = 64 << 20
@@ -171,7 +171,7 @@ class StreamState:
         bounds = self.bounds
         by = self.began + bounds.reply
         if bounds.tokens and self.pieces > _FLOWING:
-            by = max(by, self.first + PATIENCE * bounds.tokens * (self.last - self.first) / self.pieces)
+            by = max(by, self.first + ALLOWED_SLOWDOWN * bounds.tokens * (self.last - self.first) / self.pieces)
         return by if bounds.cut is None else min(by, self.began + bounds.cut)
 
     async def receive(self, pieces: AsyncIterator[bytes]) -> ReplyParts:

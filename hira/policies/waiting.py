@@ -5,10 +5,9 @@ from functools import cache
 
 # Seconds between two attempts: the limit of the first wait, which doubles, up to the largest; the shortest.
 FIRST_WAIT, GROWN_WAIT, SHORTEST_WAIT = 0.5, 8.0, 0.1
-# The most seconds that hira waits because an endpoint asks for a pause (Retry-After, a 429 above all).
+# The longest pause in seconds that hira grants an endpoint that asks for one (Retry-After, a 429 above all): with a
+# longer one the call fails at once and names the time.
 LONGEST_WAIT = 60.0
-# A pause beyond these seconds is not waited for at all: the call fails at once and names the time.
-GIVES_UP = 60.0
 # Attempts in all, of replies that are no completions, and where each of them may wait for minutes in vain.
 ATTEMPTS, BAD_REPLIES, SILENCES = 5, 3, 2
 # After so many failures in a row an endpoint is left alone for so many seconds; patient callers wait so long for it.
@@ -16,7 +15,7 @@ FAILURES, SHUT_SECONDS, PATIENCE_SECONDS = 5, 30.0, 120.0
 # The shortest wait, in seconds, that is reported to the person.
 REPORTED_WAIT = 1.0
 
-PATIENCE = 3.0
+ALLOWED_SLOWDOWN = 3.0
 """The factor by which an endpoint may exceed its measured times."""
 SLOW = 20.0
 """Tokens a second below which an endpoint is asked for streams: a whole reply shows nothing until it is there."""
@@ -73,17 +72,17 @@ class Pace:
 
     def first_token(self, timeout: Timeout, prompt: int) -> float:
         """Return the seconds that the first token of a reply to a prompt of this many tokens may take."""
-        return max(timeout.first_token, PATIENCE * prompt / self.reads if self.reads else 0.0)
+        return max(timeout.first_token, ALLOWED_SLOWDOWN * prompt / self.reads if self.reads else 0.0)
 
     def between_tokens(self, timeout: Timeout) -> float:
-        return max(timeout.between_tokens, PATIENCE * _BETWEEN / self.writes if self.writes else 0.0)
+        return max(timeout.between_tokens, ALLOWED_SLOWDOWN * _BETWEEN / self.writes if self.writes else 0.0)
 
     def reply(self, timeout: Timeout, prompt: int, tokens: int | None) -> float:
         """Return the seconds that a whole reply of at most this many tokens may take."""
         if not (self.writes and tokens):
             return timeout.reply
         reading = prompt / self.reads if self.reads else 0.0
-        return max(timeout.reply, PATIENCE * (reading + tokens / self.writes))
+        return max(timeout.reply, ALLOWED_SLOWDOWN * (reading + tokens / self.writes))
 
 
 @cache

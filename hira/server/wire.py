@@ -93,8 +93,12 @@ def url_of(location: str, place: str = "") -> str:
 
 
 def describe_progress(event: Event) -> str:
-    """Describe an event of the run for a client, as its reasoning; empty for events that a client need not know."""
-    tell = THOUGHTS.get(type(event))
+    """Describe an event of the run for a client, as its reasoning; empty for events that a client need not know.
+
+    Each is a line. Pieces of replies (`TurnText`) would need a separate case, and would show the answer before it
+    is checked.
+    """
+    tell = PROGRESS.get(type(event))
     return f"{tell(event)}\n" if tell else ""
 
 
@@ -102,7 +106,7 @@ def _brief(text: str, most: int) -> str:
     return " ".join(text.split())[:most]
 
 
-THOUGHTS: Mapping[type[Event], Callable[[Any], str]] = {
+PROGRESS: Mapping[type[Event], Callable[[Any], str]] = {
     DocumentsRead: lambda event: f"Reading {event.what}: {event.done:,} of {event.total:,}",
     SubtaskIssued: lambda event: f"Subtask {event.subtask}: {event.text}",
     SubtaskAssigned: lambda event: f"→ {event.expert}" + (f": {event.reason}" if event.reason else ""),

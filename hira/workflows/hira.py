@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class HiRA:
     """Limits are the paper's. `without` removes a mechanism or an ability (Table 2), `describe_experts=False` keeps
-    the experts' descriptions from the planner (Fig. 3), `parallel` lets one turn hand out several subtasks, `faithful`
-    makes every call of the paper, also where nothing is to decide or to condense."""
+    the experts' descriptions from the planner (Fig. 3), `parallel` lets one turn hand out at most this many subtasks,
+    `faithful` makes every call of the paper, also where nothing is to decide or to condense."""
 
     approves: ClassVar[bool] = True
 

@@ -77,14 +77,6 @@ def parse_count(text: str) -> int:
     return int(text)
 
 
-def parse_share(text: str) -> float:
-    """Return a number from 0 to 1."""
-    share = parse_number(text)
-    if share > 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 to 1")
-    return share
-
-
 def add_demo_flags(command: Parser, folder: str) -> None:
     command.add_argument("-o", "--output", default=folder, metavar="DIR", help=f"output folder ({folder})")
     command.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the weights and the questions (0)")
@@ -166,10 +158,10 @@ def _add_curate(curate: Parser) -> None:
     )
     group.add_argument(
         "--similarity",
-        type=parse_share,
+        type=parse_number,
         default=0.7,
         metavar="X",
-        help="similarity from which questions are duplicates (0.7)",
+        help="similarity from which questions are duplicates, above 0 and at most 1 (0.7)",
     )
     group.add_argument("--attempts", type=parse_count, default=16, metavar="N", help="attempts at each question (16)")
     group.add_argument("--keep", default="1-12", metavar="N-M", help="how many of them must be right (1-12)")

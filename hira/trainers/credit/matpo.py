@@ -1,4 +1,4 @@
-"""MATPO: the planner's reward is the reward of all its workers."""
+"""MATPO: the planner's reward is the reward of all its workers. MaMs shares it (`broadcast` in `recipes.py`)."""
 
 from collections.abc import Sequence
 from typing import Literal

@@ -56,6 +56,9 @@ class Curating:
             raise UsageError(f"unknown stage {strange[0]!r}", fix=f"there are {', '.join(STAGES)}")
         if sorted(self.stages, key=STAGES.index) != list(self.stages) or len(set(self.stages)) < len(self.stages):
             raise UsageError("the stages are in the wrong order", fix=f"use the order {', '.join(STAGES)}")
+        if not 0 < self.similarity <= 1:
+            what = f"`similarity` must be above 0 and at most 1, got {self.similarity:g}"
+            raise UsageError(what, fix="0 would make all questions duplicates; 1 removes equal ones only")
         if {"level", "clarity", "expert", "challenge"} & {*self.stages}:
             bare = next((item.id for item in self.items if not item.answerable), None)
             if bare is not None:

@@ -33,9 +33,9 @@ class MATPO:
     `planner_summary` closes the planner's conversation so, too; the paper has it for workers alone. `blocked_hosts` are
     more hosts, separated by commas, that no worker sees.
     `results` are messages of the user, as in the paper, or of the tool, as it suggests to try. `parallel` lets one turn
-    hand out several subtasks, whose workers run side by side (paper: one). Without a `planner` one worker answers the
-    question: the single agent that the paper compares with. `brief` has prompts of a few lines and the search as the
-    worker's only tool, for models of less than a billion parameters.
+    hand out at most this many subtasks, whose workers run side by side (paper: one). Without a `planner` one worker
+    answers the question: the single agent that the paper compares with. `brief` has prompts of a few lines and the
+    search as the worker's only tool, for models of less than a billion parameters.
     """
 
     takes_tools: ClassVar[frozenset[str]] = frozenset({"worker"})

@@ -75,6 +75,12 @@ def test_only_attempts_that_say_something_of_the_question_are_counted() -> None:
     assert len(plan_of(challenge, "made", [Item("a", "b?", ("c",))], Settings(model="offline")).cells) == 3
 
 
+@pytest.mark.parametrize("similarity", [0.0, -1.0, 1.1])
+def test_a_similarity_that_makes_all_questions_duplicates_or_none_is_refused(similarity: float) -> None:
+    with pytest.raises(UsageError, match=f"must be above 0 and at most 1, got {similarity:g}"):
+        Curating("made", (), ("duplicates",), similarity)
+
+
 def test_stages_stand_in_the_papers_order_and_a_judge_needs_an_answer() -> None:
     bare = (Item("a", "b?", ()),)
     for stages in (("clarity", "level"), ("level", "level"), ("taste",)):
