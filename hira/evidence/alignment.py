@@ -7,7 +7,7 @@ value in the same place. It has neither a negation nor a condition more or less.
 from collections.abc import Iterator, Sequence
 
 from hira.core.patterns import compile_lazily
-from hira.evidence.passages import JOINS, MONTHS, VOIDING, Word, takes_back
+from hira.evidence.passages import JOINS, MONTHS, VOIDING, Word, fold, takes_back
 from hira.evidence.sentence import ANY_LINK, Sentence, find_subject, is_condition, is_past, is_time
 
 LONGEST_VOICE = 40
@@ -200,6 +200,8 @@ class _Alignment:
             return False  # "Ida's father" is not Ida
         if before < 0:
             return self._begins(claimed, place, leaning=leaning)
+        if self._is_second_value(number, before, place):
+            return not leaning and _has_limits_of(claimed, self.words[place])
         phrase = self._find_phrase(place, before)
         word = self.words[phrase]
         labelled = 0 < self.value_start <= phrase and word.marked and not word.link
@@ -213,9 +215,27 @@ class _Alignment:
             return False
         if self.words[before].inside and not self.words[place].inside:
             return False
-        if labelled or not skipped:
-            return not any(other.kind == self.words[place].kind for other in skipped)
+        if labelled or not skipped:  # of "Chair: until 2020 Ida, now Otto" nobody is the chair
+            kind = self.words[place].kind
+            return not any(other.kind == kind or not LIMITING.isdisjoint(other.link.split()) for other in skipped)
         return not leaning and self._skips(before, place, word)
+
+    def _is_second_value(self, number: int, before: int, place: int) -> bool:
+        """Return whether a number is the second of two in one statement, and the claim has what tells them apart: "12
+        euros for adults" of "8 euros for children and 12 euros for adults"."""
+        first, second = self.words[before + 1], self.words[place]
+        if not (first.kind == second.kind == "number" and "and" in second.link.split() and before + 1 < place):
+            return False
+        ends = [self._find_end(start) for start in (before + 1, place)]
+        if ends[1] == len(self.words) or self._find_end(ends[0]) != place:
+            return False
+        told = self.claim[number + ends[1] - place :][:1]
+        alike = self.words[ends[0]].link == self.words[ends[1]].link != ""
+        return alike and bool(told) and told[0].key == self.words[ends[1]].key
+
+    def _find_end(self, place: int) -> int:
+        """Return where the phrase that begins at `place` ends."""
+        return next((end for end in range(place + 1, len(self.words)) if not self.words[end].close), len(self.words))
 
     def _skips(self, before: int, place: int, word: Word) -> bool:
         """Return whether a claim may leave out the words between two that it has; `word` begins the phrase of the
@@ -226,7 +246,7 @@ class _Alignment:
             several = any(other.marked for other in skipped[1:]) or "and" in skipped[0].link.split()
             return word.marked and not (numbers or several)
         return not (
-            any(self._restricts(other) for other in skipped)
+            any(self._restricts(index) for index in range(before + 1, place))
             or (skipped[0].close and not (skipped[0].kind == "number" != self.words[before].kind))
             or any(begins_another(other) for other in [*skipped, word])
             or any(other.marked for other in skipped[1:])
@@ -276,7 +296,7 @@ class _Alignment:
         inside = bool(rest) and rest[0].close and (not rest[0].dense or rest[0].text[-1] in "的之の")
         if rest and (inside or {"or", "than"} & set(rest[0].link.split())):
             return False
-        if rest and (self._qualifies(place, rest[0]) or self._is_excepted(place, rest[0]) or self._restricts(rest[0])):
+        if rest and (self._qualifies(place, rest[0]) or self._is_excepted(place, rest[0]) or self._restricts(place + 1)):
             return False
         begun = any(word.link.startswith("be") for word in self.words[: place + 1])
         # "The offer was declined" states no offer
@@ -287,11 +307,14 @@ class _Alignment:
         theirs = {word.key for word in [*self.words[: place + 1], *rest[:clause]] if is_condition(word)}
         return ours == theirs | self.sentence.conditions and not takes_back(rest)
 
-    def _restricts(self, word: Word) -> bool:
+    def _restricts(self, place: int) -> bool:
         """Return whether a statement about the present holds only for this: "on Sundays", "for children". Of what
-        happened once it is a detail."""
+        happens once, as a date with its year tells, it is a detail."""
+        word = self.words[place]
         links = set(word.link.split())
-        if self.sentence.is_past:
+        day = [other.text for other in self.words[place : place + 3]]
+        dated = len(day) == 3 and fold(day[1]) in MONTHS and YEAR.match(day[2]) and "in" in links
+        if self.sentence.is_past or dated:
             return False
         if word.marked:  # "may enter, with a ticket"
             return bool(links & {"with", "without"}) and any(is_condition(other) for other in self.words)

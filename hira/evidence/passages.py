@@ -160,9 +160,15 @@ _FOREIGN = {
     "article": frozenset("der das des ein eine eines einer le les une el los las una".split()),
     "accusative": frozenset("den einen".split()),
     "dative": frozenset("dem einem".split()),
-    "be": frozenset("wurde wurden ist sind waren est sont était fut es son fue fueron".split()),
+    "be": frozenset("wurde wurden ist sind waren beträgt betrug lautet est sont était fut es son fue fueron".split()),
     "of": frozenset("von de du del della".split()),
     "in": frozenset("im am dans en".split()),
+    "for": frozenset(("für",)),
+    "with": frozenset(("mit",)),
+    "until": frozenset(("bis",)),
+    "since": frozenset(("seit",)),
+    "after": frozenset(("nach",)),
+    "before": frozenset(("vor",)),
     "and": frozenset("und et y".split()),
 }
 """German, French and Spanish, as far as no English word is written like it. The case of a German article binds: it

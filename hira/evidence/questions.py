@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from hira.core.patterns import compile_lazily
 from hira.evidence.alignment import LIMITING, bind
@@ -48,9 +49,17 @@ ASKING_UNSPACED = compile_lazily(
 _QUESTION = compile_lazily(
     r"[?？؟]|^\W*(?:who|whom|whose|what|when|where|which|why|how|name|list|give|tell)\b", re.IGNORECASE
 )
+_MODAL = "will would can could should must may might shall kann können muss müssen soll sollen darf dürfen".split()
+"""Auxiliaries that say something else: they belong to the statement."""
 _AUXILIARY = compile_lazily(
-    r"\b(?:is|are|was|were|do|does|did|has|have|had|will|would|can|could|should|must|may|might)\b", re.IGNORECASE
+    rf"\b(?:is|are|was|were|do|does|did|has|have|had|{'|'.join(_MODAL)}"
+    r"|ist|sind|war|waren|wird|werden|wurde|wurden|hat|haben|hatte|hatten)\b",
+    re.IGNORECASE,
 )
+_ASKS_ADVERB = compile_lazily(r"\W*(?:wann|wo|wohin|woher|warum|wieso|weshalb|wie)\b", re.IGNORECASE)
+"""German questions whose verb comes before the subject, and in their statement after it."""
+_FRONTED = frozenset(("for", "in", "after", "before", "during", "with"))
+"""Links of a phrase that may also begin the statement: "For packs the warranty is a year"."""
 ASKS_BY = compile_lazily(r"\bby\b", re.IGNORECASE)
 _ASKS_OBJECT = compile_lazily(
     r"\W*(?:wen|wem|wessen|(?:a|à|da|de|di|para|por|pour|avec|con)\s+(?:quién|quiénes|qui|quem|chi))\b", re.IGNORECASE
@@ -75,6 +84,8 @@ class Question:
     """"president" of "who is the president of Orland?": whose bearer is asked for."""
     counted: tuple[Word, ...] = ()
     """"rooms" of "how many rooms does the inn have?"."""
+    described: tuple[Word, ...] = ()
+    """"of holiday" of "how many days of holiday do you have?"."""
 
 
 def read_question(text: str) -> Question:
@@ -108,7 +119,8 @@ def read_question(text: str) -> Question:
     )
     named = tuple(words[place] for place in sorted(kinds) if lower[place] not in asking)
     role = _find_role(wanted) if COPULA.match(text) else None
-    return Question(text, words, wanted, named, role, _find_counted(words))
+    counted = _find_counted(words)
+    return Question(text, words, wanted, named, role, counted, _find_described(words, counted))
 
 
 def _find_counted(words: Sequence[Word]) -> tuple[Word, ...]:
@@ -120,11 +132,16 @@ def _find_counted(words: Sequence[Word]) -> tuple[Word, ...]:
     asking = words[first - 1].text.lower()
     if (asking == "combien" and counted[0].close) or (asking == "viel" and counted[0].kind != "name"):
         return ()  # a verb: "Combien coûte …", "Wie viel kostet …"
-    for word in words[first + 1 :]:
-        if not word.close:
-            break
-        counted.append(word)
+    counted += takewhile(lambda word: word.close and word.text.lower() not in _MODAL, words[first + 1 :])
     return (counted[0]._replace(link="", close=True), *counted[1:])
+
+
+def _find_described(words: Sequence[Word], counted: Sequence[Word]) -> tuple[Word, ...]:
+    """Return the phrase with "of" after what is counted."""
+    end = next((place + 1 for place, word in enumerate(words) if counted and word.key == counted[-1].key), len(words))
+    if not words[end:] or words[end].link != "of":
+        return ()
+    return (words[end], *takewhile(lambda word: word.close and word.text.lower() not in _MODAL, words[end + 1 :]))
 
 
 def _find_role(wanted: Sequence[Word]) -> Word | None:
@@ -158,25 +175,38 @@ def fill_gap(answer: Sequence[Word], asked: Question, sentence: Sentence) -> Ite
     """Yield the statements that an answer makes of its question: the answer in front of the words of the question, or,
     if it has an auxiliary ("did Otto teach", "is the inn"), at each place among them. "By", which tells who does it,
     must be the same, and of what "does" asks for the sentence may not speak as past."""
-    helped = _AUXILIARY.search(asked.text)
-    counted = {word.key for word in asked.counted}
-    wanted = [word for word in asked.wanted if word.key not in counted]
+    helped = _AUXILIARY.search(asked.text) or _ASKS_ADVERB.match(asked.text)
+    described = [word for word in asked.described if word.key in sentence.keys]
+    taken = {word.key for word in (*asked.counted, *described)}
+    wanted = [word for word in asked.wanted if word.key not in taken]
     rest = [_adapt(word, sentence) for word in wanted]
     is_now = helped is not None and helped[0].lower() in ("do", "does")
     if _ASKS_OBJECT.match(asked.text) or (is_now and any(_was_once(word, sentence) for word in rest)):
         return
     first = 1 if helped and answer[0].key in sentence.around else 0  # a word above the sentence does not begin it
-    last = len(rest) if helped or counted else 0
+    last = len(rest) if helped or asked.counted else 0
     value = [_bind_value(answer[0], asked), *answer[1:]]
-    for group in _add_kinds(value, asked, sentence):
+    orders = [rest, *(_reorder(rest, wanted, asked) if helped else ())]
+    for group in _add_kinds(value, [*asked.counted, *described], asked.kinds, sentence):
         places = {first, last} if sentence.is_row or len(answer) > MOST_INSIDE else range(first, last + 1)
-        yield from ([*rest[:place], *group, *rest[place:]] for place in places)
+        yield from ([*order[:place], *group, *order[place:]] for order in orders for place in places)
     agent = next((place for place, word in enumerate(rest) if place and word.link.endswith("by")), 0)
     if agent:  # "was the mill built by Ida": one that says who acts is also compared in the other voice
         yield [*rest[: agent - 1], rest[agent - 1]._replace(link="be", close=False), *rest[agent:], *value]
     if rest and not helped:
         bound = [word._replace(link=asked.link) for word, asked in zip(rest[1:], wanted[1:], strict=True)]
         yield [*bind(answer, ""), rest[0]._replace(link=""), *bound]
+
+
+def _reorder(rest: Sequence[Word], wanted: Sequence[Word], asked: Question) -> Iterator[list[Word]]:
+    """Yield the words of a question in the other orders of a statement: the modal verb, or the verb of a German
+    question, after the subject ("the room will be moved"), and a phrase at the end first ("for packs it is a year")."""
+    if rest and (wanted[0].text.lower() in _MODAL or _ASKS_ADVERB.match(asked.text)):
+        for place in range(1, len(rest)):
+            yield [*rest[1 : place + 1], rest[0], *rest[place + 1 :]]
+    for place, word in enumerate(wanted[1:], 1):
+        if word.link in _FRONTED:
+            yield [*rest[place:], *rest[:place]]
 
 
 def _adapt(word: Word, sentence: Sentence) -> Word:
@@ -208,15 +238,17 @@ def _bind_value(value: Word, asked: Question) -> Word:
     return value._replace(link=direction or (" ".join((ANY_LINK, *limits)) if free else own))
 
 
-def _add_kinds(value: Sequence[Word], asked: Question, sentence: Sentence) -> Iterator[list[Word]]:
+def _add_kinds(
+    value: Sequence[Word], counted: Sequence[Word], kinds: Sequence[Word], sentence: Sentence
+) -> Iterator[list[Word]]:
     """Yield an answer alone or next to the kind of thing that is asked for ("64 GB of memory", "the river Orle"); a
     number comes with what it counts."""
     keys = {word.key for word in value}
-    counted, kinds = (
+    beside, around = (
         [_adapt(word, sentence)._replace(link=ANY_LINK) for word in words if word.key not in keys]
-        for words in (asked.counted, asked.kinds)
+        for words in (counted, kinds)
     )
-    yield [*value, *counted]
-    if kinds and not counted:
-        yield [*value, *kinds]
-        yield [*kinds, *value]
+    yield [*value, *beside]
+    if around and not beside:
+        yield [*value, *around]
+        yield [*around, *value]
