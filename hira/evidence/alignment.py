@@ -211,9 +211,8 @@ class _Alignment:
         else:
             alike = _is_bound_alike(claimed, word, apart=bool(skipped))
         partly = self.sentence.value_start if not self.value_start else 0  # a part of a label has no value
-        if before < partly <= phrase or self._loses_part(place, before) or not alike:
-            return False
-        if self.words[before].inside and not self.words[place].inside:
+        leaves = self.words[before].inside and not self.words[place].inside
+        if before < partly <= phrase or self._loses_part(place, before) or leaves or not alike:
             return False
         if labelled or not skipped:  # of "Chair: until 2020 Ida, now Otto" nobody is the chair
             kind = self.words[place].kind
@@ -296,7 +295,7 @@ class _Alignment:
         inside = bool(rest) and rest[0].close and (not rest[0].dense or rest[0].text[-1] in "的之の")
         if rest and (inside or {"or", "than"} & set(rest[0].link.split())):
             return False
-        if rest and (self._qualifies(place, rest[0]) or self._is_excepted(place, rest[0]) or self._restricts(place + 1)):
+        if rest and any(limits(place + 1) for limits in (self._qualifies, self._is_excepted, self._restricts)):
             return False
         begun = any(word.link.startswith("be") for word in self.words[: place + 1])
         # "The offer was declined" states no offer
@@ -323,14 +322,12 @@ class _Alignment:
         is_rule = any(other.text.lower() in _GENERAL for other in self.words)
         return not links.isdisjoint(_RESTRICTING) or (is_rule and "in" in links)
 
-    def _qualifies(self, place: int, word: Word) -> bool:
-        """Return whether a word limits the quantity that ends at `place`: "5 percent at most", "30 euros an hour",
-        "12 euros for children"."""
-        last = self.words[place]
-        unit = place > 0 and last.close and self.words[place - 1].kind == "number"
-        if (
-            unit and self.words[place - 1].determined and YEAR.match(self.words[place - 1].text)
-        ):  # "the 2023 summit of ASEAN" counts nothing
+    def _qualifies(self, place: int) -> bool:
+        """Return whether a word limits the quantity before it: "5 percent at most", "30 euros an hour", "12 euros for
+        children"."""
+        number, last, word = self.words[place - 2], self.words[place - 1], self.words[place]
+        unit = place > 1 and last.close and number.kind == "number"
+        if unit and number.determined and YEAR.match(number.text):  # "the 2023 summit of ASEAN" counts nothing
             return False
         if word.marked or not (unit or last.kind == "number"):
             return False
@@ -340,9 +337,9 @@ class _Alignment:
         dated = links == {"as", "of"}
         return each or bool(links & limits and not dated) or ("in" in links and word.text in ("most", "least"))
 
-    def _is_excepted(self, place: int, word: Word) -> bool:
-        """Return whether the words from `word` on name what "all" does not hold for: "every day but Monday"."""
-        later = {other.text.lower() for other in self.words[place + 1 :]}
+    def _is_excepted(self, place: int) -> bool:
+        """Return whether the words from `place` on name what "all" does not hold for: "every day but Monday"."""
+        word, later = self.words[place], {other.text.lower() for other in self.words[place:]}
         if not _EXCEPTING.isdisjoint(later - {other.text.lower() for other in self.claim}):
             return True
         return "but" in word.link.split() and not _ALL.isdisjoint(self.sentence.text.lower().split())

@@ -5,7 +5,7 @@ from itertools import takewhile
 
 from hira.evidence.alignment import LIMITING, YEAR
 from hira.evidence.passages import MONTHS, Word, fold, is_related
-from hira.evidence.questions import ASKS_BY, BARE, COPULA, COUNTING, Question
+from hira.evidence.questions import ASKS_BY, BARE, COPULA, COUNTING, MODAL, Question
 from hira.evidence.sentence import is_time
 
 _PREPOSITIONS = frozenset("for in at on from to by with since until von mit an".split())
@@ -189,7 +189,9 @@ def _counts(words: Sequence[Word], place: int, counted: Sequence[str]) -> bool:
     """Return whether the number at `place` is that of what is counted: it comes before it ("29 employees"), or alone
     as a value ("Rooms: 12", "the staff is 29"). "Turbine 2", "29 days" and "until 22:00" count no turbines."""
     number = words[place]
-    phrase = list(takewhile(lambda word: word.close or word.link == "of", words[place + 1 :]))
+    phrase = list(
+        takewhile(lambda word: (word.close and word.text not in MODAL) or word.link == "of", words[place + 1 :])
+    )
     if not counted or any(is_related(word.key, counted) for word in phrase):
         return True
     before = words[place - 1] if place else None

@@ -49,10 +49,10 @@ ASKING_UNSPACED = compile_lazily(
 _QUESTION = compile_lazily(
     r"[?？؟]|^\W*(?:who|whom|whose|what|when|where|which|why|how|name|list|give|tell)\b", re.IGNORECASE
 )
-_MODAL = "will would can could should must may might shall kann können muss müssen soll sollen darf dürfen".split()
+MODAL = "will would can could should must may might shall kann können muss müssen soll sollen darf dürfen".split()
 """Auxiliaries that say something else: they belong to the statement."""
 _AUXILIARY = compile_lazily(
-    rf"\b(?:is|are|was|were|do|does|did|has|have|had|{'|'.join(_MODAL)}"
+    rf"\b(?:is|are|was|were|do|does|did|has|have|had|{'|'.join(MODAL)}"
     r"|ist|sind|war|waren|wird|werden|wurde|wurden|hat|haben|hatte|hatten)\b",
     re.IGNORECASE,
 )
@@ -132,7 +132,7 @@ def _find_counted(words: Sequence[Word]) -> tuple[Word, ...]:
     asking = words[first - 1].text.lower()
     if (asking == "combien" and counted[0].close) or (asking == "viel" and counted[0].kind != "name"):
         return ()  # a verb: "Combien coûte …", "Wie viel kostet …"
-    counted += takewhile(lambda word: word.close and word.text.lower() not in _MODAL, words[first + 1 :])
+    counted += takewhile(lambda word: word.close and word.text.lower() not in MODAL, words[first + 1 :])
     return (counted[0]._replace(link="", close=True), *counted[1:])
 
 
@@ -141,7 +141,7 @@ def _find_described(words: Sequence[Word], counted: Sequence[Word]) -> tuple[Wor
     end = next((place + 1 for place, word in enumerate(words) if counted and word.key == counted[-1].key), len(words))
     if not words[end:] or words[end].link != "of":
         return ()
-    return (words[end], *takewhile(lambda word: word.close and word.text.lower() not in _MODAL, words[end + 1 :]))
+    return (words[end], *takewhile(lambda word: word.close and word.text.lower() not in MODAL, words[end + 1 :]))
 
 
 def _find_role(wanted: Sequence[Word]) -> Word | None:
@@ -201,7 +201,7 @@ def fill_gap(answer: Sequence[Word], asked: Question, sentence: Sentence) -> Ite
 def _reorder(rest: Sequence[Word], wanted: Sequence[Word], asked: Question) -> Iterator[list[Word]]:
     """Yield the words of a question in the other orders of a statement: the modal verb, or the verb of a German
     question, after the subject ("the room will be moved"), and a phrase at the end first ("for packs it is a year")."""
-    if rest and (wanted[0].text.lower() in _MODAL or _ASKS_ADVERB.match(asked.text)):
+    if rest and (wanted[0].text.lower() in MODAL or _ASKS_ADVERB.match(asked.text)):
         for place in range(1, len(rest)):
             yield [*rest[1 : place + 1], rest[0], *rest[place + 1 :]]
     for place, word in enumerate(wanted[1:], 1):

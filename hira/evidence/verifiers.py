@@ -26,7 +26,6 @@ from hira.evidence.citations import (
 from hira.evidence.claims import claims
 from hira.evidence.lexical_verifier import LexicalVerifier
 from hira.evidence.passages import read_words
-from hira.evidence.sentence import is_condition
 from hira.evidence.verdicts import Verdict
 
 SECONDS = 300.0
@@ -176,25 +175,10 @@ def find_unconfirmed(citations: Sequence[Citation]) -> Citation | None:
     """Return the first claim that keeps an answer that is no report from being accepted, None if the sources support
     it.
 
-    The main claim has to be supported: the first one that cites a source or has two content words ("It depends." has
-    one). The others may be unsupported if they only add words.
+    The main claim comes first: the one that cites a source or has two content words ("It depends." has one).
     """
     if not citations:
         return None
     main = next((one for one in citations if not one.attributed or len(words(one.claim)) > 1), citations[0])
-    others = [one for one in citations if one.claim != main.claim and not _adds_words(one)]
+    others = [one for one in citations if one.claim != main.claim]
     return next((one for one in (main, *others) if not one.verdict.holds), None)
-
-
-def _adds_words(citation: Citation) -> bool:
-    """Return whether a claim only adds words to what its source says: no name, number or negation that the source
-    lacks, and less than half of its words are from there. Otherwise it is like a sentence with a word exchanged."""
-    claim = [word for word in read_words(citation.claim) if not word.light]
-    named = claim[1:2] and claim[1].kind == "name" and claim[1].close
-    tells = [
-        word
-        for place, word in enumerate(claim)
-        if word.text in citation.missing
-        and (word.kind == "number" or is_condition(word) or (word.kind == "name" and (place or named)))
-    ]
-    return not tells and 2 * len(citation.missing) > len(claim)

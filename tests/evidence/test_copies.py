@@ -1151,6 +1151,31 @@ def test_a_short_answer_keeps_its_light_word(answer: str, text: str, question: s
     assert (judged.verdict.holds and not judged.lacking) == holds
 
 
+@pytest.mark.parametrize(
+    ("answer", "text", "question", "holds"),
+    [
+        ("12 days", "Night porters have 12 days of free leave.", "How many days of free leave do night porters have?", True),
+        ("4 May", "The old oven will be sold on 4 May.", "When will the old oven be sold?", True),
+        ("4 May", "The old oven was sold on 4 May.", "When will the old oven be sold?", False),
+        ("40", "The barge can carry 40 horses.", "How many horses can the barge carry?", True),
+        ("2 years", "For pumps the pledge is 2 years.", "How long is the pledge for pumps?", True),
+        ("2 years", "For pumps the pledge is 2 years.", "How long is the pledge for lamps?", False),
+        ("9 crowns", "The toll is 4 crowns for carts and 9 crowns for ships.", "What is the toll for ships?", True),
+        ("4 crowns", "The toll is 4 crowns for carts and 9 crowns for ships.", "What is the toll for ships?", False),
+        ("9 crowns", "The toll is 4 crowns for carts and 9 crowns for ships.", "What is the toll for carts?", False),
+        ("Vesk", "The fair is on 4 May 2031 in Vesk.", "Where is the fair?", True),
+        ("Vesk", "The fair is on Mondays in Vesk.", "Where is the fair?", False),
+        ("1911", "Das Wehr wurde 1911 gebaut.", "Wann wurde das Wehr gebaut?", True),
+        ("drei Wochen", "Die Reise dauert drei Wochen.", "Wie lange dauert die Reise?", True),
+        ("Otto Lenk", "Ida Moss besiegte Otto Lenk.", "Wer besiegte Ida Moss?", False),
+        ("Otto Lenk", "Küster: bis 2019 Otto Lenk, jetzt Ida Moss.", "Wer ist Küster?", False),
+    ],
+)  # fmt: skip
+def test_a_short_answer_is_put_where_a_statement_has_it(answer: str, text: str, question: str, *, holds: bool) -> None:
+    judged = judge(answer, text, question)
+    assert (judged.verdict.holds and not judged.lacking) == holds
+
+
 def test_a_date_in_digits_is_the_one_in_words() -> None:
     for date in ("2026-07-11", "11.07.2026", "11.7.2026", "11 July 2026", "July 11, 2026"):
         text = f"The fair opened on {date} in Vesk."

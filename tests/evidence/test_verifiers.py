@@ -170,7 +170,7 @@ async def test_a_run_with_a_broken_verifier_ends_with_its_answer_and_a_notice() 
     ("answer", "status"),
     [
         ("The weir of Arn was mended in 1911 by the smith Jonas Keel.", "answered"),
-        ("The weir of Arn was mended by the smith Jonas Keel. It was a time of hard winters.", "answered"),
+        ("The weir of Arn was mended by the smith Jonas Keel. It was a time of hard winters.", "unverified"),
         ("The weir of Arn was mended by the smith Jonas Keel. It took him eleven weeks.", "unverified"),
         ("The weir of Arn was mended in 1911. The mender was the smith Ida Moss.", "unverified"),
         ("The weir of Arn was mended in 1911. It was never mended by a smith.", "unverified"),
