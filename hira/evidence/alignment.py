@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from hira.core.patterns import compile_lazily
 from hira.evidence.passages import JOINS, MONTHS, VOIDING, Word, fold, takes_back
-from hira.evidence.sentence import ANY_LINK, Sentence, find_subject, is_condition, is_past, is_time
+from hira.evidence.sentence import ANY_LINK, Sentence, find_subject, is_condition, is_past, is_time, read_keys
 
 LONGEST_VOICE = 40
 """The content words of a claim that is also compared in the other voice."""
@@ -24,8 +24,11 @@ LIMITING = frozenset(
 )
 """Links before a number that is a limit: "under 20 euros" is no price, "before 1911" no date."""
 _UNSAID = compile_lazily(
-    r"(?i:\b(?:am|is|are|was|were|be|been)\s+(?:(?:(?:about|going|supposed|meant|set|due)\s+)?to\s+"
-    r"(?!(?:an?|the|its?|his|her|their)\b)[a-z]|(?:\w+\s+)?(?:planning|considering|hoping|intending)\b))"
+    r"(?i:\b(?:am|is|are|was|were|be|been)\s+(?:\w+ly\s+)?(?:(?:(?:about|going|supposed|meant|set|due|said|believed"
+    r"|thought|claimed|reported|rumou?red|alleged|presumed|assumed|scheduled)\s+)?to\s+"
+    r"(?!(?:an?|the|its?|his|her|their)\b)[a-z]|(?:scheduled|planned)\s+for\b"
+    r"|(?:\w+\s+)?(?:planning|considering|hoping|intending)\b))"
+    r"|\b(?:sag|behaupte|glaub|mein|vermute|erklär|berichte|schreib|schrieb)(?:t|te|ten|en)?,\s"
     r"|\b(?:plan|intend|hope)s? to\b|\bI (?:guess|think|believe|suppose|assume)\b|\b[Aa]ccording to\b"
 )
 """Words of what has not happened yet, and of what another says or thinks."""
@@ -33,12 +36,28 @@ _QUOTE = compile_lazily(r"[“”„«»]|(?<!\w)['‘]|['’](?!\w)")
 _QUOTED = compile_lazily(r'[:,]\s*"[^"]*(?:\Z|(?<=[.,!?…])")|\A"[^"]*(?:\Z|(?<=[,!?])"\s|",\s)')
 """A quotation of a statement, after a colon or a comma or before who says it; a name in quotation marks (`an inn, "The
 Ship"`) does not end like a sentence."""
+_SPEAKING = compile_lazily(
+    r"(?i)\W*(?:(?:an?|one|some|ein|eine)\s[^:]*|[^:]*\b(?:said|says?|wrote|writes?|told|tells?|claim(?:ed|s)?|argue[ds]?"
+    r"|sagte?|schrieb|schreibt|meinte?|behauptete?)(?:\s[^:]*)?|claim|opinion|rumou?r|behauptung|meinung)[:：]"
+)
+"""A label that names who says what follows: "A visitor said: …", "One reviewer: …"."""
 _RESTRICTING = frozenset("for within after before until from with without".split())
 """Links of what a statement about the present holds for: "free for children", "allowed after 14 days"."""
-_GENERAL = frozenset("allowed permitted forbidden prohibited banned required needed possible available free".split())
+_GENERAL = frozenset(
+    "limited restricted allowed permitted forbidden prohibited banned required needed possible available free".split()
+)
 """Words of a rule, which holds only where it says."""
+_NUMBERING = frozenset(
+    "first second third fourth other last next previous deputy acting former erste zweite dritte letzte nächste"
+    " stellvertretende ehemalige frühere künftige".split()
+)
+"""Words before a name that make it another one: "every second Tuesday"."""
 _BEFORE_CLAUSE = ("and", "but", "as", "because", "since", "while", "whereas", "although", "though")
 """Links after a comma that begin a clause that is a statement."""
+_ENDING = VOIDING | frozenset("acquitted overturned revoked annulled scrapped abandoned reversed".split())
+"""Words of a later part of a sentence that undo what its first part says."""
+_ADDING = frozenset("fact addition result consequence contrast total moment conclusion turn return".split())
+"""Words of a phrase before a statement that adds nothing to it: "In fact, …"."""
 _OWNING = ("'s", "’s")
 _LABELLED_BY = frozenset(("", "be", "in", "be in", ANY_LINK))
 """The links between a label and its value in a sentence: "was founded in 2019", "the price is 48 euros"."""
@@ -60,6 +79,9 @@ def is_copy(claim: Sequence[Word], sentence: Sentence) -> bool:
     keys = {word.key for word in claim}
     unsaid = [word for word in sentence.label if word.key not in keys]  # "Cancelled: the fair", "Prices from July: …"
     voided = any(word.text.lower() in VOIDING or not {"from", "until"}.isdisjoint(word.link.split()) for word in unsaid)
+    speaks = _SPEAKING.match(sentence.text)
+    voided = voided or (speaks is not None and not read_keys(speaks[0]) <= keys)
+    voided = voided or not sentence.find_foreign(keys).isdisjoint(keys)
     says_label = sentence.label and not unsaid  # `Otto said: "…"`
     quoted = not says_label and _QUOTED.search(_QUOTE.sub('"', sentence.text))
     if voided or quoted or _UNSAID.search(sentence.text):
@@ -270,6 +292,9 @@ class _Alignment:
             ours = {other.key for other in self.claim}
             return all(other.light or other.kind == "number" or other.key in ours for other in skipped)
         start = next((index for index in range(place, 0, -1) if self.words[index].marked), 0)
+        framed = self.words[0].link not in ("", "accusative", "dative") and not any(w.marked for w in skipped[1:start])
+        if start and framed and not self._may_lose(self.words[:start]):
+            return False
         while start < place and (self.words[start].kind == "number" or self.words[start].light):
             start += 1
         phrase = self._find_phrase(place, -1)
@@ -279,14 +304,23 @@ class _Alignment:
         bound = phrase <= start and (word.link in links or fits)
         return bound and not self._loses_part(place, start - 1)
 
+    def _may_lose(self, frame: Sequence[Word]) -> bool:
+        """Return whether a claim may leave out the phrase before a statement: the date of what is past, or one that
+        adds nothing. "In the worst case, …", "In Otto's opinion, …" and "In the novel, …" say something else."""
+        dates = all(word.kind == "number" or word.key in MONTHS or is_time(word.text) for word in frame)
+        return (dates and self.sentence.is_past) or all(word.text.lower() in _ADDING for word in frame)
+
     def _loses_part(self, place: int, before: int) -> bool:
         """Return whether a word loses the one directly before it: "South Dakota", "a former painter". A name may lose
         what it is introduced by: "the smith Jonas", "her brother Jonas"."""
         word, previous = self.words[place], self.words[place - 1]
         first = self.words[self._find_phrase(place, -1)]
         owned = first.light or first.text.endswith(_OWNING)
-        introduced = word.kind == "name" and previous.kind == "word" and (first.determined or owned)
-        return place - 1 > before and word.close and not (introduced or previous.kind == "number")
+        before_name = previous.text.lower()
+        numbering = not _NUMBERING.isdisjoint((before_name, before_name.rstrip("nrs")))
+        introduced = word.kind == "name" and previous.kind == "word" and not numbering and (first.determined or owned)
+        counted = previous.kind == "number" and not previous.determined
+        return place - 1 > before and word.close and not (introduced or counted)
 
     def _ends(self, place: int) -> bool:
         """Return whether a claim may end with the word at `place`: the next one does not belong to it, and no condition
@@ -304,7 +338,9 @@ class _Alignment:
         clause = next((index for index, word in enumerate(rest) if word.marked or begins_another(word)), len(rest))
         ours = {word.key for word in self.claim if is_condition(word)}
         theirs = {word.key for word in [*self.words[: place + 1], *rest[:clause]] if is_condition(word)}
-        return ours == theirs | self.sentence.conditions and not takes_back(rest)
+        said = {word.key for word in self.claim}
+        ended = any(word.text.lower() in _ENDING and word.key not in said for word in rest)
+        return ours == theirs | self.sentence.conditions and not ended and not takes_back(rest)
 
     def _restricts(self, place: int) -> bool:
         """Return whether a statement about the present holds only for this: "on Sundays", "for children". Of what

@@ -541,15 +541,14 @@ def _level(line: str, following: list[str]) -> int:
         return 2 + min(len(line) - len(line.lstrip("#")), 6)
     if is_row(line) or (len(line) >= 80 and TRAIL not in line):
         return 0
+    if TRAIL in line and line[-1] not in _FINAL:
+        return 2
     if line[0] == "(" and line[-1] == ")":
         return 1
-    if line[-1] == ":":
-        return 9
     below = following[0] if following else ""
     leads = bool(below) and (below[-1] in _FINAL or is_row(below) or LABEL.match(below) is not None)
-    if not leads or line[-1] in _FINAL or BULLET.match(line)[0].strip() or LABEL.match(line):  # type: ignore[index]
-        return 0
-    return 2 if TRAIL in line else 9
+    listed = BULLET.match(line)[0].strip() or LABEL.match(line)  # type: ignore[index]
+    return 9 if line[-1] == ":" or (leads and line[-1] not in _FINAL and not listed) else 0
 
 
 def points_back(sentence: str) -> bool:

@@ -1,6 +1,6 @@
 """A sentence of a text with what it leans on: headings, title, what its pronoun refers to, its label or its columns."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -10,6 +10,8 @@ from hira.evidence.passages import (
     CONDITIONS,
     IRREGULAR,
     LABEL,
+    TRAIL,
+    VOIDING,
     Cell,
     Passages,
     Word,
@@ -34,6 +36,12 @@ _PAST = frozenset(
 )
 _PAST_ENDING = compile_lazily(r"(?:[a-z]+[a-df-z]|[a-z]*(?:agr|decr|fr|nt)e)ed\Z(?<!hundred)")
 """The end of a regular past form: of "opened" and "agreed", not of "need"."""
+_VOIDING_ABOVE = VOIDING | frozenset(
+    "former candidate candidates nominee nominees fiction fictional example examples idea ideas proposal proposals"
+    " hypothetical scenario scenarios superseded obsolete outdated wishlist abgelehnte ehemalige frühere kandidaten"
+    " beispiel beispiele ideen vorschläge".split()
+)
+"""Words of a heading below which nothing is said to be so."""
 _STRUCK = compile_lazily(r"~~|\A>|\A[^\"“]*[.!?][\"”]\Z|\A(?:[-*+]\s+)?\[ \]\s|\A<!--")
 """Marks of what is not said: struck out, quoted from another, not done yet, or a comment."""
 
@@ -87,9 +95,49 @@ class Sentence:
 
     @cached_property
     def conditions(self) -> set[str]:
-        """The keys of the conditions in the headings: "Not allowed:"."""
+        """The keys of the conditions in the headings ("Not allowed:"), and below the title of what takes back
+        ("Cancelled events")."""
+        below = self.above[:-1] or (self.above if self.passages.headings[self.place] else [])
+        voids = {word.key for words in below for word in words if word.text.lower() in _VOIDING_ABOVE}
+        return voids.union(word.key for words in self.above for word in words if is_condition(word))
+
+    @cached_property
+    def above(self) -> list[list[Word]]:
+        """The words of each heading above it, the nearest first: a line "Moss › Prices" has two."""
         places = self.passages.list_headings(self.place)
-        return {word.key for place in places for word in self.passages.words(place) if is_condition(word)}
+        trail = [part for place in places for part in reversed(self.passages.sentences[place].split(TRAIL))]
+        return [read_words(part) for part in trail]
+
+    def find_foreign(self, keys: Collection[str]) -> frozenset[str]:
+        """Return the names above that a claim with these keys is not about, since it has neither the label nor the
+        nearest heading where that is a name: under "Moss" nothing is said of the inn of the title."""
+        nearest = [self.label, *self.above]
+        for number, words in enumerate(nearest[:2]):
+            if self.is_name(words) and {word.key for word in words}.isdisjoint(keys):
+                above = {word.key for other in nearest[number + 1 :] for word in other if word.kind == "name"}
+                return (self.context | above) - self.keys - {word.key for word in words}
+        return frozenset()
+
+    def is_name(self, words: Sequence[Word]) -> bool:
+        """Return whether the words of a heading or a label are a name that the text also has elsewhere, always
+        capitalised. One word alone is a name within a sentence or as a label."""
+        keys = [word.key for word in words]
+        if not words or any(word.kind != "number" and word.text[0].islower() for word in words):
+            return False
+        named, headings = False, set(self.passages.list_headings(self.place))
+        for place in self.passages.postings.get(keys[0], ()):
+            if place == self.place:
+                continue
+            others, label = self.passages.words(place), LABEL.match(self.passages.sentences[place])
+            found = [at for at, word in enumerate(others) if word.key == keys[0]]
+            if any(others[at].text[0].islower() for at in found):
+                return False
+            alone = len(keys) > 1 or label or len(others) == len(keys)
+            inside = [
+                at for at in found if [word.key for word in others[at : at + len(keys)]] == keys and (at or alone)
+            ]
+            named = named or (bool(inside) and not (place in headings and inside[-1] == len(others) - len(keys)))
+        return named
 
     @cached_property
     def antecedent(self) -> list[Word]:

@@ -1176,6 +1176,90 @@ def test_a_short_answer_is_put_where_a_statement_has_it(answer: str, text: str, 
     assert (judged.verdict.holds and not judged.lacking) == holds
 
 
+@pytest.mark.parametrize(
+    ("frame", "holds"),
+    [
+        ("A guest said: the oven is old.", False),
+        ("One neighbour: the oven is old.", False),
+        ("Rumour: the oven is old.", False),
+        ("Note: the oven is old.", True),
+        ("In Otto's opinion, the oven is old.", False),
+        ("In the worst case, the oven is old.", False),
+        ("In the novel, the oven is old.", False),
+        ("In addition, the oven is old.", True),
+        ("The oven is said to be old.", False),
+        ("## Rejected proposals\n\nThe oven is old.", False),
+        ("# Rejected proposals\n\n## Kitchen\n\nThe oven is old.", True),
+    ],
+)
+def test_a_copy_leaves_out_nothing_that_takes_it_back(frame: str, *, holds: bool) -> None:
+    text = frame if frame.startswith("#") and "##" in frame[2:] else f"# Inn\n\n{frame}"
+    assert judge("The oven is old", text).verdict.holds == holds
+
+
+@pytest.mark.parametrize(
+    ("claim", "text", "holds"),
+    [
+        ("In 1911 the oven was sold", "In 1911, the oven was sold.", True),
+        ("The oven was sold", "In 1911, the oven was sold.", True),
+        ("The oven was in Vesk", "The oven was believed to be in Vesk.", False),
+        ("The oven was ordered", "The oven was ordered in 1911 and cancelled in 1912.", False),
+        ("The choir meets every Tuesday", "The choir meets every second Tuesday.", False),
+        ("The pump stops every hour", "The pump stops every 8 hours.", False),
+        ("Speed is limited to 30 km/h", "Speed is limited to 30 km/h in the village.", False),
+        ("Der Ofen steht in Vesk", "Frau Moss glaubt, der Ofen steht in Vesk.", False),
+        ("Der Wirt ist Otto Lenk", "Der stellvertretende Wirt ist Otto Lenk.", False),
+    ],
+)
+def test_a_part_of_a_sentence_says_what_the_whole_says(claim: str, text: str, *, holds: bool) -> None:
+    assert judge(claim, text).verdict.holds == holds
+
+
+INNS = """# Inns of Vesk, in Arn and Sell
+
+Ida Moss runs Arn and visits Sell.
+
+## Arn
+
+The inn has 12 beds.
+
+## Sell
+
+The inn has 40 beds.
+
+- **Cook:** Otto Lenk
+- Marsh: 9 boats
+
+The lake is Marsh.
+"""
+
+
+@pytest.mark.parametrize(
+    ("answer", "question", "holds"),
+    [
+        ("The inn has 40 beds", "How many beds has the inn in Sell?", True),
+        ("The inn has 40 beds", "How many beds has the inn in Arn?", False),
+        ("The inn in Arn has 40 beds", "How many beds has the inn in Arn?", False),
+        ("Otto Lenk", "Who is the cook in Sell?", True),
+        ("Otto Lenk", "Who is the cook in Arn?", False),
+        ("9 boats", "How many boats has Marsh?", True),
+        ("9 boats", "How many boats has Sell?", False),
+    ],
+)
+def test_a_heading_or_label_that_is_a_name_owns_what_is_below(answer: str, question: str, *, holds: bool) -> None:
+    judged = judge(answer, INNS, question, context="Inns of Vesk, in Arn and Sell")
+    assert (judged.verdict.holds and not judged.lacking) == holds
+
+
+def test_a_row_answers_a_question_about_a_column_with_its_cell() -> None:
+    rows = "| Inn | 2030 | 2031 |\n|---|---|---|\n| Arn | 12 | 14 |\n| Sell | 40 | 44 |"
+    for year, beds, holds in ((2030, 12, False), (2031, 14, True)):
+        judged = judge(
+            f"The beds in Arn in {year} were {beds}", rows, "How many beds were in Arn in 2031?", context="beds"
+        )
+        assert (judged.verdict.holds and not judged.lacking) == holds
+
+
 def test_a_date_in_digits_is_the_one_in_words() -> None:
     for date in ("2026-07-11", "11.07.2026", "11.7.2026", "11 July 2026", "July 11, 2026"):
         text = f"The fair opened on {date} in Vesk."
