@@ -212,6 +212,7 @@ def find_lacking(wanted: Sequence[Word], claim: Sequence[Word], sentence: Senten
         and not is_related(sentence.words[place - 1].key, wanted_keys)
     }
     keys = {word.key for word in claim}
+    foreign = sentence.find_foreign(keys | wanted_keys)
     places = [sentence.positions[word.key][0] for word in claim if word.key in sentence.keys]
     if places and max(places) >= sentence.value_start > 0:  # a value has the words of its label
         places.append(0)
@@ -219,7 +220,7 @@ def find_lacking(wanted: Sequence[Word], claim: Sequence[Word], sentence: Senten
         keys |= {word.key for word in sentence.words[min(places) : max(places) + 1]}
     keys -= others  # "the son of Otto" does not speak of Otto
     around = sentence.topic | (sentence.around - others)  # a "reporter" is no "report" of a heading
-    around -= sentence.find_foreign(keys | wanted_keys)
+    around -= foreign
     if sentence.is_row:  # a column is spoken of with its cell
         spoken = [cell for cell in sentence.cells if read_keys(cell.text) <= keys | wanted_keys]
         around = (around - sentence.header) | read_keys(" ".join(cell.name for cell in spoken)) | sentence.topic
