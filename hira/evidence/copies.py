@@ -120,7 +120,10 @@ def check_words(
     wanted_keys = {word.key for word in wanted}
     value = [word for word in words if word.key not in wanted_keys and not word.light]
     in_row = compared.sentence is not None and compared.sentence.is_row and len(value) < len(words)
-    whole = compared.sentence is not None and _list_keys(words) == _list_keys(compared.sentence.words)
+    ours, theirs = (
+        [word.key for word in some] for some in (words, compared.sentence.words if compared.sentence else ())
+    )
+    whole = ours == theirs
     # without its question, a name or a number alone says nothing, and neither do two characters of Chinese
     states = any(word.kind == "word" and (not word.dense or len(words) > BARE) for word in words)
     full = compared.copied and (in_row or whole or states)
@@ -141,10 +144,6 @@ def check_words(
     if asks.role and asks.role.text not in lacking and names_other_role(words, asks):
         lacking = (asks.role.text, *lacking)
     return Judgement(Verdict.SUPPORTED, 1.0, compared.quote, by="quote" if whole else BY_WORDS, lacking=lacking)
-
-
-def _list_keys(words: Sequence[Word]) -> list[str]:
-    return [word.key for word in words]
 
 
 def _check_answer(
@@ -171,18 +170,17 @@ def _check_answer(
     absent = [word.text for word in answer if word.key not in sentence.keys | sentence.header]
     lacking = find_lacking(wanted, [*answer, *sentence.words], sentence)
     missing = tuple(dict.fromkeys([*absent, *(word.text for word in claim if word.text in lacking)]))
-    statements = [order for order in fill_gap(value, asked, sentence) if _states(claim, answer, order)]
+    words = [word for word in claim if not word.light]
+    orders = list(list_orders(words)) if len(words) > len(answer) else [()]  # the answer alone has no order
+    statements = [
+        order
+        for order in fill_gap(value, asked, sentence)
+        if any(_is_part(words_in_order, order) for words_in_order in orders)
+    ]
     if missing or lacking or not any(is_copy(order, sentence) for order in statements):
         score = min(compared.score, 0.99)
         return Judgement(Verdict.UNSUPPORTED, score, compared.quote, by=BY_WORDS, missing=missing, lacking=lacking)
     return Judgement(Verdict.SUPPORTED, 1.0, compared.quote, by=BY_WORDS)
-
-
-def _states(claim: Sequence[Word], answer: Sequence[Word], statement: Sequence[Word]) -> bool:
-    """Return whether the words of a claim have the order that they have in a statement, in either voice. A claim with
-    no more words than the answer has no order."""
-    words = [word for word in claim if not word.light]
-    return len(words) <= len(answer) or any(_is_part(order, statement) for order in list_orders(words))
 
 
 def _is_part(claim: Sequence[Word], statement: Sequence[Word]) -> bool:
