@@ -13,7 +13,7 @@ from dataclasses import replace
 from hira.evidence.alignment import is_copy, list_orders
 from hira.evidence.citations import BY_WORDS, Judgement
 from hira.evidence.kinds import find_untold
-from hira.evidence.passages import Passages, Word, is_related, read_words, scale_cells
+from hira.evidence.passages import Passages, Word, is_related, read_words
 from hira.evidence.questions import (
     ASKING_UNSPACED,
     BARE,
@@ -105,7 +105,8 @@ def check_words(
         context: The title and the name of the text: a sentence leans on them.
         record: The call that produced the text, if a tool or a program did: its words count with the result.
     """
-    words = [word for word in read_words(scale_cells(claim)) if record is None or word.text != "="]
+    read = passages.read_claim(claim, is_computed=record is not None)
+    words = [word for word in read if record is None or word.text != "="]
     if not words or not passages.sentences or len(words) > MOST:
         return Judgement(Verdict.UNCHECKED, by=BY_WORDS)
     above = frozenset(word.key for word in read_words(context))
@@ -231,7 +232,7 @@ def holds_values(claim: str, quote: str, text: str, context: str) -> bool:
     """Return whether a quotation holds the names and numbers of a claim, with what its sentences lean on."""
     passages = Passages(text)
     above = read_keys(context)
-    inside: set[str] = set(above | read_keys(quote))
+    inside = set(above.union(word.key for word in read_words(quote, passages.grouping)))
     groups: list[set[str]] = []
     for place, sentence in enumerate(passages.sentences):
         ours, theirs = (" ".join(word.key for word in read_words(some)) for some in (quote, sentence))
@@ -244,7 +245,7 @@ def holds_values(claim: str, quote: str, text: str, context: str) -> bool:
             groups.append(
                 set(read.around | (read.keys if read.is_row else {word.key for word in find_subject(read.words)}))
             )
-    words = read_words(scale_cells(claim))
+    words = passages.read_claim(claim)
     named = words[1:2] and words[1].kind == "name" and words[1].close
     named = named or (words[:1] and _is_name(words[0], passages))
     values = {

@@ -5,8 +5,9 @@ become pairs of characters. Everything here takes time linear in the length of t
 """
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import islice, pairwise
 from typing import Literal, NamedTuple
 
@@ -20,7 +21,8 @@ WRAPPED = 50
 """If a longer line ends inside a sentence, the next one continues it; shorter lines are items of a list."""
 _BEGINS = compile_lazily(r"\s*(?:#{1,6}\s|[-*+•|>]\s?|\d+[.)]\s|[A-Z][\w ]{1,24}:\s)")
 _STOP = compile_lazily(
-    rf"(?:(?<=[^\W_][^\W\d_])|(?<=[\d)\]\"'”’»%*_`]))[.!?…]++[\"'”’»)\]*_]*+(?:\s*+{CITED.pattern})*+\s++(?=[^a-z\s])"
+    r"(?:(?<=[^\W_][^\W\d_])|(?<=[\d)\]\"'”’»%*_`+#])|(?<=[A-Z°][-CF]))"  # "in C++. The", "at 8 °C. The"
+    rf"[.!?…]++[\"'”’»)\]*_]*+(?:\s*+{CITED.pattern})*+\s++(?=[^a-z\s])"
     r"(?!(?:(?<=\D\d\.\s)|(?<=\D\d\d\.\s))(?:Jan|Jän|Feb|Mär|Apr|Ma[ij]|Jun|Jul|Aug|Sep|Okt|Nov|Dez)\w*\b)"
     r"(?!(?<=\bNo\.\s)\d)"
     rf"|[。！？؟۔।]++[」』”]*+(?:\s*+{CITED.pattern})*+\s*+"
@@ -77,13 +79,29 @@ LABEL = compile_lazily(
 LONGEST = 1_000
 """The most characters of a sentence; a longer one is cut at a space. A row is never cut."""
 _WORD = compile_lazily(
-    r"(?P<code>[A-Za-z]+\d+[A-Za-z\d]*)|(?P<number>(?:(?<![\w.,)])[-−](?=\d))?\d+(?:[.,’'\u00a0\u202f]\d+)*)"
+    r"(?P<code>[A-Za-z]+\d+[A-Za-z\d]*)"
+    r"|(?P<number>(?:(?<![\w.,)%°])(?:[-−]|(?<!\d\s)–)(?=\d))?\d+(?:[.,’'\u00a0\u202f]\d+)*)"
     r"|(?P<dense>[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+)"
-    r"|(?P<word>[^\W\d_]+(?:['’][^\W\d_]+)*)|(?P<sign>[%$€£¥₹°×÷]|(?<=[\d\s)])(?:\*\*|[-−+*/=<>])(?=[\d\s(]))"
+    r"|(?P<word>[^\W\d_]+(?:['’][^\W\d_]+)*"
+    r"(?:(?:\++|(?<![^\W\d_]{3})#|(?:(?<=\b[A-Z])|(?<=\b[A-Z]{2})|(?<=\b[A-Z]{3}))[-−])(?!\w))?)"
+    r"|(?P<sign>\+/[-−]|[%$€£¥₹°×÷≤≥±]|(?<=\d)[-−+](?![\w+])|(?<=[\d\s)])(?:\*\*|[<>]=|[-−+*/=<>])(?=[\d\s(]))"
     r"|(?P<mark>[,;:()\[\]{}—–|!?.…\"“”„«»،؛])"
 )
 _FINAL = ".!?;,|。！？؟"
-_SIGNS = {"%": "percent", "$": "dollar", "€": "euro", "£": "pound", "¥": "yen", "₹": "rupee", "×": "*", "÷": "/"}
+_SIGNS = {
+    "%": "percent",
+    "$": "dollar",
+    "€": "euro",
+    "£": "pound",
+    "¥": "yen",
+    "₹": "rupee",
+    "×": "*",
+    "÷": "/",
+    "<=": "≤",
+    ">=": "≥",
+    "+/-": "±",
+    "+/−": "±",
+}
 _CURRENCIES = frozenset("dollar euro pound yen rupee".split())
 _MAGNITUDES = {"thousand": 3, "million": 6, "billion": 9, "trillion": 12}
 _SHORT_MAGNITUDES = {"k": 3, "m": 6, "bn": 9, "b": 9, "tn": 12}
@@ -101,7 +119,12 @@ _WRITTEN_DATE = compile_lazily(
 """A date in digits: 2026-07-11, 11.07.2026."""
 _LINKED = compile_lazily(r"!?\[([^\[\]]*)\]\((?:[^()\s]|\([^()\s]*\))*\)|\[\^[^\[\]\s]+\]")
 """A link of Markdown, or the mark of a footnote."""
-_NEARLY = compile_lazily(r"(?<!~)[~≈] ?(?=\d)")
+_LIMIT = compile_lazily(
+    r"(?<![-~=<>])(?:(?P<about>[~≈])|(?<![\d)])(?<![\d)]\s)(?:(?P<most>≤|<=)|(?P<least>≥|>=)|(?P<less><)|(?P<more>>)))"
+    r" ?(?=[-−–$€£¥₹]?\d)"
+)
+"""A sign before a number that limits it, and is not between two numbers."""
+_LIMITS = {"about": "about", "most": "at most", "least": "at least", "less": "less than", "more": "more than"}
 NEGATIONS = frozenset(
     "not no never neither nor none without cannot nicht kein keine keinen keiner nie ohne ne pas jamais sin nunca"
     " لا لم لن ليس ليست غير 不 没 沒 未 無 无 非".split()
@@ -122,8 +145,6 @@ VOIDING = DENIALS | frozenset(
     " invalid negative nein non 否".split()
 )
 """Cells of one word without which no other cell of their row is said, and labels without which no value is."""
-_LABELLED = frozenset("version release revision section chapter figure table article paragraph clause".split())
-"""Words whose numbers are labels."""
 _TRUTH = frozenset("true correct right so confirmed proved proven case".split())
 """Words that take a statement back after a negation ("but this is not true")."""
 _IRREGULAR = (
@@ -173,6 +194,15 @@ _FOREIGN = {
 }
 """German, French and Spanish, as far as no English word is written like it. The case of a German article binds: it
 tells subject and object apart."""
+_AMBIGUOUS = compile_lazily(r"(?<![\w.,])[-−–]?[1-9]\d{0,2}[.,]\d{3}(?![\w]|[.,]\d)")
+"""A number that is a thousand times as large in one language as in another: 12.500."""
+_DECIMAL_COMMA = frozenset[str]().union(*_FOREIGN.values()) | frozenset(
+    "das ist nicht mit für auf wird zum zur bei nach aus auch oder sich hat wer wie wann welche les est dans pour"
+    " par sur aux qui los las del una por con para que di che è sono gli nel della os da em um uma não het een van voor"
+    " niet zijn heeft met og er det til af ikke som ve bir".split()
+) - {"am"}  # fmt: skip
+"""Light words of languages that write 12.500 for twelve thousand five hundred."""
+_DECIMAL_POINT = (_ARTICLES | _BE | _HAVE | _LINKS) - frozenset("in an was do am over under per via".split())
 _ROLES = {
     **{word: _SAME_LINK.get(word, word) for word in _LINKS},
     **{word: role for role, words in _FOREIGN.items() for word in words},
@@ -216,27 +246,44 @@ class Word(NamedTuple):
     inside: bool = False
 
 
+def find_grouping(text: str) -> str:
+    """Return the character that groups thousands in the language of a text: "." in German, "," in English, empty if
+    its light words do not tell."""
+    words = [match[0].lower() for match in _FIRST.finditer(text[:20_000])]
+    comma, point = (sum(word in light for word in words) for light in (_DECIMAL_COMMA, _DECIMAL_POINT))
+    return "" if comma == point else "." if comma > point else ","
+
+
 @lru_cache(maxsize=50_000)
-def read_number(text: str) -> str:
-    """Return a number as digits and a power of ten ("3,100,000" and "3.1" million are "31e7"); a string."""
-    sign, text = ("-", text[1:]) if text[0] in "-−" else ("", text)
+def read_number(text: str, grouping: str = "") -> str:
+    """Return a number as digits and a power of ten ("3,100,000" and "3.1" million are "31e7"); a string. It keeps the
+    zeros at the end of a fraction: 4.10 is "410e1". One of several parts (3.11.2) stays as it is.
+
+    Args:
+        grouping: What groups thousands in the language, if only that tells: 12.500 is 12500 with ".".
+    """
+    if text.count(".") > 1 and any(len(part) != 3 for part in text.partition(",")[0].split(".")[1:]):
+        return text
+    sign, text = ("-", text[1:]) if text[0] in "-−–" else ("", text)
     whole, fraction = text, ""
     if separators := [char for char in text if not char.isdigit()]:
         head, _, tail = text.rpartition(separators[-1])
-        grouped = len(tail) == 3 and separators[-1] != "." and head.strip("0")
+        decimal = "," if grouping == "." else "."
+        grouped = len(tail) == 3 and separators[-1] != decimal and head.isdigit() and len(head) < 4 and head.strip("0")
         if separators.count(separators[-1]) == 1 and not grouped:
             whole, fraction = head, tail
     whole, fraction = ("".join(str(int(char)) for char in part if char.isdigit()) for part in (whole, fraction))
     digits = whole.lstrip("0") + fraction
     leading = digits.lstrip("0")
     power = len(whole.lstrip("0")) - len(digits) + len(leading)
-    return f"{sign}{leading.rstrip('0')}e{power}" if leading else "0"
+    kept = leading if fraction else leading.rstrip("0")
+    return f"{sign}{kept}e{power}" if leading else "0"
 
 
 def shift_number(key: str, places: int) -> str:
     """Return the number times ten to the power of `places`."""
     digits, _, power = key.partition("e")
-    return f"{digits}e{int(power) + places}" if power else key
+    return f"{digits.rstrip('0')}e{int(power) + places}" if power else key
 
 
 @lru_cache(maxsize=50_000)
@@ -266,7 +313,7 @@ def _find_role(written: str, *, first: bool) -> str:
 def is_related(key: str, held: Collection[str]) -> bool:
     """Return whether a key is among others, possibly with another ending: "designer" and "designed", "build" and
     "built"."""
-    return key in held or (key.isalpha() and any(_share_stem(key, other) for other in held))
+    return key in held or (key.isalpha() and any(_share_stem(key, other) for other in held if other.isalpha()))
 
 
 def _share_stem(word: str, other: str) -> bool:
@@ -280,10 +327,80 @@ def _share_stem(word: str, other: str) -> bool:
     return long.startswith(short) and len(long) - len(short) <= {3: 1, 4: 2}.get(len(short), 4 * (len(short) > 4))
 
 
-def read_words(text: str) -> list[Word]:
+@cache
+def _list_symbols() -> frozenset[str]:
+    """Return the symbols of units."""
+    units = "m g s t l A B b C F H Hz J K N Pa S T V W Ω Bq bps Bps bit eV Gy Sv VA Wh bar mol".split()
+    prefixed = (f"{prefix}{unit}" for prefix in ("", *"nµmkMGTP") for unit in units)
+    return frozenset((*prefixed, *"cm dm ha hPa dB cl dl M d h min kn rpm mph °".split()))
+
+
+@cache
+def _list_cased() -> frozenset[str]:
+    """Return the symbols that are other ones in other case: mW and MW."""
+    spelled = Counter(map(str.lower, _list_symbols()))
+    return frozenset(symbol for symbol in _list_symbols() if spelled[symbol.lower()] > 1)
+
+
+@cache
+def _list_units() -> frozenset[str]:
+    """Return the keys of units and currencies."""
+    names = (
+        "metre kilometre centimetre millimetre mile yard foot feet inch gram kilo kilogram ton tonne pound ounce litre"
+        " hectare acre second minute hour day week month year percent dollar euro yen rupee cent franc crown degree"
+        " celsius fahrenheit watt kilowatt megawatt volt byte kilobyte megabyte gigabyte terabyte knot gramm kilogramm"
+        " tonnen stunden sekunden minuten tage tagen wochen monate monaten jahre jahren grad prozent franken kronen"
+        " mètre heure jour ans mois eur usd gbp chf"
+    )
+    return frozenset(map(fold, names.split())) | {
+        symbol if symbol in _list_cased() else fold(symbol) for symbol in _list_symbols()
+    }
+
+
+_LONGEST_WHOLE = 20
+_ZEROS = 4
+"""Zeros at the end of a fraction that are looked for: an amount of 5 may be written 5.0000."""
+
+
+def _find_unit(words: Sequence[Word], place: int) -> str:
+    """Return the key of the unit after a number, or of the currency before it, empty without one."""
+    word, *after = words[place : place + 2]
+    if after and after[0].close and after[0].key in _list_units():
+        return after[0].key
+    before = words[place - 1].key if place and word.close else ""
+    return before if before in _list_units() else ""
+
+
+def _is_unclear(number: Word) -> bool:
+    """Return whether a number has three digits after a point that may separate thousands: 12.500, read as 12.5."""
+    return number.key.partition("e")[0].endswith("0") and _AMBIGUOUS.fullmatch(number.text) is not None
+
+
+def _list_writings(key: str) -> Iterator[str]:
+    """Yield the keys of one value with fewer and more zeros at the end: of 4.1, 4.10, 4.100; the given one first."""
+    digits, _, power = key.partition("e")
+    if not power:
+        return
+    yield key
+    least = digits.rstrip("0")
+    missing = max(int(power) - len(least.lstrip("-")), 0)  # of a whole number
+    if missing > _LONGEST_WHOLE:
+        return
+    for zeros in (0, *range(missing + 1, missing + _ZEROS + 1)):
+        if (writing := f"{least}{'0' * zeros}e{power}") != key:
+            yield writing
+
+
+def read_words(text: str, grouping: str = "") -> list[Word]:
     """Return the content words of a text in order. The two orders of day and month are one, dates in digits are read
-    as in words, and of a link of Markdown its text."""
-    text = _NEARLY.sub("about ", _WRITTEN_DATE.sub(_write_date, _LINKED.sub(r"\1", text)))
+    as in words, and of a link of Markdown its text.
+
+    Args:
+        grouping: What groups thousands (`find_grouping`), if the words of the text do not tell.
+    """
+    if _AMBIGUOUS.search(text):
+        grouping = find_grouping(text) or grouping
+    text = _LIMIT.sub(_write_limit, _WRITTEN_DATE.sub(_write_date, _LINKED.sub(r"\1", text)))
     words: list[Word] = []
     link, determined, marked, close, first = "", False, False, True, True
     tense: Literal["", "present", "past"] = ""
@@ -306,27 +423,19 @@ def read_words(text: str) -> list[Word]:
         elif not (close and _joins_number(words, kind, written)):
             bound = Word("", "", "word", link, determined, marked, close and bool(words))
             bound = bound._replace(tense=tense, inside=inside > 0)
-            words += _read_content(kind, written, bound)
+            words += _read_content(kind, written, bound, words[-1:], grouping)
             if len(words) > 1 and words[-1].close and words[-2].key in MONTHS and words[-1].text.isdecimal():
                 _put_day_first(words)
             elif len(words) > 1 and words[-1].close and words[-2].key in _CURRENCIES and words[-1].kind == "number":
                 _put_number_first(words)
             link, determined, marked, close, tense = "", False, False, True, ""
-    return [_label(words, place) if "." in word.text else word for place, word in enumerate(words)]
+    return words
 
 
 def _write_date(date: re.Match[str]) -> str:
     """Return 2026-07-11 as "11 July 2026"."""
     year, month, day = (date[iso] or date[dotted] for iso, dotted in (("y", "year"), ("m", "month"), ("d", "day")))
     return f"{int(day)} {_MONTH_NAMES[int(month) - 1]} {year}"
-
-
-def _label(words: Sequence[Word], place: int) -> Word:
-    """Return the number of a version or a section with the key of a label: "version 1.10" is not 1.1, whereas 1.10
-    metres are 1.1 metres."""
-    word = words[place]
-    labels = word.kind == "number" and word.close and place and words[place - 1].text.lower() in _LABELLED
-    return word._replace(key=f"label {word.text}") if labels else word
 
 
 def takes_back(words: Sequence[Word]) -> bool:
@@ -378,7 +487,7 @@ def _put_number_first(words: list[Word]) -> None:
     ]
 
 
-def _read_content(kind: str, written: str, bound: Word) -> list[Word]:
+def _read_content(kind: str, written: str, bound: Word, before: Sequence[Word] = (), grouping: str = "") -> list[Word]:
     """Return a content word, number or sign, or the pairs of characters of a script without spaces."""
     lower = written.lower()
     if kind == "dense":
@@ -386,7 +495,7 @@ def _read_content(kind: str, written: str, bound: Word) -> list[Word]:
         rest = [Word(pair, pair, "word", close=True, dense=True) for pair in pairs[1:]]
         return [bound._replace(key=pairs[0], text=pairs[0], dense=True), *rest]
     if kind == "number" or lower in _NUMBERS:
-        return [bound._replace(key=read_number(_NUMBERS.get(lower, written)), text=written, kind="number")]
+        return [bound._replace(key=read_number(_NUMBERS.get(lower, written), grouping), text=written, kind="number")]
     if kind == "code":
         return [bound._replace(key=lower, text=written, kind="name")]
     if kind == "sign":
@@ -395,7 +504,24 @@ def _read_content(kind: str, written: str, bound: Word) -> list[Word]:
     if capital and lower in MONTHS:
         return [bound._replace(key=lower, text=written, kind="number")]
     light = lower in PRONOUNS or lower in POSSESSIVES
-    return [bound._replace(key=fold(written), text=written, kind="name" if capital else "word", light=light)]
+    counted = bound.close and before[0].kind == "number"
+    key = _read_unit(written, counted=counted) or fold(written)
+    return [bound._replace(key=key, text=written, kind="name" if capital else "word", light=light)]
+
+
+def _read_unit(written: str, *, counted: bool) -> str:
+    """Return the symbol of a unit that is another one in other case (mW and MW), empty for any other word. A single
+    letter is a unit after a number."""
+    if len(written) > 4 or not (counted or len(written) > 1):
+        return ""
+    symbol = f"k{written[1:]}" if written[0] == "K" and len(written) > 1 else written
+    symbol = f"{symbol[:-1]}l" if symbol[-1] == "L" else symbol.replace("\u2126", "Ω")
+    return symbol if symbol in _list_cased() else ""
+
+
+def _write_limit(sign: re.Match[str]) -> str:
+    """Return "≤ " as "at most "."""
+    return f"{_LIMITS[str(sign.lastgroup)]} "
 
 
 _OLDER = compile_lazily(r"^-{3,} ?(?:Original Message|Ursprüngliche Nachricht) ?-{3,}$", re.MULTILINE)
@@ -429,8 +555,10 @@ class Cell(NamedTuple):
     text: str
 
 
+_LOOKED_AT = 50
+"""Sentences with a number in which its unit is looked for."""
 _SCALE = compile_lazily(r"\b(thousand|million|billion|trillion)s?\b", re.IGNORECASE)
-_FIGURE = compile_lazily(r"[-−]?\d[\d.,]*|\(\d[\d.,]*\)")
+_FIGURE = compile_lazily(r"[-−–]?\d[\d.,]*|\(\d[\d.,]*\)")
 _LOSS = compile_lazily(r"\(\d[\d.,]*\)")
 _ROW_LABEL = compile_lazily(r"\Arow \d+: ")
 """The number of a row, as hira writes it before its cells."""
@@ -443,11 +571,13 @@ class Passages:
 
     `headings` and `antecedents` hold, for every sentence, the heading above it (a short line before a text or a table,
     one in parentheses, or one that begins with # or ends with a colon) and the sentence that its pronoun refers to, or
-    -1. A heading has the heading above it. `headers` hold, for every row of a table, the row that names its columns.
+    -1. A heading has the heading above it. `headers` hold, for every row of a table, the row that names its columns;
+    `grouping` is what groups thousands in the text, empty if that is unknown.
     """
 
     def __init__(self, text: str) -> None:
         self.sentences = list(split_sentences(text))
+        self.grouping = find_grouping(text) if _AMBIGUOUS.search(text) else ""
         self.postings: dict[str, list[int]] = {}
         self.headings: list[int] = []
         self.antecedents: list[int] = []
@@ -483,8 +613,34 @@ class Passages:
             if is_row(text) and (_SCALE.search(header + text) or _LOSS.search(text)):
                 cells = self.read_cells(place)
                 text = CELL.join([*(cell.name for cell in cells if not header), *(cell.text for cell in cells)])
-            self._words[place] = read_words(text)
+            self._words[place] = read_words(text, self.grouping)
         return self._words[place]
+
+    def read_claim(self, claim: str, *, is_computed: bool = False) -> list[Word]:
+        """Return the words of a claim about this text. An amount has the zeros at its end that the text gives it ("1.5
+        kg" and "1.50 kg"), and so has any number about a result that is computed; other numbers are digits: 4.1 is not
+        4.10."""
+        words = read_words(scale_cells(claim), self.grouping)
+        units = [_find_unit(words, place) for place in range(len(words))]
+        return [
+            word._replace(key=self._find_writing(word.key, "" if is_computed else unit))
+            if word.kind == "number" and (unit or is_computed) and not _is_unclear(word)
+            else word
+            for word, unit in zip(words, units, strict=True)
+        ]
+
+    def _find_writing(self, number: str, unit: str) -> str:
+        """Return the key of a number with this unit, or any if that is empty, as the text writes it; its own one if
+        it is not there. In a row, the name of the column has the unit."""
+        for key in _list_writings(number):
+            for place in self.postings.get(key, ())[:_LOOKED_AT]:
+                words = self.words(place)
+                units = (unit, "") if is_row(self.sentences[place]) else (unit,)
+                for index, word in enumerate(words):
+                    alike = not unit or _find_unit(words, index) in units
+                    if word.key == key and alike and not _is_unclear(word):
+                        return key
+        return number
 
     def list_headings(self, place: int) -> Iterator[int]:
         """Yield the headings above a sentence, the nearest first."""
@@ -494,7 +650,13 @@ class Passages:
     def read_cells(self, place: int) -> list[Cell]:
         """Return the cells of a row, which name their columns ("Region: North") or are under a header. A number has the
         magnitude that the name of its column has, and is negative in parentheses."""
-        return [_scale(cell) for cell in self._read_cells(place)]
+        return [_scale(Cell(cell.name, self._ungroup(cell.text, place))) for cell in self._read_cells(place)]
+
+    def _ungroup(self, text: str, place: int) -> str:
+        """Return a cell with its ambiguous numbers as English writes them, because it is read without its text."""
+        if not _AMBIGUOUS.search(text) or (find_grouping(self.sentences[place]) or self.grouping) != ".":
+            return text
+        return _AMBIGUOUS.sub(lambda number: number[0].replace(".", "").replace(",", "."), text)
 
     def _read_cells(self, place: int) -> list[Cell]:
         cells = _split_row(_ROW_LABEL.sub("", self.sentences[place]))

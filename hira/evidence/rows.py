@@ -5,6 +5,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from hira.core.patterns import compile_lazily
+from hira.evidence.alignment import LIMITING
 from hira.evidence.passages import VOIDING, Cell, Word, is_row, read_words
 from hira.evidence.sentence import Sentence, is_condition, read_keys
 
@@ -79,7 +80,7 @@ def _fits_row(claim: Sequence[Word], cells: Sequence[_CellKeys], sentence: Sente
     if not held or not keys <= values | names | sentence.topic:
         return False
     texts = [cell.text for cell, read in zip(sentence.cells, cells, strict=True) if read in held]
-    if not all(_are_in_order(read_words(text), claim) for text in texts):
+    if not all(_are_in_order(read_words(text), claim) and _keeps_limits(claim, text, names) for text in texts):
         return False
     first = read_words(sentence.cells[0].text)
     if len(held) > 1 and cells[0] not in held and any(word.kind != "number" for word in first):
@@ -97,6 +98,18 @@ def _are_in_order(words: Sequence[Word], among: Sequence[Word]) -> bool:
     """Return whether words are among others, in the same order."""
     rest = iter([word.key for word in among])
     return all(word.key in rest for word in words)
+
+
+def _keeps_limits(claim: Sequence[Word], text: str, names: frozenset[str]) -> bool:
+    """Return whether the numbers of a cell have the limits ("about 70 kg") that they have in a claim, or that the name
+    of a column has ("Since")."""
+    words = read_words(text)
+    numbers = {word.key for word in words if word.kind == "number"}
+    ours, theirs = (
+        {(word.key, link) for word in some if word.key in numbers for link in LIMITING & {*word.link.split()}}
+        for some in (claim, words)
+    )
+    return theirs <= ours and all(link in names for _, link in ours - theirs)
 
 
 def _keeps_columns(

@@ -330,8 +330,8 @@ def test_a_number_of_any_length_is_compared_as_text() -> None:
     assert judge(f"The key is {long}.", f"The key is {long}8.").verdict == "unsupported"
     assert read_number("9" * 10_000) == "9" * 10_000 + "e10000"
     assert read_number("3,100,000") == read_number("3.100.000") == "31e7"
-    assert read_number("15.0") == read_number("015") == "15e2"
-    assert read_number("1,5") == read_number("1.50") == "15e1"
+    assert read_number("15") == read_number("015") == "15e2"
+    assert read_number("1,5") == read_number("1.5") == "15e1"
 
 
 BRANDT = "Ilse Brandt studied law under Karl Ott. She was born in Tarn."
