@@ -7,7 +7,7 @@ value in the same place. It has neither a negation nor a condition more or less.
 from collections.abc import Iterator, Sequence
 
 from hira.core.patterns import compile_lazily
-from hira.evidence.passages import JOINS, MONTHS, VOIDING, Word, fold, takes_back
+from hira.evidence.passages import JOINS, LIMITING, MONTHS, VOIDING, Word, fold, takes_back
 from hira.evidence.sentence import ANY_LINK, Sentence, find_subject, is_condition, is_past, is_time, read_keys
 
 LONGEST_VOICE = 40
@@ -19,10 +19,6 @@ _ALL = frozenset(
 )
 _EXCEPTING = frozenset("except excluding exception exceptions ausgenommen 除外".split())
 _PROVIDED = compile_lazily(r"(?i)\b(?:provided|providing|assuming|supposing) that\b")
-LIMITING = frozenset(
-    "under over below above than about around near before after since until between within towards beyond".split()
-)
-"""Links before a number that is a limit: "under 20 euros" is no price, "before 1911" no date."""
 _UNSAID = compile_lazily(
     r"(?i:\b(?:am|is|are|was|were|be|been)\s+(?:\w+ly\s+)?(?:(?:(?:about|going|supposed|meant|set|due|said|believed"
     r"|thought|claimed|reported|rumou?red|alleged|presumed|assumed|scheduled)\s+)?to\s+"

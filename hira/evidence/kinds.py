@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
 
-from hira.evidence.alignment import LIMITING, YEAR
-from hira.evidence.passages import MONTHS, Word, fold, is_related
+from hira.evidence.alignment import YEAR
+from hira.evidence.passages import LIMITING, MONTHS, Word, fold, is_related
 from hira.evidence.questions import ASKS_BY, BARE, COPULA, COUNTING, MODAL, Question
 from hira.evidence.sentence import is_time
 

@@ -213,6 +213,10 @@ _ROLES = {
 }
 JOINS = frozenset("and or but which who whom whose where when while whereas because although though".split())
 """Links that begin another statement, or another part of a list."""
+LIMITING = frozenset(
+    "under over below above than about around near before after since until between within towards beyond".split()
+)
+"""Links before a number that is a limit: "under 20 euros" is no price, "before 1911" no date."""
 Kind = Literal["number", "name", "word"]
 
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from hira.core.patterns import compile_lazily
-from hira.evidence.alignment import LIMITING, bind
-from hira.evidence.passages import Word, is_related, read_words
+from hira.evidence.alignment import bind
+from hira.evidence.passages import LIMITING, Word, is_related, read_words
 from hira.evidence.sentence import ANY_LINK, Sentence, is_past
 
 MOST = 400
