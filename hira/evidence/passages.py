@@ -264,7 +264,7 @@ def read_number(text: str, grouping: str = "") -> str:
     zeros at the end of a fraction: 4.10 is "410e1". One of several parts (3.11.2) stays as it is.
 
     Args:
-        grouping: What groups thousands in the language, if only that tells: 12.500 is 12500 with ".".
+        grouping: The character that groups thousands in the language: 12.500 is 12500 with "."; empty if unknown.
     """
     if text.count(".") > 1 and any(len(part) != 3 for part in text.partition(",")[0].split(".")[1:]):
         return text
@@ -400,7 +400,7 @@ def read_words(text: str, grouping: str = "") -> list[Word]:
     as in words, and of a link of Markdown its text.
 
     Args:
-        grouping: What groups thousands (`find_grouping`), if the words of the text do not tell.
+        grouping: The character that groups thousands, if the words of the text do not tell (`find_grouping`).
     """
     if _AMBIGUOUS.search(text):
         grouping = find_grouping(text) or grouping
@@ -576,7 +576,7 @@ class Passages:
     `headings` and `antecedents` hold, for every sentence, the heading above it (a short line before a text or a table,
     one in parentheses, or one that begins with # or ends with a colon) and the sentence that its pronoun refers to, or
     -1. A heading has the heading above it. `headers` hold, for every row of a table, the row that names its columns;
-    `grouping` is what groups thousands in the text, empty if that is unknown.
+    `grouping` is the character that groups thousands in the text, empty if that is unknown.
     """
 
     def __init__(self, text: str) -> None:
