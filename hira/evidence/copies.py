@@ -9,6 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from hira.evidence.alignment import is_copy, list_orders
 from hira.evidence.citations import BY_WORDS, Judgement
@@ -28,6 +29,7 @@ from hira.evidence.verdicts import Verdict
 
 NEAREST = 12
 """The number of sentences that are compared closely."""
+_NO_WORD = Word("", "", "word")
 COMMON = 5_000
 """A word in more sentences than this does not select a sentence on its own."""
 
@@ -93,6 +95,21 @@ def find_nearest(
     return sorted(nearest, key=lambda sentence: (-rate(sentence), sentence.place))[:NEAREST]
 
 
+def read_claim(claim: str, passages: Passages, *, is_computed: bool = False) -> list[Word]:
+    """Return the words of a claim, its numbers with the keys that they have in a text."""
+    if ": " in claim:  # cells of a row
+        from hira.evidence.cells import scale_cells
+
+        claim = scale_cells(claim)
+    words = read_words(claim, passages.grouping)
+    close = (word.close or after.close for word, after in pairwise([*words, _NO_WORD]) if word.kind == "number")
+    if is_computed or any(close):  # a number next to another word may be an amount
+        from hira.evidence.amounts import write_amounts
+
+        return write_amounts(words, passages, is_computed=is_computed)
+    return words
+
+
 def check_words(
     claim: str, passages: Passages, *, question: str = "", context: str = "", record: str | None = None
 ) -> Judgement:
@@ -105,7 +122,7 @@ def check_words(
         context: The title and the name of the text: a sentence leans on them.
         record: The call that produced the text, if a tool or a program did: its words count with the result.
     """
-    read = passages.read_claim(claim, is_computed=record is not None)
+    read = read_claim(claim, passages, is_computed=record is not None)
     words = [word for word in read if record is None or word.text != "="]
     if not words or not passages.sentences or len(words) > MOST:
         return Judgement(Verdict.UNCHECKED, by=BY_WORDS)
@@ -245,7 +262,7 @@ def holds_values(claim: str, quote: str, text: str, context: str) -> bool:
             groups.append(
                 set(read.around | (read.keys if read.is_row else {word.key for word in find_subject(read.words)}))
             )
-    words = passages.read_claim(claim)
+    words = read_claim(claim, passages)
     named = words[1:2] and words[1].kind == "name" and words[1].close
     named = named or (words[:1] and _is_name(words[0], passages))
     values = {

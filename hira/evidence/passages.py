@@ -5,15 +5,17 @@ become pairs of characters. Everything here takes time linear in the length of t
 """
 
 import re
-from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from functools import cache, lru_cache
+from functools import lru_cache
 from itertools import islice, pairwise
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from hira.core.bm25 import stem
 from hira.core.patterns import compile_lazily
 from hira.evidence.citations import CITED
+
+if TYPE_CHECKING:
+    from hira.evidence.cells import Cell
 
 BULLET = compile_lazily(r"\s*(?:(?:[-*+•‣>]|\d{1,3}[.)])\s+)*")
 FENCE = compile_lazily(r"^[ \t]*(?:```|~~~)(?s:.*?)(?:^[ \t]*(?:```|~~~)[^\n]*$|\Z)", re.MULTILINE)
@@ -88,20 +90,8 @@ _WORD = compile_lazily(
     r"|(?P<mark>[,;:()\[\]{}—–|!?.…\"“”„«»،؛])"
 )
 _FINAL = ".!?;,|。！？؟"
-_SIGNS = {
-    "%": "percent",
-    "$": "dollar",
-    "€": "euro",
-    "£": "pound",
-    "¥": "yen",
-    "₹": "rupee",
-    "×": "*",
-    "÷": "/",
-    "<=": "≤",
-    ">=": "≥",
-    "+/-": "±",
-    "+/−": "±",
-}
+_SIGNS = dict(zip("%$€£¥₹×÷", "percent dollar euro pound yen rupee * /".split(), strict=True))
+_SIGNS |= {"<=": "≤", ">=": "≥", "+/-": "±", "+/−": "±"}
 _CURRENCIES = frozenset("dollar euro pound yen rupee".split())
 _MAGNITUDES = {"thousand": 3, "million": 6, "billion": 9, "trillion": 12}
 _SHORT_MAGNITUDES = {"k": 3, "m": 6, "bn": 9, "b": 9, "tn": 12}
@@ -194,15 +184,8 @@ _FOREIGN = {
 }
 """German, French and Spanish, as far as no English word is written like it. The case of a German article binds: it
 tells subject and object apart."""
-_AMBIGUOUS = compile_lazily(r"(?<![\w.,])[-−–]?[1-9]\d{0,2}[.,]\d{3}(?![\w]|[.,]\d)")
+AMBIGUOUS = compile_lazily(r"(?<![\w.,])[-−–]?[1-9]\d{0,2}[.,]\d{3}(?![\w]|[.,]\d)")
 """A number that is a thousand times as large in one language as in another: 12.500."""
-_DECIMAL_COMMA = frozenset[str]().union(*_FOREIGN.values()) | frozenset(
-    "das ist nicht mit für auf wird zum zur bei nach aus auch oder sich hat wer wie wann welche les est dans pour"
-    " par sur aux qui los las del una por con para que di che è sono gli nel della os da em um uma não het een van voor"
-    " niet zijn heeft met og er det til af ikke som ve bir".split()
-) - {"am"}  # fmt: skip
-"""Light words of languages that write 12.500 for twelve thousand five hundred."""
-_DECIMAL_POINT = (_ARTICLES | _BE | _HAVE | _LINKS) - frozenset("in an was do am over under per via".split())
 _ROLES = {
     **{word: _SAME_LINK.get(word, word) for word in _LINKS},
     **{word: role for role, words in _FOREIGN.items() for word in words},
@@ -250,22 +233,11 @@ class Word(NamedTuple):
     inside: bool = False
 
 
-def find_grouping(text: str) -> str:
-    """Return the character that groups thousands in the language of a text: "." in German, "," in English, empty if
-    its light words do not tell."""
-    words = [match[0].lower() for match in _FIRST.finditer(text[:20_000])]
-    comma, point = (sum(word in light for word in words) for light in (_DECIMAL_COMMA, _DECIMAL_POINT))
-    return "" if comma == point else "." if comma > point else ","
-
-
 @lru_cache(maxsize=50_000)
 def read_number(text: str, grouping: str = "") -> str:
     """Return a number as digits and a power of ten ("3,100,000" and "3.1" million are "31e7"); a string. It keeps the
-    zeros at the end of a fraction: 4.10 is "410e1". One of several parts (3.11.2) stays as it is.
-
-    Args:
-        grouping: The character that groups thousands in the language: 12.500 is 12500 with "."; empty if unknown.
-    """
+    zeros at the end of a fraction: 4.10 is "410e1". One of several parts (3.11.2) stays as it is. `grouping` is the
+    character that groups thousands in the language: 12.500 is 12500 with "."; empty if unknown."""
     if text.count(".") > 1 and any(len(part) != 3 for part in text.partition(",")[0].split(".")[1:]):
         return text
     sign, text = ("-", text[1:]) if text[0] in "-−–" else ("", text)
@@ -331,79 +303,11 @@ def _share_stem(word: str, other: str) -> bool:
     return long.startswith(short) and len(long) - len(short) <= {3: 1, 4: 2}.get(len(short), 4 * (len(short) > 4))
 
 
-@cache
-def _list_symbols() -> frozenset[str]:
-    """Return the symbols of units."""
-    units = "m g s t l A B b C F H Hz J K N Pa S T V W Ω Bq bps Bps bit eV Gy Sv VA Wh bar mol".split()
-    prefixed = (f"{prefix}{unit}" for prefix in ("", *"nµmkMGTP") for unit in units)
-    return frozenset((*prefixed, *"cm dm ha hPa dB cl dl M d h min kn rpm mph °".split()))
-
-
-@cache
-def _list_cased() -> frozenset[str]:
-    """Return the symbols that are other ones in other case: mW and MW."""
-    spelled = Counter(map(str.lower, _list_symbols()))
-    return frozenset(symbol for symbol in _list_symbols() if spelled[symbol.lower()] > 1)
-
-
-@cache
-def _list_units() -> frozenset[str]:
-    """Return the keys of units and currencies."""
-    names = (
-        "metre kilometre centimetre millimetre mile yard foot feet inch gram kilo kilogram ton tonne pound ounce litre"
-        " hectare acre second minute hour day week month year percent dollar euro yen rupee cent franc crown degree"
-        " celsius fahrenheit watt kilowatt megawatt volt byte kilobyte megabyte gigabyte terabyte knot gramm kilogramm"
-        " tonnen stunden sekunden minuten tage tagen wochen monate monaten jahre jahren grad prozent franken kronen"
-        " mètre heure jour ans mois eur usd gbp chf"
-    )
-    return frozenset(map(fold, names.split())) | {
-        symbol if symbol in _list_cased() else fold(symbol) for symbol in _list_symbols()
-    }
-
-
-_LONGEST_WHOLE = 20
-_ZEROS = 4
-"""Zeros at the end of a fraction that are looked for: an amount of 5 may be written 5.0000."""
-
-
-def _find_unit(words: Sequence[Word], place: int) -> str:
-    """Return the key of the unit after a number, or of the currency before it, empty without one."""
-    word, *after = words[place : place + 2]
-    if after and after[0].close and after[0].key in _list_units():
-        return after[0].key
-    before = words[place - 1].key if place and word.close else ""
-    return before if before in _list_units() else ""
-
-
-def _is_unclear(number: Word) -> bool:
-    """Return whether a number has three digits after a point that may separate thousands: 12.500, read as 12.5."""
-    return number.key.partition("e")[0].endswith("0") and _AMBIGUOUS.fullmatch(number.text) is not None
-
-
-def _list_writings(key: str) -> Iterator[str]:
-    """Yield the keys of one value with fewer and more zeros at the end: of 4.1, 4.10, 4.100; the given one first."""
-    digits, _, power = key.partition("e")
-    if not power:
-        return
-    yield key
-    least = digits.rstrip("0")
-    missing = max(int(power) - len(least.lstrip("-")), 0)  # of a whole number
-    if missing > _LONGEST_WHOLE:
-        return
-    for zeros in (0, *range(missing + 1, missing + _ZEROS + 1)):
-        if (writing := f"{least}{'0' * zeros}e{power}") != key:
-            yield writing
-
-
 def read_words(text: str, grouping: str = "") -> list[Word]:
     """Return the content words of a text in order. The two orders of day and month are one, dates in digits are read
-    as in words, and of a link of Markdown its text.
-
-    Args:
-        grouping: The character that groups thousands, if the words of the text do not tell (`find_grouping`).
-    """
-    if _AMBIGUOUS.search(text):
-        grouping = find_grouping(text) or grouping
+    as in words, and of a link of Markdown its text. `grouping` is the character that groups thousands, if the words of
+    the text do not tell."""
+    grouping = _find_grouping(text, grouping)
     text = _LIMIT.sub(_write_limit, _WRITTEN_DATE.sub(_write_date, _LINKED.sub(r"\1", text)))
     words: list[Word] = []
     link, determined, marked, close, first = "", False, False, True, True
@@ -428,10 +332,10 @@ def read_words(text: str, grouping: str = "") -> list[Word]:
             bound = Word("", "", "word", link, determined, marked, close and bool(words))
             bound = bound._replace(tense=tense, inside=inside > 0)
             words += _read_content(kind, written, bound, words[-1:], grouping)
-            if len(words) > 1 and words[-1].close and words[-2].key in MONTHS and words[-1].text.isdecimal():
-                _put_day_first(words)
-            elif len(words) > 1 and words[-1].close and words[-2].key in _CURRENCIES and words[-1].kind == "number":
-                _put_number_first(words)
+            if len(words) > 1 and words[-1].close:
+                day = words[-2].key in MONTHS and words[-1].text.isdecimal() and len(words[-1].text) <= 2
+                if day or (words[-2].key in _CURRENCIES and words[-1].kind == "number"):
+                    _swap_last(words)
             link, determined, marked, close, tense = "", False, False, True, ""
     return words
 
@@ -472,22 +376,12 @@ def _joins_number(words: list[Word], kind: str, written: str) -> bool:
     return True
 
 
-def _put_day_first(words: list[Word]) -> None:
-    """Turn "May 4" into "4 May"."""
-    month, day = words[-2:]
-    if len(day.text) <= 2:
-        words[-2:] = [
-            day._replace(link=month.link, determined=month.determined, marked=month.marked, close=month.close),
-            month._replace(link="", determined=False, marked=False, close=True),
-        ]
-
-
-def _put_number_first(words: list[Word]) -> None:
-    """Turn "$5" into "5 dollars"."""
-    sign, number = words[-2:]
+def _swap_last(words: list[Word]) -> None:
+    """Turn "May 4" into "4 May", and "$5" into "5 dollars"."""
+    first, last = words[-2:]
     words[-2:] = [
-        number._replace(link=sign.link, determined=sign.determined, marked=sign.marked, close=sign.close),
-        sign._replace(link="", determined=False, marked=False, close=True),
+        last._replace(link=first.link, determined=first.determined, marked=first.marked, close=first.close),
+        first._replace(link="", determined=False, marked=False, close=True),
     ]
 
 
@@ -508,19 +402,21 @@ def _read_content(kind: str, written: str, bound: Word, before: Sequence[Word] =
     if capital and lower in MONTHS:
         return [bound._replace(key=lower, text=written, kind="number")]
     light = lower in PRONOUNS or lower in POSSESSIVES
-    counted = bound.close and before[0].kind == "number"
-    key = _read_unit(written, counted=counted) or fold(written)
-    return [bound._replace(key=key, text=written, kind="name" if capital else "word", light=light)]
+    key = ""
+    if len(written) <= 4 and (written[0] in "BGHKMPST" or written[1:] != lower[1:]):
+        from hira.evidence.notation import read_symbol  # of a unit, which has four letters at most
+
+        key = read_symbol(written, counted=bound.close and before[0].kind == "number")
+    return [bound._replace(key=key or fold(written), text=written, kind="name" if capital else "word", light=light)]
 
 
-def _read_unit(written: str, *, counted: bool) -> str:
-    """Return the symbol of a unit that is another one in other case (mW and MW), empty for any other word. A single
-    letter is a unit after a number."""
-    if len(written) > 4 or not (counted or len(written) > 1):
-        return ""
-    symbol = f"k{written[1:]}" if written[0] == "K" and len(written) > 1 else written
-    symbol = f"{symbol[:-1]}l" if symbol[-1] == "L" else symbol.replace("\u2126", "Ω")
-    return symbol if symbol in _list_cased() else ""
+def _find_grouping(text: str, around: str = "") -> str:
+    """Return the character that groups thousands in a text, or else around it, if it has a number that needs it."""
+    if not AMBIGUOUS.search(text):
+        return around
+    from hira.evidence.notation import find_grouping
+
+    return find_grouping(text) or around
 
 
 def _write_limit(sign: re.Match[str]) -> str:
@@ -552,21 +448,6 @@ def split_sentences(text: str) -> Iterator[str]:
             yield sentence[start:]
 
 
-class Cell(NamedTuple):
-    """A cell of a table: the name of its column, empty if unknown, and its text."""
-
-    name: str
-    text: str
-
-
-_LOOKED_AT = 50
-"""Sentences with a number in which its unit is looked for."""
-_SCALE = compile_lazily(r"\b(thousand|million|billion|trillion)s?\b", re.IGNORECASE)
-_FIGURE = compile_lazily(r"[-−–]?\d[\d.,]*|\(\d[\d.,]*\)")
-_LOSS = compile_lazily(r"\(\d[\d.,]*\)")
-_ROW_LABEL = compile_lazily(r"\Arow \d+: ")
-"""The number of a row, as hira writes it before its cells."""
-_LETTERS = compile_lazily(r"[A-Z]{1,3}")
 _RULE = compile_lazily(r"[|\s:=-]+\Z")
 
 
@@ -581,7 +462,7 @@ class Passages:
 
     def __init__(self, text: str) -> None:
         self.sentences = list(split_sentences(text))
-        self.grouping = find_grouping(text) if _AMBIGUOUS.search(text) else ""
+        self.grouping = _find_grouping(text)
         self.postings: dict[str, list[int]] = {}
         self.headings: list[int] = []
         self.antecedents: list[int] = []
@@ -614,90 +495,36 @@ class Passages:
         if place not in self._words:
             text = self.sentences[place]
             header = self.sentences[self.headers[place]] if place in self.headers else ""
-            if is_row(text) and (_SCALE.search(header + text) or _LOSS.search(text)):
-                cells = self.read_cells(place)
-                text = CELL.join([*(cell.name for cell in cells if not header), *(cell.text for cell in cells)])
+            if is_row(text):
+                from hira.evidence.cells import CHANGING
+
+                if CHANGING.search(header + text):
+                    cells = self.read_cells(place)
+                    text = CELL.join([*(cell.name for cell in cells if not header), *(cell.text for cell in cells)])
             self._words[place] = read_words(text, self.grouping)
         return self._words[place]
-
-    def read_claim(self, claim: str, *, is_computed: bool = False) -> list[Word]:
-        """Return the words of a claim about this text. An amount has the zeros at its end that the text gives it ("1.5
-        kg" and "1.50 kg"), and so has any number about a result that is computed; other numbers are digits: 4.1 is not
-        4.10."""
-        words = read_words(scale_cells(claim), self.grouping)
-        units = [_find_unit(words, place) for place in range(len(words))]
-        return [
-            word._replace(key=self._find_writing(word.key, "" if is_computed else unit))
-            if word.kind == "number" and (unit or is_computed) and not _is_unclear(word)
-            else word
-            for word, unit in zip(words, units, strict=True)
-        ]
-
-    def _find_writing(self, number: str, unit: str) -> str:
-        """Return the key of a number with this unit, or any if that is empty, as the text writes it; its own one if
-        it is not there. In a row, the name of the column has the unit."""
-        for key in _list_writings(number):
-            for place in self.postings.get(key, ())[:_LOOKED_AT]:
-                words = self.words(place)
-                units = (unit, "") if is_row(self.sentences[place]) else (unit,)
-                for index, word in enumerate(words):
-                    alike = not unit or _find_unit(words, index) in units
-                    if word.key == key and alike and not _is_unclear(word):
-                        return key
-        return number
 
     def list_headings(self, place: int) -> Iterator[int]:
         """Yield the headings above a sentence, the nearest first."""
         while (place := self.headings[place]) >= 0:
             yield place
 
-    def read_cells(self, place: int) -> list[Cell]:
+    def read_cells(self, place: int) -> "list[Cell]":
         """Return the cells of a row, which name their columns ("Region: North") or are under a header. A number has the
-        magnitude that the name of its column has, and is negative in parentheses."""
-        return [_scale(Cell(cell.name, self._ungroup(cell.text, place))) for cell in self._read_cells(place)]
+        magnitude that the name of its column has, and is negative in parentheses; 12.500 is written as English writes
+        what it is in the language of the text."""
+        from hira.evidence.cells import read_cells
 
-    def _ungroup(self, text: str, place: int) -> str:
-        """Return a cell with its ambiguous numbers as English writes them, because it is read without its text."""
-        if not _AMBIGUOUS.search(text) or (find_grouping(self.sentences[place]) or self.grouping) != ".":
-            return text
-        return _AMBIGUOUS.sub(lambda number: number[0].replace(".", "").replace(",", "."), text)
-
-    def _read_cells(self, place: int) -> list[Cell]:
-        cells = _split_row(_ROW_LABEL.sub("", self.sentences[place]))
-        if place in self.headers:
-            names = _split_row(self.sentences[self.headers[place]])
-            return [Cell(names[n] if n < len(names) else "", cell) for n, cell in enumerate(cells)]
-        parts = [cell.partition(": ") for cell in cells]
-        letters = [name for name, _, value in parts if value and _LETTERS.fullmatch(name)]
-        in_order = letters == sorted(letters, key=lambda name: (len(name), name))
-        if len(letters) == len(parts) and in_order and len(letters[0]) == 1:  # of a sheet without a header
-            return [Cell("", value) for _, _, value in parts]
-        return [Cell(name, value) if value else Cell("", name) for name, _, value in parts]
+        row = self.sentences[place]
+        header = self.sentences[self.headers[place]] if place in self.headers else ""
+        if _find_grouping(row, self.grouping) == ".":
+            row = AMBIGUOUS.sub(lambda number: number[0].replace(".", "").replace(",", "."), row)
+        return read_cells(row, header)
 
     def quote(self, place: int) -> str:
         """Return a sentence, a row with its header."""
         header = f"{self.sentences[self.headers[place]]}\n" if place in self.headers else ""
         return f"{header}{self.sentences[place]}"
-
-
-def _scale(cell: Cell) -> Cell:
-    """Return a number under "Budget (thousand EUR)" as thousands, and one in parentheses as a loss."""
-    if not _FIGURE.fullmatch(cell.text):
-        return cell
-    number = f"-{cell.text[1:-1]}" if cell.text[0] == "(" else cell.text
-    scale = _SCALE.search(cell.name)
-    return Cell(_SCALE.sub("", cell.name), f"{number} {scale[1]}") if scale else Cell(cell.name, number)
-
-
-def scale_cells(text: str) -> str:
-    """Return a text whose cells ("Salary (thousand EUR): 82, Profit: (15)") are read as those of a row are."""
-    parts = [part.partition(": ") for part in text.split(", ")]
-    scaled = [(name, colon, *_scale(Cell(name, value))) for name, colon, value in parts]
-    return ", ".join(f"{column}{colon}{cell}" if colon else name for name, colon, column, cell in scaled)
-
-
-def _split_row(row: str) -> list[str]:
-    return [cell.strip() for cell in row.strip().removeprefix("|").removesuffix("|").split("|")]
 
 
 def _level(line: str, following: list[str]) -> int:

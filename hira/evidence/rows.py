@@ -5,7 +5,8 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from hira.core.patterns import compile_lazily
-from hira.evidence.passages import LIMITING, VOIDING, Cell, Word, is_row, read_words
+from hira.evidence.cells import Cell
+from hira.evidence.passages import LIMITING, VOIDING, Word, is_row, read_words
 from hira.evidence.sentence import Sentence, is_condition, read_keys
 
 _OPERATORS = frozenset("+ - − * / = ** < >".split())

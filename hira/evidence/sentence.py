@@ -4,6 +4,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from hira.core.patterns import compile_lazily
 from hira.evidence.passages import (
@@ -12,7 +13,6 @@ from hira.evidence.passages import (
     LABEL,
     TRAIL,
     VOIDING,
-    Cell,
     Passages,
     Word,
     begins_with_pointer,
@@ -20,6 +20,9 @@ from hira.evidence.passages import (
     read_words,
     takes_back,
 )
+
+if TYPE_CHECKING:
+    from hira.evidence.cells import Cell
 
 ANY_LINK = "*"
 """The link of a word that a question brings: how it is bound, the question does not say."""
@@ -163,7 +166,7 @@ class Sentence:
         return read_keys(names) | (self.record or frozenset())
 
     @cached_property
-    def cells(self) -> list[Cell]:
+    def cells(self) -> "list[Cell]":
         """The cells of a row."""
         return self.passages.read_cells(self.place)
 
