@@ -15,7 +15,7 @@ class Cell(NamedTuple):
 
 _SCALE = compile_lazily(r"\b(thousand|million|billion|trillion)s?\b", re.IGNORECASE)
 CHANGING = compile_lazily(rf"{_SCALE.pattern}|\(\d[\d.,]*\)", re.IGNORECASE)
-"""What makes the number of a cell another one: a magnitude, or the parentheses of a loss."""
+"""A magnitude, or the parentheses of a loss: they make the number of a cell another one."""
 _FIGURE = compile_lazily(r"[-−–]?\d[\d.,]*|\(\d[\d.,]*\)")
 _ROW_LABEL = compile_lazily(r"\Arow \d+: ")
 """The number of a row, as hira writes it before its cells."""

@@ -1,5 +1,5 @@
-"""What numbers and units mean as they are written: which character groups thousands in a language, and which symbols of
-units differ only by case."""
+"""How languages write numbers, and how units are written: the character that groups thousands, and symbols that differ
+only by case."""
 
 import re
 from collections import Counter
