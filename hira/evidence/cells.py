@@ -24,20 +24,16 @@ _LETTERS = compile_lazily(r"[A-Z]{1,3}")
 
 def read_cells(row: str, header: str) -> list[Cell]:
     """Return the cells of a row under a header, or of one that names its columns if that is empty."""
-    return [_scale(cell) for cell in _read_cells(row, header)]
-
-
-def _read_cells(row: str, header: str) -> list[Cell]:
     cells = _split_row(_ROW_LABEL.sub("", row))
     if header:
         names = _split_row(header)
-        return [Cell(names[n] if n < len(names) else "", cell) for n, cell in enumerate(cells)]
+        return [_scale(Cell(names[n] if n < len(names) else "", cell)) for n, cell in enumerate(cells)]
     parts = [cell.partition(": ") for cell in cells]
     letters = [name for name, _, value in parts if value and _LETTERS.fullmatch(name)]
     in_order = letters == sorted(letters, key=lambda name: (len(name), name))
     if len(letters) == len(parts) and in_order and len(letters[0]) == 1:  # of a sheet without a header
-        return [Cell("", value) for _, _, value in parts]
-    return [Cell(name, value) if value else Cell("", name) for name, _, value in parts]
+        return [_scale(Cell("", value)) for _, _, value in parts]
+    return [_scale(Cell(name, value) if value else Cell("", name)) for name, _, value in parts]
 
 
 def _scale(cell: Cell) -> Cell:

@@ -308,7 +308,8 @@ def read_words(text: str, grouping: str = "") -> list[Word]:
     as in words, and of a link of Markdown its text. `grouping` is the character that groups thousands, if the words of
     the text do not tell."""
     grouping = _find_grouping(text, grouping)
-    text = _LIMIT.sub(_write_limit, _WRITTEN_DATE.sub(_write_date, _LINKED.sub(r"\1", text)))
+    text = _WRITTEN_DATE.sub(_write_date, _LINKED.sub(r"\1", text))
+    text = _LIMIT.sub(lambda sign: f"{_LIMITS[str(sign.lastgroup)]} ", text)
     words: list[Word] = []
     link, determined, marked, close, first = "", False, False, True, True
     tense: Literal["", "present", "past"] = ""
@@ -417,11 +418,6 @@ def _find_grouping(text: str, around: str = "") -> str:
     from hira.evidence.notation import find_grouping
 
     return find_grouping(text) or around
-
-
-def _write_limit(sign: re.Match[str]) -> str:
-    """Return "≤ " as "at most "."""
-    return f"{_LIMITS[str(sign.lastgroup)]} "
 
 
 _OLDER = compile_lazily(r"^-{3,} ?(?:Original Message|Ursprüngliche Nachricht) ?-{3,}$", re.MULTILINE)
