@@ -16,27 +16,27 @@ _LOOKED_AT = 50
 def write_amounts(words: Sequence[Word], passages: Passages, *, is_computed: bool) -> list[Word]:
     """Return the words of a claim with the keys that amounts have in a text. Other numbers keep their digits, except
     about a result that is computed."""
-    units = [_find_unit(words, place) for place in range(len(words))]
-    return [
-        word._replace(key=_find_writing(word.key, "" if is_computed else unit, passages))
-        if word.kind == "number" and (unit or is_computed) and not _is_unclear(word)
-        else word
-        for word, unit in zip(words, units, strict=True)
-    ]
+    written = list(words)
+    for place, word in enumerate(words):
+        unit = _find_unit(words, place)
+        if word.kind != "number" or not (unit or is_computed) or _is_unclear(word):
+            continue
+        for key in _list_writings(word.key):
+            there = passages.postings.get(key, ())[:_LOOKED_AT]
+            sentences = [(passages.words(at), is_row(passages.sentences[at])) for at in there]
+            if any(is_computed or _has_amount(some, key, unit, in_row=in_row) for some, in_row in sentences):
+                written[place] = word._replace(key=key)
+                break
+    return written
 
 
-def _find_writing(number: str, unit: str, passages: Passages) -> str:
-    """Return the key of a number with this unit, or any if that is empty, as a text writes it; its own one if it is not
-    there. In a row, the name of the column has the unit."""
-    for key in _list_writings(number):
-        for place in passages.postings.get(key, ())[:_LOOKED_AT]:
-            words = passages.words(place)
-            units = (unit, "") if is_row(passages.sentences[place]) else (unit,)
-            for index, word in enumerate(words):
-                alike = not unit or _find_unit(words, index) in units
-                if word.key == key and alike and not _is_unclear(word):
-                    return key
-    return number
+def _has_amount(words: Sequence[Word], key: str, unit: str, *, in_row: bool) -> bool:
+    """Return whether words have a number with this unit. In a row, the name of the column has the unit."""
+    units = (unit, "") if in_row else (unit,)
+    return any(
+        word.key == key and _find_unit(words, place) in units and not _is_unclear(word)
+        for place, word in enumerate(words)
+    )
 
 
 def _list_writings(key: str) -> Iterator[str]:

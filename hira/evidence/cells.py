@@ -1,6 +1,7 @@
 """The cells of a row of a table, with the numbers that they mean."""
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from hira.core.patterns import compile_lazily
@@ -45,10 +46,10 @@ def _scale(cell: Cell) -> Cell:
     return Cell(_SCALE.sub("", cell.name), f"{number} {scale[1]}") if scale else Cell(cell.name, number)
 
 
-def scale_cells(text: str) -> str:
-    """Return a text whose cells ("Salary (thousand EUR): 82, Profit: (15)") are read as those of a row are."""
-    parts = [part.partition(": ") for part in text.split(", ")]
-    scaled = [(name, colon, *_scale(Cell(name, value))) for name, colon, value in parts]
+def scale_cells(parts: Sequence[str]) -> str:
+    """Return a text of parts whose cells ("Salary (thousand EUR): 82", "Profit: (15)") are read as those of a row."""
+    cells = [part.partition(": ") for part in parts]
+    scaled = [(name, colon, *_scale(Cell(name, value))) for name, colon, value in cells]
     return ", ".join(f"{column}{colon}{cell}" if colon else name for name, colon, column, cell in scaled)
 
 

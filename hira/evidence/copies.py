@@ -97,11 +97,12 @@ def find_nearest(
 
 def read_claim(claim: str, passages: Passages, *, is_computed: bool = False) -> list[Word]:
     """Return the words of a claim, its numbers with the keys that they have in a text."""
+    scaled = claim
     if ": " in claim:  # cells of a row
         from hira.evidence.cells import scale_cells
 
-        claim = scale_cells(claim)
-    words = read_words(claim, passages.grouping)
+        scaled = scale_cells(claim.split(", "))
+    words = read_words(scaled, passages.grouping)
     close = (word.close or after.close for word, after in pairwise([*words, _NO_WORD]) if word.kind == "number")
     if is_computed or any(close):  # a number next to another word may be an amount
         from hira.evidence.amounts import write_amounts

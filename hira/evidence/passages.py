@@ -307,14 +307,14 @@ def read_words(text: str, grouping: str = "") -> list[Word]:
     """Return the content words of a text in order. The two orders of day and month are one, dates in digits are read
     as in words, and of a link of Markdown its text. `grouping` is the character that groups thousands, if the words of
     the text do not tell."""
-    grouping = _find_grouping(text, grouping)
-    text = _WRITTEN_DATE.sub(_write_date, _LINKED.sub(r"\1", text))
-    text = _LIMIT.sub(lambda sign: f"{_LIMITS[str(sign.lastgroup)]} ", text)
+    dated = _WRITTEN_DATE.sub(_write_date, _LINKED.sub(r"\1", text))
+    plain = _LIMIT.sub(lambda sign: f"{_LIMITS[str(sign.lastgroup)]} ", dated)
+    grouping = _find_grouping(plain, grouping)
     words: list[Word] = []
     link, determined, marked, close, first = "", False, False, True, True
     tense: Literal["", "present", "past"] = ""
     inside = 0
-    for match in _WORD.finditer(text):
+    for match in _WORD.finditer(plain):
         kind, written = str(match.lastgroup), match[0]
         if kind == "mark":
             marked, close, determined = True, False, False
