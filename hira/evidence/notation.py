@@ -24,8 +24,11 @@ def find_grouping(text: str) -> str:
     """Return the character that groups thousands in the language of a text: "." in German, "," in English, empty if
     its light words do not tell."""
     words = [match[0].lower() for match in _WORD.finditer(text[:_LOOKED_AT])]
-    comma, point = (sum(word in light for word in words) for light in (_DECIMAL_COMMA, _DECIMAL_POINT))
-    return "" if comma == point else "." if comma > point else ","
+    comma = sum(word in _DECIMAL_COMMA for word in words)
+    point = sum(word in _DECIMAL_POINT for word in words)
+    if comma == point:
+        return ""
+    return "." if comma > point else ","
 
 
 @cache
