@@ -156,18 +156,18 @@ class Hira:
 
     @overload
     async def ask(
-        self, question: str, *, docs: Paths | None = None, files: Paths = (), output_type: type[V] | None = None
+        self, question: str, *, docs: Paths | None = None, files: Paths | None = (), output_type: type[V] | None = None
     ) -> Answer[V]: ...
     @overload
     async def ask(
-        self, question: str, *, docs: Paths | None = None, files: Paths = (), output_type: Mapping[str, Any]
+        self, question: str, *, docs: Paths | None = None, files: Paths | None = (), output_type: Mapping[str, Any]
     ) -> Answer[Any]: ...
     async def ask(
         self,
         question: str,
         *,
         docs: Paths | None = None,
-        files: Paths = (),
+        files: Paths | None = (),
         output_type: type[Any] | Mapping[str, Any] | None = None,
     ) -> Answer[Any]:
         """Ask one question.
@@ -189,18 +189,18 @@ class Hira:
 
     @overload
     def ask_sync(
-        self, question: str, *, docs: Paths | None = None, files: Paths = (), output_type: type[V] | None = None
+        self, question: str, *, docs: Paths | None = None, files: Paths | None = (), output_type: type[V] | None = None
     ) -> Answer[V]: ...
     @overload
     def ask_sync(
-        self, question: str, *, docs: Paths | None = None, files: Paths = (), output_type: Mapping[str, Any]
+        self, question: str, *, docs: Paths | None = None, files: Paths | None = (), output_type: Mapping[str, Any]
     ) -> Answer[Any]: ...
     def ask_sync(
         self,
         question: str,
         *,
         docs: Paths | None = None,
-        files: Paths = (),
+        files: Paths | None = (),
         output_type: type[Any] | Mapping[str, Any] | None = None,
     ) -> Answer[Any]:
         """`ask` for code that is not async. It also works inside a running loop, because it uses a separate one.
@@ -248,7 +248,7 @@ class Hira:
         question: str,
         *,
         docs: Paths | None = None,
-        files: Paths = (),
+        files: Paths | None = (),
         output_type: type[Any] | Mapping[str, Any] | None = None,
     ) -> Run:
         """Ask one question and watch it.
@@ -263,7 +263,9 @@ class Hira:
             The run, to be iterated for its events; the last one is `RunEnded`, then `run.answer` is there.
         """
         output = make_output_type(output_type)
-        return Run(scope(self, docs), question, present(paths_of(files, "files")), output=output)
+        return Run(
+            scope(self, docs), question, present(paths_of(() if files is None else files, "files")), output=output
+        )
 
     def batch(self, questions: "Iterable[str | Question]", *, concurrency: int = 8) -> "Batch":
         """Ask many questions.
@@ -394,7 +396,7 @@ async def ask(
     *,
     model: str | None = None,
     docs: Paths | None = None,
-    files: Paths = (),
+    files: Paths | None = (),
     search: "str | Retriever | None" = None,
     settings: Settings | None = None,
 ) -> Answer:
@@ -423,7 +425,7 @@ def ask_sync(
     *,
     model: str | None = None,
     docs: Paths | None = None,
-    files: Paths = (),
+    files: Paths | None = (),
     search: "str | Retriever | None" = None,
     settings: Settings | None = None,
 ) -> Answer:

@@ -1,5 +1,6 @@
 """What a program may get wrong when it makes a `Hira` or asks it; each mistake is told with the argument's name."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -106,6 +107,14 @@ def test_a_question_that_says_nothing_is_not_asked(question: Any) -> None:
             hira.ask_sync(question)
         with pytest.raises(UsageError, match=r"the question (is|must)"):
             hira.stream(question)
+
+
+def test_no_files_may_be_written_as_none(tmp_path: Path) -> None:
+    (tmp_path / "pier.md").write_text("The pier of Varn was built in 1902.\n", encoding="utf-8")
+    with Hira("offline", docs=tmp_path, journal=False) as hira:
+        answer = hira.ask_sync("When was the pier of Varn built?", files=None)
+        assert hira.chat().ask_sync("When was the pier of Varn built?", files=None).text == answer.text
+    assert "1902" in answer.text
 
 
 def test_a_file_that_is_no_path_is_told() -> None:

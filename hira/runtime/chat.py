@@ -56,11 +56,13 @@ class Chat:
         self._preparing = False
 
     @overload
-    async def ask(self, question: str, *, files: Paths = (), output_type: type[V] | None = None) -> Answer[V]: ...
-    @overload
-    async def ask(self, question: str, *, files: Paths = (), output_type: Mapping[str, Any]) -> Answer[Any]: ...
     async def ask(
-        self, question: str, *, files: Paths = (), output_type: type[Any] | Mapping[str, Any] | None = None
+        self, question: str, *, files: Paths | None = (), output_type: type[V] | None = None
+    ) -> Answer[V]: ...
+    @overload
+    async def ask(self, question: str, *, files: Paths | None = (), output_type: Mapping[str, Any]) -> Answer[Any]: ...
+    async def ask(
+        self, question: str, *, files: Paths | None = (), output_type: type[Any] | Mapping[str, Any] | None = None
     ) -> Answer[Any]:
         """Ask the next question.
 
@@ -75,17 +77,17 @@ class Chat:
         return await (await self.stream(question, files=files, output_type=output_type)).finish()
 
     @overload
-    def ask_sync(self, question: str, *, files: Paths = (), output_type: type[V] | None = None) -> Answer[V]: ...
+    def ask_sync(self, question: str, *, files: Paths | None = (), output_type: type[V] | None = None) -> Answer[V]: ...
     @overload
-    def ask_sync(self, question: str, *, files: Paths = (), output_type: Mapping[str, Any]) -> Answer[Any]: ...
+    def ask_sync(self, question: str, *, files: Paths | None = (), output_type: Mapping[str, Any]) -> Answer[Any]: ...
     def ask_sync(
-        self, question: str, *, files: Paths = (), output_type: type[Any] | Mapping[str, Any] | None = None
+        self, question: str, *, files: Paths | None = (), output_type: type[Any] | Mapping[str, Any] | None = None
     ) -> Answer[Any]:
         """`ask` for code that is not async."""
         return self._owner.wait_for(self.ask(question, files=files, output_type=output_type))
 
     async def stream(
-        self, question: str, *, files: Paths = (), output_type: type[Any] | Mapping[str, Any] | None = None
+        self, question: str, *, files: Paths | None = (), output_type: type[Any] | Mapping[str, Any] | None = None
     ) -> Run:
         """Ask the next question and watch it.
 
@@ -101,7 +103,7 @@ class Chat:
             UsageError: The question before it is still in progress, or the recorded run does not exist.
         """
 
-        attached = present(paths_of(files, "files"))
+        attached = present(paths_of(() if files is None else files, "files"))
         output = make_output_type(output_type)
         if self._preparing or (self.runs and self.runs[-1].going):
             raise UsageError("the question before has no answer yet", fix="await it, then ask the next one")

@@ -320,6 +320,30 @@ def test_a_word_document_keeps_headings_lists_tables_notes_and_their_order(tmp_p
     )
 
 
+def test_struck_out_and_hidden_text_of_a_word_document_is_not_read(tmp_path):
+    def run(text, about):
+        return f"<w:r><w:rPr>{about}</w:rPr><w:t>{text} </w:t></w:r>"
+
+    marks = ("<w:strike/>", "<w:dstrike/>", '<w:vanish w:val="true"/>', '<w:rStyle w:val="Later"/>')
+    gone = "".join(run("30 crowns", mark) for mark in marks)
+    kept = run("45", '<w:strike w:val="0"/>') + run("crowns", '<w:rStyle w:val="Later"/><w:strike w:val="false"/>')
+    body = f"<w:p>{gone}{kept}</w:p>" + paragraph("Draft of May", "Later") + paragraph("Paid in June.")
+    body += word_table([["Day", f"<w:p>{gone}{run('Price', '<w:b/>')}</w:p>"], ["Monday", "5"]])
+    styles = (
+        f'<w:styles xmlns:w="{WORD}"><w:style w:styleId="Gone"><w:rPr><w:strike/></w:rPr></w:style>'
+        '<w:style w:styleId="Later"><w:basedOn w:val="Gone"/></w:style></w:styles>'
+    )
+    notes = f'<w:footnotes xmlns:w="{WORD}"><w:footnote w:id="2"><w:p>{gone}{run("See below.", "")}</w:p></w:footnote></w:footnotes>'
+    more = {"word/styles.xml": styles, "word/footnotes.xml": notes}
+    text = read_file(docx(tmp_path / "p.docx", body, more=more)).text
+    assert text == "45 crowns\n\nPaid in June.\n\nDay: Monday | Price: 5\n\n[^2] See below."
+
+
+@pytest.mark.parametrize("title", ["(anonymous)", "untitled", "(Untitled)", "Untitled 3", "anonymous"])
+def test_a_title_that_a_program_filled_in_is_none(tmp_path, title):
+    assert read_file(pdf(tmp_path / "harbour.pdf", ["The pier is long."], title=title)).title == "harbour"
+
+
 def test_slides_come_in_the_order_of_the_presentation_with_tables_charts_and_notes(tmp_path):
     chart = (
         '<c:chartSpace xmlns:c="http://schemas.openxmlformats.org/drawingml/2006/chart"><c:ser><c:tx><c:strRef><c:strCache>'

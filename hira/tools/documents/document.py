@@ -60,7 +60,8 @@ def add_title(path: Path, parts: tuple[Part, ...], title: str = "") -> Document:
     """Return a document with its own title, otherwise its first heading, otherwise the name of its file. The first of
     several headings of the highest level is not the title."""
     given = clip_title(title)
-    if given.lower().startswith(("untitled", "microsoft word -", "powerpoint presentation", "document")):
+    bare = given.lower().strip("()[]<> ")
+    if bare == "anonymous" or bare.startswith(("untitled", "microsoft word -", "powerpoint presentation", "document")):
         given = ""
     heading, is_section = _read_first_heading(parts)
     if is_section and given in ("", heading):

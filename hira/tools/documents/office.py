@@ -103,6 +103,10 @@ def page_of(page: "PageObject", number: int, label: str = "", tables: Sequence[T
 
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _GONE = (FALLBACK, f"{W}pPr", f"{W}del", f"{W}moveFrom")
+_UNSAID = (f"{W}strike", f"{W}dstrike", f"{W}vanish")
+_OFF = ("0", "false", "off")
+_BASES = 10
+"""The styles that a style may build on, one on the other."""
 _BLANKS = {f"{W}tab": "\t", f"{W}br": "\n", f"{W}cr": "\n", f"{W}noBreakHyphen": "-"}
 _DEEPEST = 6
 _WIDEST = 200
@@ -113,8 +117,9 @@ def read_docx(path: Path, data: BinaryIO) -> Document:
         if "word/document.xml" not in archive.names:
             raise ToolError(f"{path.name} is not a Word document: it contains no text")
         levels = _levels(archive)
-        body = archive.xml("word/document.xml")
-        notes = [line for kind in ("footnote", "endnote") for line in _notes(archive, kind)]
+        unsaid = _list_unsaid_styles(archive)
+        body = _remove_unsaid(archive.xml("word/document.xml"), unsaid)
+        notes = [line for kind in ("footnote", "endnote") for line in _notes(archive, kind, unsaid)]
         text = "\n\n".join([*_blocks(body, levels, archive), *notes])
         pictures = any(name.startswith("word/media/") for name in archive.names)
         document = add_title(path, (Part(text, media=not text and pictures),), archive.property("title"))
@@ -133,6 +138,44 @@ def _levels(archive: Archive) -> dict[str, int]:
             elif len(words) == 2 and words[0] == "heading" and words[1].isdecimal():
                 levels[style.get(f"{W}styleId", "")] = min(int(words[1]), _DEEPEST)
     return levels
+
+
+def _list_unsaid_styles(archive: Archive) -> set[str]:
+    """Return the ids of the styles whose text is struck out or hidden, or that build on such a style."""
+    told: dict[str, bool | None] = {}
+    bases: dict[str, str] = {}
+    if "word/styles.xml" in archive.names:
+        for style in archive.xml("word/styles.xml").iter(f"{W}style"):
+            name, base = style.get(f"{W}styleId", ""), style.find(f"{W}basedOn")
+            told[name] = _is_unsaid(style)
+            bases[name] = "" if base is None else base.get(f"{W}val", "")
+    for _ in range(_BASES):
+        told = {name: told.get(bases[name]) if value is None else value for name, value in told.items()}
+    return {name for name, value in told.items() if value}
+
+
+def _is_unsaid(element: Element) -> bool | None:
+    """Return whether a run or a style strikes its text out or hides it, None if it does not say."""
+    marks = (element.find(f"{W}rPr/{tag}") for tag in _UNSAID)
+    values = [mark.get(f"{W}val", "") not in _OFF for mark in marks if mark is not None]
+    return any(values) if values else None
+
+
+def _remove_unsaid(root: Element, unsaid: set[str]) -> Element:
+    """Empty the runs whose text is struck out or hidden, by themselves or by the style of the run or its paragraph."""
+    waiting = [(root, False)]
+    while waiting:
+        node, is_unsaid = waiting.pop()
+        if node.tag == f"{W}p":
+            style = node.find(f"{W}pPr/{W}pStyle")
+            is_unsaid = style is not None and style.get(f"{W}val", "") in unsaid
+        elif node.tag == f"{W}r":
+            style, own = node.find(f"{W}rPr/{W}rStyle"), _is_unsaid(node)
+            styled = style is not None and style.get(f"{W}val", "") in unsaid
+            if own or (own is None and (styled or is_unsaid)):
+                node.clear()
+        waiting += [(child, is_unsaid) for child in node]
+    return root
 
 
 def _blocks(root: Element, levels: dict[str, int], archive: Archive) -> list[str]:
@@ -199,11 +242,12 @@ def _rows(table: Element, archive: Archive) -> list[list[str]]:
     return rows
 
 
-def _notes(archive: Archive, kind: str) -> list[str]:
+def _notes(archive: Archive, kind: str, unsaid: set[str]) -> list[str]:
     name = f"word/{kind}s.xml"
     if name not in archive.names:
         return []
-    notes = ((note.get(f"{W}id", ""), _text(note).strip()) for note in archive.xml(name).iter(f"{W}{kind}"))
+    root = _remove_unsaid(archive.xml(name), unsaid)
+    notes = ((note.get(f"{W}id", ""), _text(note).strip()) for note in root.iter(f"{W}{kind}"))
     return [f"[^{number}] {text}" for number, text in notes if text]
 
 
