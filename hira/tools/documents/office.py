@@ -162,7 +162,7 @@ def _is_unsaid(element: Element) -> bool | None:
 
 
 def _remove_unsaid(root: Element, unsaid: set[str]) -> Element:
-    """Empty the runs whose text is struck out or hidden, by themselves or by the style of the run or its paragraph."""
+    """Empty the runs whose text is struck out or hidden, directly or by the style of the run or its paragraph."""
     waiting = [(root, False)]
     while waiting:
         node, is_unsaid = waiting.pop()
