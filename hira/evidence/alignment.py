@@ -52,6 +52,8 @@ _BEFORE_CLAUSE = ("and", "but", "as", "because", "since", "while", "whereas", "a
 """Links after a comma that begin a clause that is a statement."""
 _ENDING = VOIDING | frozenset("acquitted overturned revoked annulled scrapped abandoned reversed".split())
 """Words of a later part of a sentence that undo what its first part says."""
+_FUTURE = frozenset(("will", "wird", "werden"))
+_WHEN = frozenset(("after", "before", "since", "until"))
 _ADDING = frozenset("fact addition result consequence contrast total moment conclusion turn return".split())
 """Words of a phrase before a statement that adds nothing to it: "In fact, …"."""
 _OWNING = ("'s", "’s")
@@ -80,7 +82,8 @@ def is_copy(claim: Sequence[Word], sentence: Sentence) -> bool:
     voided = voided or not sentence.find_foreign(keys).isdisjoint(keys)
     says_label = sentence.label and not unsaid  # `Otto said: "…"`
     quoted = not says_label and _QUOTED.search(_QUOTE.sub('"', sentence.text))
-    if voided or quoted or _UNSAID.search(sentence.text):
+    thought = _UNSAID.search(sentence.text)  # a claim may have these words: "Ida plans to build a mill"
+    if voided or quoted or (thought and not read_keys(thought[0]) <= keys):
         return False
     if sentence.is_row or sentence.record is not None:
         from hira.evidence.rows import is_copied_record
@@ -251,8 +254,14 @@ class _Alignment:
         return alike and bool(told) and told[0].key == self.words[ends[1]].key
 
     def _find_end(self, place: int) -> int:
-        """Return where the phrase that begins at `place` ends."""
-        return next((end for end in range(place + 1, len(self.words)) if not self.words[end].close), len(self.words))
+        """Return where the phrase that begins at `place` ends; 9:45 is one."""
+        end = place + 1
+        while end < len(self.words):
+            word, before = self.words[end], self.words[end - 1]
+            if not word.close and not (word.marked and word.kind == before.kind == "number"):
+                break
+            end += 1
+        return end
 
     def _skips(self, before: int, place: int, word: Word) -> bool:
         """Return whether a claim may leave out the words between two that it has; `word` begins the phrase of the
@@ -304,7 +313,8 @@ class _Alignment:
         """Return whether a claim may leave out the phrase before a statement: the date of what is past, or one that
         adds nothing. "In the worst case, …", "In Otto's opinion, …" and "In the novel, …" say something else."""
         dates = all(word.kind == "number" or word.key in MONTHS or is_time(word.text) for word in frame)
-        return (dates and self.sentence.is_past) or all(word.text.lower() in _ADDING for word in frame)
+        when = dates or not _WHEN.isdisjoint(frame[0].link.split())
+        return (when and self.sentence.is_past) or all(word.text.lower() in _ADDING for word in frame)
 
     def _loses_part(self, place: int, before: int) -> bool:
         """Return whether a word loses the one directly before it: "South Dakota", "a former painter". A name may lose
@@ -344,8 +354,9 @@ class _Alignment:
         word = self.words[place]
         links = set(word.link.split())
         day = [other.text for other in self.words[place : place + 3]]
-        dated = len(day) == 3 and fold(day[1]) in MONTHS and YEAR.match(day[2]) and "in" in links
-        if self.sentence.is_past or dated:
+        dated = len(day) == 3 and fold(day[1]) in MONTHS and YEAR.match(day[2])
+        dated = dated or (not _FUTURE.isdisjoint(self.sentence.text.split()) and YEAR.match(word.text))
+        if self.sentence.is_past or (dated and "in" in links):
             return False
         if word.marked:  # "may enter, with a ticket"
             return bool(links & {"with", "without"}) and any(is_condition(other) for other in self.words)

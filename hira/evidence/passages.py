@@ -122,7 +122,8 @@ NEGATIONS = frozenset(
 CONDITIONS = NEGATIONS | frozenset(
     "will would can could may might must shall should if unless until except only almost nearly hardly barely rarely"
     " possibly probably perhaps maybe allegedly reportedly supposedly alleged expected planned proposed todo false"
-    " unlikely forecast myth myths rumour rumours rumoured denied being wird werden soll sollen".split()
+    " unlikely forecast myth myths rumour rumours rumoured denied being wird werden soll sollen sei seien habe solle könne"
+    " werde würde hätte wäre".split()
 )
 """Words that a statement cannot lose or gain without becoming another one."""
 DENIALS = frozenset(
@@ -172,6 +173,7 @@ _FOREIGN = {
     "accusative": frozenset("den einen".split()),
     "dative": frozenset("dem einem".split()),
     "be": frozenset("wurde wurden ist sind waren beträgt betrug lautet est sont était fut es son fue fueron".split()),
+    "have": frozenset("hat haben hatte hatten".split()),
     "of": frozenset("von de du del della".split()),
     "in": frozenset("im am dans en".split()),
     "for": frozenset(("für",)),
