@@ -73,6 +73,7 @@ SETS = {
     "mix": "second tester, an ordinary mix",
     "aimed": "second tester, aimed at faults",
     "first": "first tester, mostly aimed at faults",
+    "third": "third tester, mostly aimed at faults",
 }
 NOTES = """\
 "Label" are claims about generated notes ("- **Manager:** Ada Holm" below a heading): true ones, ones with the value
@@ -85,7 +86,8 @@ right ones, and plausible ones to questions that the paragraph does not answer.
 The testers had not seen the code. Each wrote documents, questions, and right and wrong answers:
 `benchmarks/data/testers.jsonl`. The ordinary mix has the kinds of answers that small models produce. The rules were
 written without it, except for two repairs: it had four wrong answers that were accepted, now there are two. The
-answers aimed at faults led to many repairs, so their figures say less about new answers."""
+answers aimed at faults led to many repairs, so their figures say less about new answers. Of the third tester's, 188 of
+282 right and 177 of 988 wrong ones were accepted before any repair; these numbers count some answers twice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,12 +241,13 @@ def format_answers(args: argparse.Namespace, folder: Path) -> Iterator[str]:
 
 def format_testers() -> Iterator[str]:
     """Yield a row for each set of answers that testers wrote: which are accepted (exit code 0) by words alone."""
-    sources = {
-        row["document"]: Source(row["document"], row["title"], row["text"], "file", "s1") for row in read_lines(TESTED)
-    }
+    documents = list(read_lines(TESTED))
     sets: dict[str, list[tuple[bool, bool]]] = defaultdict(list)
     for row in read_lines(TESTERS):
-        read = Sources({"s1": sources[row["document"]]})
+        read = Sources()
+        for document in documents:  # of the third tester a folder
+            if document["document"].startswith(row["document"]):
+                read.add(Source(document["document"], document["title"], document["text"], "file"))
         sets[row["set"]].append((accepts(row["answer"], read, row["question"]), row["right"]))
     for name, title in SETS.items():
         accepted = [right for held, right in sets[name] if held]

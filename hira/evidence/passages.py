@@ -122,8 +122,8 @@ NEGATIONS = frozenset(
 CONDITIONS = NEGATIONS | frozenset(
     "will would can could may might must shall should if unless until except only almost nearly hardly barely rarely"
     " possibly probably perhaps maybe allegedly reportedly supposedly alleged expected planned proposed todo false"
-    " unlikely forecast myth myths rumour rumours rumoured denied being wird werden soll sollen sei seien habe solle könne"
-    " werde würde hätte wäre".split()
+    " unlikely forecast myth myths rumour rumours rumoured denied being wird werden soll sollen sei seien habe solle"
+    " könne werde würde hätte wäre".split()
 )
 """Words that a statement cannot lose or gain without becoming another one."""
 DENIALS = frozenset(
