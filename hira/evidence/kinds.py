@@ -1,14 +1,17 @@
-"""The kinds of things that questions ask for: a time, a place, a person, a reason, a number, a measure."""
+"""The kinds of things that questions ask for: a time, a place, a person, a reason, a number, a measure.
 
-from collections.abc import Iterator, Sequence
-from itertools import takewhile
+A claim about another time, or of what is only thought, tells nothing of them.
+"""
 
+import re
+from collections.abc import Sequence
+
+from hira.core.patterns import compile_lazily
 from hira.evidence.alignment import YEAR
 from hira.evidence.passages import LIMITING, MONTHS, Word, fold, is_related
-from hira.evidence.questions import ASKS_BY, BARE, COPULA, COUNTING, MODAL, Question
-from hira.evidence.sentence import is_time
+from hira.evidence.questions import BEFORE_ASKING, COPULA, COUNTING, Question
+from hira.evidence.sentence import TIME_UNITS, is_day, is_past, is_time
 
-_PREPOSITIONS = frozenset("for in at on from to by with since until von mit an".split())
 _KINDS = {
     **dict.fromkeys("when wann quand cuándo quando".split(), "time"),
     **dict.fromkeys("where wo wohin woher où dónde dove waar onde".split(), "place"),
@@ -25,6 +28,13 @@ _KINDS_OF_NOUNS = {
     **dict.fromkeys(COUNTING, "count"),
 }
 """The kinds, by the word after "how", "what" or "which"."""
+_TIMES = {
+    **dict.fromkeys("time uhrzeit".split(), "hour"),
+    **dict.fromkeys("day date tag datum".split(), "day"),
+    **dict.fromkeys("month monat".split(), "month"),
+    **dict.fromkeys("year jahr".split(), "year"),
+}
+"""The parts of a date, by the noun that asks for them: "at what time", "on which day"."""
 _NAMED = frozenset(
     "colour color kind type sort material language city town country river street person farbe art".split()
 )
@@ -33,115 +43,153 @@ _HELPING = frozenset(
     "is are was were do does did has have had can could will would shall should must may might to ist sind war waren"
     " wird wurde wurden hat haben kann".split()
 )
-_VALUE_LINKS = ("", "be", "of", "than", "by")
-"""The links of a number that is the whole value: "is 29", "a total of 29", "more than 29", "rose by 29"."""
 _TIME_LINKS = frozenset("before after since during until when while if unless once always never".split())
 _CLOCK = frozenset("am pm uhr o'clock a p".split())
+_HOURS = frozenset("noon midnight morning afternoon evening night dawn dusk sunrise sunset mittag mitternacht".split())
 _PLACE_LINKS = frozenset(
     "in from to into onto over under above below across against between among near within towards behind beyond".split()
 )
 _CAUSES = frozenset("because since as for so due owing reason reasons cause caused causes order".split())
-_OFTEN = frozenset("time times once twice daily weekly monthly yearly annually hourly".split())
-_QUANTITIES = frozenset(
-    "none no several dozens hundreds thousands millions half twice once daily weekly monthly yearly free"
-    " one thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty thirty forty fifty sixty"
-    " seventy eighty ninety hundred thousand million few dozen zwei drei vier fünf sechs sieben acht neun zehn zwölf"
-    " deux trois quatre cinq sept huit neuf dix dos tres cuatro cinco seis siete ocho nueve diez".split()
+_MANNERS = frozenset("by with through via from using because as without like".split())
+_NOT = frozenset("not never nicht nie niemals".split())
+_OFTEN = frozenset(
+    "per time times once twice daily weekly monthly yearly annually hourly every each alle jede jeden jedes mal einmal"
+    " zweimal täglich wöchentlich monatlich jährlich stündlich".split()
 )
-_UNITS = {
-    name: frozenset(fold(unit) for unit in units.split())
-    for name, units in {
-        "length": "metre kilometre km m cm mm centimetre millimetre mile yard foot feet inch mètre metro metri",
-        "time": "second minute hour day week month year decade century sekunde minuten stunde stunden tag tage woche"
-        " wochen monat monate jahr jahre jahren heure jour semaine mois ans année",
-        "money": "dollar euro pound yen rupee cent crown franc eur usd gbp kronen franken",
-        "weight": "gram kg kilo kilogram ton tonne pound ounce gramm kilogramm tonnen",
-        "temperature": "degree celsius fahrenheit grad",
-    }.items()
+_UNREAL = compile_lazily(
+    r"\b(?:would|could|might|may|perhaps|maybe|probably|possibly|(?:alleg|report|suppos)edly|rumoured|planned|proposed|expect(?:s|ed)|intended"
+    r"|forecast|believe[sd]?|thinks|assume[sd]|suspect(?:s|ed)|guesses|hope[sd]|würden?|könnten?|sollten?|angeblich"
+    r"|vermut(?:lich|et)|wahrscheinlich|vielleicht|glaubt|meint|behauptet|geplant"
+    r"|(?:plans?|promise[sd]?|intends?|want(?:s|ed)?|used|supposed|meant|offer(?:s|ed)|agree[sd]?|tr(?:y|ies|ied)|pledged"
+    r"|vowed|fail(?:s|ed)?|refuse[sd]?|declined|attempted|threatened) to(?! the))\b"
+)
+"""Words of what has not happened, or is only thought."""
+_COMING = compile_lazily(r"\b(?:will|shall|soll|sollen|wird|werden)\b")
+_TENSES = {
+    **dict.fromkeys("was were did had wurde wurden war waren hatte hatten".split(), "past"),
+    **dict.fromkeys("is are does do wird werden ist sind".split(), "present"),
 }
-_ALL_UNITS = frozenset[str]().union(*_UNITS.values())
-_MEASURES = {
-    frozenset(words.split()): frozenset(units.split())
-    for words, units in (
-        ("high tall height", "length"),
-        ("hoch höhe", "length money temperature"),
-        ("wide broad width breadth breit breite", "length"),
-        ("deep depth tief tiefe", "length"),
-        ("far distance weit entfernung", "length"),
-        ("long length lang lange länge", "length time"),
-        ("old age alt alter", "time"),
-        ("heavy weight schwer gewicht", "weight"),
-        ("expensive price cost teuer preis", "money"),
-        ("hot cold warm temperature heiß kalt temperatur", "temperature"),
-        ("fast speed schnell geschwindigkeit", "length"),
-        ("big large size groß größe", "length weight"),
-    )
-}
-"""The names of a measure, and its units."""
+_WAS = compile_lazily(r"Was (?!(?:the|an?|this|that|these|those|it|he|she|they|there|his|her|its|their)\b)[a-zäöü]")
+"""German "was"."""
+_HAS_AGENT = compile_lazily(r"\b(?:did|does|do|by)\b", re.IGNORECASE)
 
 
 def find_untold(question: Question, claim: Sequence[Word]) -> tuple[str, ...]:
     """Return the word with which a question asks, if the claim has nothing of that kind: no time for "when", no number
     of visitors for "how many visitors", no height for "how high", no place for "where", no reason for "why", nobody for
-    "who", nothing but numbers and words of the question for "how" and "which colour"."""
+    "who", nothing but numbers and words of the question for "how" and "which colour". A claim about another time, of
+    what is only thought, or with another who acts does not tell it either."""
     kind, noun = _find_kind(question.text)
-    places, asked = range(len(claim)), {word.key for word in question.words}
-    links = {link for word in claim for link in word.link.split()}
-    words = {word.text.lower() for word in claim}
-    new = [claim[place] for place in _find_new(claim, asked)]
-    told = bool(new) or not kind
+    asked = {word.key for word in question.words}
+    speaks = not asked.isdisjoint(word.key for word in claim)
+    differs = speaks and (_is_unreal(question, claim) or _changes_tense(question, claim))
+    if speaks and _HAS_AGENT.search(question.text):
+        from hira.evidence.voices import exchanges
+
+        differs = differs or exchanges(question, claim)
+    if _tells(kind, noun, question, [*claim], speaks=speaks) and not differs:
+        return ()
+    return (noun,) if kind == "measure" else tuple(question.text.split(maxsplit=1)[:1])
+
+
+def _tells(kind: str, noun: str, question: Question, claim: Sequence[Word], *, speaks: bool) -> bool:
+    """Return whether a claim tells something of this kind. It `speaks` of the question if they share a word."""
+    places, asked, text = range(len(claim)), {word.key for word in question.words}, question.text.lower()
+    words = {part for word in claim for part in (*word.link.split(), word.text.lower())}
+    nots = _NOT.difference(text.split())
+    denied = [word.key for place, word in enumerate(claim) if place and claim[place - 1].text in nots]
+    if not kind or (kind in ("time", "place", "person") and any(is_related(key, asked) for key in denied)):
+        return not kind
     if kind == "time":
-        told = not _TIME_LINKS.isdisjoint(links | words) or any(_is_moment(claim, place) for place in places)
-        told = told or any(is_related(word.key, {fold(noun)}) for word in claim if noun)
-    elif kind == "frequency":
-        told = "per" in links or not _OFTEN.isdisjoint(words) or any(map(is_time, words))
-    elif kind == "count":
-        wanted = {word.key for word in question.wanted}  # not "money", which any of its units tells
-        counted = [word.key for word in question.counted if word.key in wanted]
-        told = any(_is_quantity(claim, place) and _counts(claim, place, counted) for place in places)
+        named = noun and any(is_related(word.key, {fold(noun)}) for word in claim)
+        return named or _tells_time(claim, _TIMES.get(noun, ""), asked)
+    if kind == "frequency":
+        repeated = (claim[place : place + 2] for place in places if claim[place].determined and not claim[place].link)
+        units = any(word.key in TIME_UNITS for pair in repeated for word in pair)  # of "every 20 minutes", "a day"
+        return units or not _OFTEN.isdisjoint(words) or any(map(is_time, words))
+    from hira.evidence.measures import counts, find_new, is_quantity, measures
+
+    new = [claim[place] for place in find_new(claim, asked)]
+    told = bool(new)
+    if kind == "count":
+        counted = [word.key for word in question.counted]
+        wanted = {word.key for word in question.wanted}
+        counted = counted if wanted.issuperset(counted[:1]) else []  # any of its units tells "money"
+        told = any(is_quantity(claim, place) and counts(claim, place, counted, text) for place in places)
     elif kind == "measure":
-        told = _measures(claim, noun)
-    elif kind == "person":
-        told = told and not _lacks_agent(question, claim)
+        told = measures(claim, noun, question)
+    elif kind == "person" and told:
+        from hira.evidence.voices import lacks_agent
+
+        told = not lacks_agent(question, claim)
     elif kind == "thing" and not told:
-        figures = any(_is_quantity(claim, place) and not _is_moment(claim, place) for place in places)
+        figures = any(is_quantity(claim, place) and not _is_moment(claim, place) for place in places)
         told = (figures and noun not in _NAMED) or any(is_related(word.key, {fold(noun)}) for word in claim)
-    elif question.text.lower().startswith(("where", "why")) and not asked.isdisjoint(word.key for word in claim):
-        if kind == "place":
-            told = any(not _PLACE_LINKS.isdisjoint(word.link.split()) for word in new)
-        else:
-            told = not _CAUSES.isdisjoint(links | words)
-    return () if told else (noun if kind == "measure" else question.text.split(maxsplit=1)[0],)
+    elif speaks and kind in ("act", "place", "reason"):
+        told = _tells_circumstance(kind, claim, new, asked, text)
+    return told
+
+
+def _tells_circumstance(kind: str, claim: Sequence[Word], new: Sequence[Word], asked: set[str], question: str) -> bool:
+    """Return whether words tell how, where or why: by the light words that bind them."""
+    links = {link for word in new for link in word.link.split()}
+    if kind == "act":
+        places = [place for place, word in enumerate(claim) if place and word.link == "of"]
+        of = any(claim[place - 1].key in asked for place in places)  # "died of cholera"
+        return of or not _MANNERS.isdisjoint(links) or any(word.text.endswith("ly") for word in new)
+    if kind == "place" and question.startswith("where"):
+        inside = [word.key for word in claim if word.link == "in" and word.kind == "name" and not is_time(word.text)]
+        return not _PLACE_LINKS.isdisjoint(links) or any(not is_related(key, asked) for key in inside)
+    if kind == "reason" and question.startswith("why"):
+        return not _CAUSES.isdisjoint(part for word in claim for part in (*word.link.split(), word.text.lower()))
+    return bool(new)
 
 
 def _find_kind(question: str) -> tuple[str, str]:
     """Return the kind of what a question asks for, empty if any claim may tell it, and the noun or the measure that it
     names: ("thing", "colour"), ("measure", "high")."""
     asking = [word.strip("¿?.,!\"'").lower() for word in question.split()[:3]]
-    asking = asking[1:] if asking and asking[0] in _PREPOSITIONS else asking
+    asking = asking[1:] if asking and asking[0] in BEFORE_ASKING else asking
     first, second, *_ = [*asking, "", ""]
     kind = _KINDS.get(first, "")
     if kind not in ("manner", "thing"):
         return kind, ""
     if not second or second in _HELPING:
-        return (kind if kind == "manner" else ""), ""
-    measure = any(second in names for names in _MEASURES)
+        acts = kind == "manner" and second in ("did", "do", "does")
+        return ("act" if acts else kind if kind == "manner" else ""), ""
+    if [second, *asking[2:]] == ["many", "times"]:
+        return "frequency", ""
+    from hira.evidence.measures import MEASURES
+
+    measure = any(second in names for names in MEASURES)
     return _KINDS_OF_NOUNS.get(second, "measure" if measure else kind), second
 
 
-def _find_new(words: Sequence[Word], asked: set[str]) -> Iterator[int]:
-    """Yield the places of the words that are neither of the question nor a time, a number or its unit. A word
-    between two of the question, unless "by" or "of" binds it, describes one of them: "the bridge over the Aller"."""
-    known = [place for place, word in enumerate(words) if is_related(word.key, asked)]
-    named = [place for place in known if words[place].kind != "number"]
-    measured = False
+def _tells_time(words: Sequence[Word], part: str, asked: set[str]) -> bool:
+    """Return whether words tell when, or this part of a date, and do not only repeat the time of the question."""
     for place, word in enumerate(words):
-        unit = measured and word.close and (word.kind == "word" or word.key in _ALL_UNITS)
-        measured = unit or word.kind == "number"
-        between = bool(named) and named[0] < place < named[-1] and word.link not in ("of", "by")
-        described = place in known or between
-        if not (measured or described or word.key in _ALL_UNITS or is_time(word.text)):
-            yield place
+        related = not _TIME_LINKS.isdisjoint((*word.link.split(), word.text.lower()))
+        named = is_time(word.text) or word.key in MONTHS
+        tells = {
+            "": _is_moment(words, place),
+            "year": word.text.isdecimal() and len(word.text) in (3, 4),
+            "month": named,
+            "day": is_day(words[place : place + 2]) or (named and word.kind != "number"),
+            "hour": _is_hour(words[place : place + 2]) or word.text.lower() in _HOURS or len(words) == 1,
+        }
+        if (tells[part] and word.key not in asked) or (related and (not part or (part, word.kind) == ("hour", "word"))):
+            return True
+    return False
+
+
+def _is_hour(words: Sequence[Word]) -> bool:
+    """Return whether the first of two words is a time of the clock: "9 am", "9:30", "at 9"."""
+    word, *rest = words
+    if word.kind != "number" or word.key in MONTHS or YEAR.match(word.text):
+        return False
+    if rest and (rest[0].close or (rest[0].marked and rest[0].kind == "number")):
+        return rest[0].text.lower() in _CLOCK or (rest[0].marked and len(rest[0].text) == 2)
+    return not LIMITING.union(("in", "from", "to", "by")).isdisjoint(word.link.split())
 
 
 def _is_moment(words: Sequence[Word], place: int) -> bool:
@@ -150,70 +198,42 @@ def _is_moment(words: Sequence[Word], place: int) -> bool:
     word, *rest = words[place : place + 2]
     if word.kind != "number" or YEAR.match(word.text) or word.key in MONTHS:
         return word.kind == "number" or is_time(word.text)
-    after = rest[0] if rest and (rest[0].close or (rest[0].marked and rest[0].kind == "number")) else None
-    if after:
-        timed = after.kind == "number" or after.key in _UNITS["time"] or after.text.lower() in _CLOCK
-        return timed or after.kind == "name"
-    alone = len(words) == 1 or word.marked
-    return alone or not LIMITING.union(("in", "from", "to", "by")).isdisjoint(word.link.split())
-
-
-def _measures(words: Sequence[Word], noun: str) -> bool:
-    """Return whether a number of the words measures this: "120 metres" are a height, unless they are "long"."""
-    named = {name for word in words for name in _MEASURES if word.text.lower() in name}
-    ours = {name for name in _MEASURES if noun in name}
-    if named and named.isdisjoint(ours):
-        return False
-    units = {unit for name in ours for unit in _MEASURES[name]}
-    for place in range(len(words)):
-        after = words[place + 1] if place + 1 < len(words) and words[place + 1].close else None
-        classes = {name for name, keys in _UNITS.items() if after and after.key in keys}
-        fits = bool(classes & units) if classes else after is not None or words[place].link in _VALUE_LINKS
-        if _is_quantity(words, place) and fits:
-            return True
-    return False
-
-
-def _is_quantity(words: Sequence[Word], place: int) -> bool:
-    """Return whether a word tells how much: a number, unless it is a year or the minutes of a time."""
-    word = words[place]
-    if word.kind != "number":
-        return word.text.lower() in _QUANTITIES
-    if place and word.marked and words[place - 1].kind == "number":
-        return False
-    counts = place + 1 < len(words) and words[place + 1].close
-    return counts or not YEAR.match(word.text)
-
-
-def _counts(words: Sequence[Word], place: int, counted: Sequence[str]) -> bool:
-    """Return whether the number at `place` is that of what is counted: it comes before it ("29 employees"), or alone
-    as a value ("Rooms: 12", "the staff is 29"). "Turbine 2", "29 days" and "until 22:00" count no turbines."""
-    number = words[place]
-    phrase = list(
-        takewhile(lambda word: (word.close and word.text not in MODAL) or word.link == "of", words[place + 1 :])
-    )
-    if not counted or any(is_related(word.key, counted) for word in phrase):
+    if is_day(words[place : place + 2]) or _is_hour(words[place : place + 2]):
         return True
-    before = words[place - 1] if place else None
-    labels = before and number.close and (is_related(before.key, counted) or before.kind == "number")
-    code = number.text[0] == "0"
-    return not (labels or code or (phrase and phrase[0].close)) and number.link in _VALUE_LINKS
+    after = rest[0] if rest and rest[0].close else None
+    if after:
+        return after.key in TIME_UNITS or (after.kind == "number" and not after.marked)
+    return len(words) == 1 or word.marked
 
 
-def _lacks_agent(asks: Question, claim: Sequence[Word]) -> bool:
-    """Return whether nobody acts in a claim that has the verb of "who built …?": its subject does, or in the passive
-    voice one after "by", if that is more than one word, a name or determined ("was built by hand" tells nobody)."""
-    asked, by = {word.key for word in asks.words}, ASKS_BY.search(asks.text)
-    bare = len(claim) <= BARE and asked.isdisjoint(word.key for word in claim)
-    if bare or not asks.wanted or COPULA.match(asks.text) or not (by or asks.text.lower().startswith("who ")):
-        return False
-    for word, after in zip(claim, [*claim[1:], None], strict=True):
-        acts = word.kind == "name" or word.determined or word.text.endswith("s") or (after and after.close)
-        if word.link.endswith("by") and acts:
-            return False
-    place = next((place for place, word in enumerate(claim) if word.key == asks.wanted[0].key), None)
-    if place is None:  # "the designer was Ida" for "who designed"
-        names = [word for word in claim if word.kind == "name" and not is_related(word.key, asked)]
-        return len(claim) > BARE and all(is_time(word.text) for word in names)
-    subject = [word for word in claim[:place] if word.key not in asked and not is_time(word.text)]
-    return bool(by) or bool(claim[place].tense) or all(word.kind == "number" for word in subject)
+def _is_unreal(question: Question, claim: Sequence[Word]) -> bool:
+    """Return whether a claim tells what is only thought, planned, over ("used to") or to come, unlike its question."""
+    asked = question.text[:1].lower() + question.text[1:]
+    keys = {word.key for word in question.words}
+    texts = ("the " * word.determined + word.text * (word.key not in keys) for word in claim)
+    said = " ".join(f"{word.link} {text}" for word, text in zip(claim, texts, strict=True))
+    unreal = _UNREAL.search(said) or (_read_tense(question) == "past" and _COMING.search(said))
+    return bool(unreal) and not (_UNREAL.search(asked) or _COMING.search(asked))
+
+
+def _read_tense(question: Question) -> str:
+    """Return whether a question is about the past or the present, empty if its words do not show it."""
+    tense = next((_TENSES[word] for word in re.findall(r"\w+", question.text.lower()) if word in _TENSES), "")
+    verb = question.wanted[0] if question.wanted else None
+    if tense or not verb or verb.kind != "word" or not question.text.lower().startswith(("who ", "what ", "which ")):
+        return "" if _WAS.match(question.text) else tense
+    return "past" if is_past(verb.text) else "present" if verb.text.endswith("s") and verb.text[-2:] != "ss" else ""
+
+
+def _changes_tense(question: Question, claim: Sequence[Word]) -> bool:
+    """Return whether a claim is about the past and its question about the present, or the other way round. "Who
+    is Ida?" may be about the past."""
+    tenses = {word.tense for word in claim if word.tense}
+    tense = "" if COPULA.match(question.text) and not question.role else _read_tense(question)
+    if tenses or not tense:
+        return bool(tense) and tense not in tenses
+    forms = {word.key: word.text for word in question.wanted if word.kind == "word"}
+    pairs = [(word.text, forms[word.key]) for word in claim if word.key in forms]
+    if tense == "present":
+        return any(is_past(ours) and not is_past(form) for ours, form in pairs)
+    return any(ours.endswith("s") and (is_past(form) or ours == f"{form}s") for ours, form in pairs)

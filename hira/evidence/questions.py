@@ -20,10 +20,11 @@ _ASKING = frozenset(
     "what which who whom whose when where why how many much name tell give list me please exactly i we you us my our"
     " your".split()
 )
+_WO = "welchen welchem weshalb weswegen wovon womit wodurch wofür wozu woran worin woraus worauf worüber wonach wobei"
 _ASKING_ELSEWHERE = tuple(
     (frozenset(asking.split()), frozenset(helping.split()))
     for asking, helping in (
-        ("wer wen wem wessen was wann wo wohin woher warum wieso wie viel viele welche welcher welches welchen welchem",
+        (f"wer wen wem wessen was wann wo wohin woher warum wieso wie viel viele vielen welche welcher welches {_WO}",
          "hat haben hatte hatten"),
         ("qui que quoi quand où pourquoi comment combien quel quelle quels quelles", "a ont avait fut t"),
         ("quién quiénes qué cuándo dónde cómo cuánto cuánta cuántos cuántas cuál cuáles", "ha han"),
@@ -38,8 +39,27 @@ _ASKING_KIND = frozenset(
     " quale quali quanto quanta qual quais welke welk hoe".split()
 )
 """Those of them before the kind of thing that is asked for ("Quel jour", "In welchem Jahr")."""
-COUNTING = frozenset("many much viel viele combien cuántos cuántas quanti quante quantos quantas hoeveel".split())
+COUNTING = frozenset(
+    "many much viel viele vielen combien cuántos cuántas quanti quante quantos quantas hoeveel".split()
+)
 """Those before what is counted."""
+BEFORE_ASKING = frozenset(
+    "for in at on from to by with since until of an auf ab aus bei um zu bis seit mit nach von in vor für durch".split()
+)
+"""Prepositions before an asking word: "At what time", "An wie vielen Tagen"."""
+_PERMITTING = frozenset("may can could should must do am darf kann muss soll dürfen können müssen sollen".split())
+_PERSONS = frozenset("i we you one ich wir man".split())
+"""After one of the words above, who asks: "May I", "Darf ich"."""
+_COURTESY = compile_lazily(
+    r"\W*(?:(?:please )?(?:(?:could|can|would|will) (?:you|anyone|someone) (?:please )?)?(?:tell|show) (?:me|us)"
+    r"|do you know|(?:I|we)(?: would|['’]d) like to know|(?:kannst|könntest) du mir (?:bitte )?sagen"
+    r"|(?:können|könnten) Sie mir (?:bitte )?sagen|weißt du|wissen Sie)[\s,:]+"
+    r"(?=(?:\w+ )?(?:wh\w+|how|w(?:er|en|em|as|ann|o\w*|arum|ie\w*|e(?:lch|ss|sh)\w+))\b)",
+    re.IGNORECASE,
+)
+"""Words before a question: "Could you tell me where …"."""
+_INDIRECT = compile_lazily(r"(who|what|which|where|when|why|how \w+) (.+?) (is|are|was|were)\b", re.IGNORECASE)
+_CONTRACTED = compile_lazily(r"\b(what|who|where|when|why|how)['’]s\b", re.IGNORECASE)
 _DIRECTIONS = frozenset("from to since until".split())
 """Words that begin or end a question and come before its answer: "To how much did it fall?"."""
 ASKING_UNSPACED = compile_lazily(
@@ -94,6 +114,9 @@ def read_question(text: str) -> Question:
         return Question(text, tuple(read_words(text)[:MOST]), ())
     if text.isupper() and " " in text.strip():  # in capitals, every word would be a name
         text = text.lower()
+    if courtesy := _COURTESY.match(text):  # "Could you tell me where the inn is?" is "where is the inn?"
+        text = _INDIRECT.sub(r"\1 \3 \2", text[courtesy.end() :], count=1)
+    text = _CONTRACTED.sub(r"\1 is", text)
     words = tuple(read_words(ASKING_UNSPACED.sub(" ", text))[:MOST])
     lower = [word.text.lower() for word in words]
     before = {"which", "how"}
@@ -106,14 +129,17 @@ def read_question(text: str) -> Question:
         and (
             (word.link.endswith("which") and not (place == 0 and COPULA.match(text)))
             or (place and word.close and lower[place - 1] in before)
-            or lower[max(place - 1, 0) : place + 1] in (["much", "money"], ["much", "time"])  # units answer them
+            or lower[max(place - 1, 0) : place + 1]
+            in (["much", "money"], ["much", "time"], ["many", "times"])  # units answer
         )
     }
     asking = set(_ASKING)
     for words_asking, words_helping in _ASKING_ELSEWHERE:
         if not words_asking.isdisjoint(lower[:2]):
-            asking |= words_asking | words_helping
+            asking |= words_asking | words_helping | (BEFORE_ASKING & set(lower[:1]))
             kinds |= {place for place, word in enumerate(words) if word.close and lower[place - 1] in _ASKING_KIND}
+    if lower[:1] and lower[0] in _PERMITTING and not _PERSONS.isdisjoint(lower[1:2]):
+        asking |= set(lower[:2])
     wanted = tuple(
         word for place, word in enumerate(words) if not (word.light or lower[place] in asking or place in kinds)
     )

@@ -11,11 +11,13 @@ from hira.evidence.passages import (
     CONDITIONS,
     IRREGULAR,
     LABEL,
+    MONTHS,
     TRAIL,
     VOIDING,
     Passages,
     Word,
     begins_with_pointer,
+    fold,
     is_row,
     read_words,
     takes_back,
@@ -34,6 +36,12 @@ _TIMES = frozenset(
     " januar februar märz mai juni juli oktober dezember janvier février avril juin juillet août septembre octobre"
     " décembre enero febrero abril mayo junio julio agosto septiembre octubre noviembre diciembre".split()
 )
+TIME_UNITS = frozenset(
+    fold(unit)
+    for unit in "second minute hour day week month year decade century sekunde minuten stunde stunden tag tage woche"
+    " wochen monat monate jahr jahre jahren heure jour semaine mois ans année".split()
+)
+"""Keys of the units of time."""
 _PAST = frozenset(
     "was were had did built found left wurde wurden war waren hatte hatten était fut furent fue fueron".split()
 )
@@ -235,3 +243,11 @@ def is_condition(word: Word) -> bool:
         return False
     lower = word.text.lower()
     return lower in CONDITIONS or lower.endswith(("n't", "n’t")) or (word.dense and word.text[0] in CONDITIONS)
+
+
+def is_day(words: Sequence[Word]) -> bool:
+    """Return whether the first of two words is the day of a month: "4" of "4 May"."""
+    word, *rest = words
+    named = [after for after in rest if after.close and after.kind != "word"]
+    month = any(after.key in MONTHS or is_time(after.text) for after in named)
+    return month and word.text.rstrip(".").isdecimal() and len(word.text) < 4
