@@ -24,7 +24,14 @@ _NO_PROSE = compile_lazily(
 )
 _EMPHASIS = compile_lazily(r"(?<!\w)\*\*|\*\*(?!\w)|__|`|\\boxed\{")
 _EDGE = ' }-*•.,;:!…，；：。！\t\n"“”„«»'
-_LINKING = frozenset("according to as in and or but per see from by of the also both with while source sources".split())
+_LINKING = frozenset(
+    "according to as in and or but per see from by of the also both with while source sources based on laut".split()
+)
+_COURTESY = compile_lazily(
+    r"(?:please )?(?:let me know|feel free|do(?: not|n['’]t) hesitate|(?:i )?hope (?:this|that|it) helps)\b",
+    re.IGNORECASE,
+)
+"""The beginning of a sentence to the reader, which states nothing."""
 _YES_NO = frozenset("yes no ja nein oui non sí 是 是的 否 不是".split())
 """Separate claims only if nothing follows them."""
 
@@ -44,6 +51,7 @@ _FRAMING = compile_lazily(
     rf"|(?:in|from) (?=(?:the|these) (?:provided|given|available|supplied|retrieved)))"
     rf"\s*(?:[\w'’.-]+\s+){{0,5}}?\w{{0,6}}{_NAMED}(?:\s+[\w'’.-]+){{0,6}}?\s*[,，]\s*"
     rf"|{_WHICH}{_TEXTS}\s+{_SAY}\w*\s+that\s+|(?:laut|gemäß|nach)\s+(?:\w+\s+){{1,2}}{_TEXTS}\s+"
+    r"|(?:(?:the|final|short)\s+)?(?:answer|antwort|réponse|respuesta)(?:\s+is)?\s*[:：]\s*"
     r"|(?:but|aber|doch|mais|pero)\s+|但是?)",
     re.IGNORECASE,
 )
@@ -108,7 +116,8 @@ def claims(text: str) -> list[Claim]:
             if not listed:
                 announced, waiting = "", []
             statements += _cut(sentence, start, lead, waiting if listed else ())
-    return [claim for claim in statements if claim.text.lower() not in _YES_NO] or statements[:1]
+    stating = [one for one in statements if one.text.lower() not in _YES_NO and not _COURTESY.match(one.text)]
+    return stating or statements[:1]
 
 
 def is_refusal(text: str) -> bool:

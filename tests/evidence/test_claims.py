@@ -33,10 +33,13 @@ def test_a_claim_ends_where_its_mark_stands() -> None:
         "Based on the information provided in these reports, the weir was mended in 1911.",
         "The provided text states that the weir was mended in 1911.",
         "According to [s2], the weir was mended in 1911.",
+        "Based on [s2], the weir was mended in 1911.",
+        "**Answer:** the weir was mended in 1911.",
+        "The weir was mended in 1911. Let me know if you need more.",
     ],
 )
 def test_framing_is_no_part_of_a_claim(answer: str) -> None:
-    assert texts(answer) == ["the weir was mended in 1911"]
+    assert [text.lower() for text in texts(answer)] == ["the weir was mended in 1911"]
 
 
 def test_framing_in_other_languages_is_no_part_of_a_claim() -> None:
