@@ -74,6 +74,8 @@ SETS = {
     "aimed": "second tester, aimed at faults",
     "first": "first tester, mostly aimed at faults",
     "third": "third tester, mostly aimed at faults",
+    "fourth": "fourth tester, an ordinary mix (looked at)",
+    "fourth_aside": "fourth tester, an ordinary mix (kept aside)",
 }
 NOTES = """\
 "Label" are claims about generated notes ("- **Manager:** Ada Holm" below a heading): true ones, ones with the value
@@ -87,7 +89,9 @@ The testers had not seen the code. Each wrote documents, questions, and right an
 `benchmarks/data/testers.jsonl`. The ordinary mix has the kinds of answers that small models produce. The rules were
 written without it, except for two repairs: it had four wrong answers that were accepted, now there are two. The
 answers aimed at faults led to many repairs, so their figures say less about new answers. Of the third tester's, 188 of
-282 right and 177 of 988 wrong ones were accepted before any repair; these numbers count some answers twice."""
+282 right and 177 of 988 wrong ones were accepted before any repair; these numbers count some answers twice. The fourth
+wrote an ordinary mix over 14 documents: rules were changed by what was seen of every other document, not of the others.
+Before, 40 of all 180 right ones and none of 270 wrong ones were accepted."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -132,6 +132,8 @@ def list_orders(claim: Sequence[Word]) -> Iterator[Sequence[Word]]:
         if place and word.link == "be":
             first = word._replace(link="", marked=False)
             yield [first, *claim[place + 1 :], claim[0]._replace(link="be", close=False), *claim[1:place]]
+        if place > 1 and word.link == "accusative":  # "den Turm baute Ida"
+            yield [*claim[place:], claim[place - 1]._replace(close=False), *claim[: place - 1]]
     dates = [word.kind == "number" for word in claim]
     lead = next((place for place, date in enumerate(dates) if not date), 0)
     tail = len(dates) - next((place for place, date in enumerate(reversed(dates)) if not date), 0)
@@ -258,7 +260,7 @@ class _Alignment:
         end = place + 1
         while end < len(self.words):
             word, before = self.words[end], self.words[end - 1]
-            if not word.close and not (word.marked and word.kind == before.kind == "number"):
+            if not (word.close or word.link == "per" or (word.marked and word.kind == before.kind == "number")):
                 break
             end += 1
         return end

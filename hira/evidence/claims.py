@@ -32,15 +32,19 @@ _COURTESY = compile_lazily(
     re.IGNORECASE,
 )
 """The beginning of a sentence to the reader, which states nothing."""
-_YES_NO = frozenset("yes no ja nein oui non sí 是 是的 否 不是".split())
-"""Separate claims only if nothing follows them."""
+_POLARITY = compile_lazily(
+    r"(?:(yes|ja|oui|sí|correct|是的?)|no|nein|non|否|不是)(?=\s*(?:[,!.:;，。]|\Z))[\s.,!:;，。]*", re.IGNORECASE
+)
 
 _TEXTS = (
     r"(?:documents?|sources?|passages?|texts?|context|informations?|articles?|results?|files?|materials?|pages?|data"
     r"|records?|reports?|notes?|excerpts?|snippets?|evidence|Dokument\w*|Quellen?|Unterlagen|textes?|documentos?|fuentes?"
     r"|textos?|文档|文件|资料|来源|文本|材料|文章|上下文|结果|报告|信息)"
 )
-_NAMED = rf"(?:{_TEXTS}|sheets?|tables?|spreadsheets?|workbooks?|slides?|books?|manuals?)"
+_NAMED = (
+    rf"(?:{_TEXTS}|sheets?|tables?|spreadsheets?|workbooks?|slides?|books?|manuals?|handbooks?|lists?|plans?|contracts?"
+    r"|agreements?|guides?|timetables?|schedules?|minutes|newsletters?|polic(?:y|ies)|brochures?|catalogues?|websites?)"
+)
 _SAY = (
     r"(?:say|mention|state|contain|provide|specif|hold|include|give|tell|answer|indicat|reveal|name|list|cover|address"
     r"|discuss|describe|show|have|identif|explain|report|confirm|disclose|note|offer|support)"
@@ -116,8 +120,17 @@ def claims(text: str) -> list[Claim]:
             if not listed:
                 announced, waiting = "", []
             statements += _cut(sentence, start, lead, waiting if listed else ())
-    stating = [one for one in statements if one.text.lower() not in _YES_NO and not _COURTESY.match(one.text)]
+    stating = [one for one in statements if not _COURTESY.match(one.text)]
+    if len(stating) > 1 and not read_polarity(stating[0].text)[1]:  # "Yes." belongs to what follows it
+        yes, first, *rest = stating
+        stating = [Claim(f"{yes.text}, {first.text}", yes.sources or first.sources, first.end), *rest]
     return stating or statements[:1]
+
+
+def read_polarity(claim: str) -> tuple[bool | None, str]:
+    """Return whether a claim begins with yes (True) or no (False), None without either, and what follows."""
+    match = _POLARITY.match(claim)
+    return (bool(match[1]), claim[match.end() :]) if match else (None, claim)
 
 
 def is_refusal(text: str) -> bool:

@@ -13,8 +13,10 @@ from hira.core.concurrency import run_apart
 from hira.core.patterns import compile_lazily
 from hira.core.sources import Source
 from hira.evidence.citations import Judgement, PackedClaims, SourcedClaim, pack_claims, unpack_claims
+from hira.evidence.claims import read_polarity
 from hira.evidence.copies import check_words
-from hira.evidence.passages import Passages
+from hira.evidence.passages import Passages, is_denied
+from hira.evidence.questions import asks_yes_no
 from hira.evidence.verdicts import Verdict
 
 LEXICAL_SECONDS = 30.0
@@ -98,7 +100,11 @@ def is_calculation(claim: str) -> bool:
 def _judge(claim: str, text: _Text, question: str) -> Judgement:
     source = text.source
     record = source.call if source.kind in ("computation", "tool") else None
-    judged = check_words(claim, text.passages, question=question, context=name_source(source), record=record)
+    agrees, rest = read_polarity(claim)
+    said = rest if rest and agrees is not None and asks_yes_no(question) else claim
+    judged = check_words(said, text.passages, question=question, context=name_source(source), record=record)
+    if said != claim and judged.verdict.holds and agrees == (is_denied(rest) != is_denied(question)):
+        judged = replace(judged, verdict=Verdict.UNSUPPORTED, score=0.0, missing=(claim[: -len(rest)].strip(" ,.!"),))
     if judged.verdict.holds and record is not None and is_calculation(claim) and not _computes(claim, source.call):
         judged = replace(judged, verdict=Verdict.UNSUPPORTED, score=0.0)
     if judged.verdict.holds and source.kind == "computation" and is_echo(judged.quote, source.call):

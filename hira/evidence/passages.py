@@ -169,6 +169,7 @@ _LINKS = frozenset(
 )
 _SAME_LINK = {"on": "in", "at": "in", "during": "in", "upon": "on", "toward": "towards"}
 _FOREIGN = {
+    "filler": frozenset("danach dann auch außerdem zudem jedoch daher".split()),
     "article": frozenset("der das des ein eine eines einer le les une el los las una".split()),
     "accusative": frozenset("den einen".split()),
     "dative": frozenset("dem einem".split()),
@@ -180,8 +181,6 @@ _FOREIGN = {
     "with": frozenset(("mit",)),
     "until": frozenset(("bis",)),
     "since": frozenset(("seit",)),
-    "after": frozenset(("nach",)),
-    "before": frozenset(("vor",)),
     "and": frozenset("und et y".split()),
 }
 """German, French and Spanish, as far as no English word is written like it. The case of a German article binds: it
@@ -354,6 +353,12 @@ def takes_back(words: Sequence[Word]) -> bool:
     lower = [word.text.lower() for word in words]
     denied = any(word in NEGATIONS and other in _TRUTH for word, other in pairwise(lower))
     return denied or not DENIALS.isdisjoint(lower)
+
+
+def is_denied(text: str) -> bool:
+    """Return whether a text has a negation."""
+    lower = [word.text.lower() for word in read_words(text)]
+    return any(word in NEGATIONS or word.endswith(("n't", "n’t")) for word in lower)
 
 
 def _bind_light(link: str, role: str) -> str:

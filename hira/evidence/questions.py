@@ -141,12 +141,22 @@ def read_question(text: str) -> Question:
     if lower[:1] and lower[0] in _PERMITTING and not _PERSONS.isdisjoint(lower[1:2]):
         asking |= set(lower[:2])
     wanted = tuple(
-        word for place, word in enumerate(words) if not (word.light or lower[place] in asking or place in kinds)
+        word
+        for place, word in enumerate(words)
+        if not (word.light or lower[place] in asking or place in kinds or (lower[place], word.link) == ("total", "in"))
     )
     named = tuple(words[place] for place in sorted(kinds) if lower[place] not in asking)
     role = _find_role(wanted) if COPULA.match(text) else None
     counted = _find_counted(words)
     return Question(text, words, wanted, named, role, counted, _find_described(words, counted))
+
+
+def asks_yes_no(question: str) -> bool:
+    """Return whether a question has no asking word, so that yes or no answers it."""
+    lower = re.findall(r"\w+", question.lower())[:3]
+    asking = _ASKING.union(*(words for words, _ in _ASKING_ELSEWHERE)) - {"i", "we", "you"}
+    asks = asking.isdisjoint(lower[:2]) or _AUXILIARY.match(question.strip())
+    return bool(lower and asks) and not ASKING_UNSPACED.search(question)
 
 
 def _find_counted(words: Sequence[Word]) -> tuple[Word, ...]:

@@ -119,11 +119,11 @@ print("The weir is green.")
     assert texts(answer) == ["The smith mended the weir"]
 
 
-def test_an_answer_of_one_word_is_a_claim_and_a_bare_yes_before_others_is_none() -> None:
+def test_an_answer_of_one_word_is_a_claim_and_a_bare_yes_belongs_to_the_next() -> None:
     assert texts("Arn") == ["Arn"]
     assert texts("**Arn**") == ["Arn"]
     assert texts("Yes.") == ["Yes"]
-    assert texts("Yes. The ferry runs.") == ["The ferry runs"]
+    assert texts("Yes. The ferry runs.") == ["Yes, The ferry runs"]
 
 
 def test_claims_that_are_not_supported_are_flagged_where_they_end() -> None:

@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from hira.core.sources import Source, Sources
-from hira.evidence import Judgement, check, verify
+from hira.evidence import Judgement, check, is_accepted, verify
 from hira.evidence.copies import check_words, holds_values
 from hira.evidence.passages import Passages, read_number
 from hira.evidence.questions import MOST
@@ -1258,6 +1258,22 @@ def test_a_row_answers_a_question_about_a_column_with_its_cell() -> None:
             f"The beds in Arn in {year} were {beds}", rows, "How many beds were in Arn in 2031?", context="beds"
         )
         assert (judged.verdict.holds and not judged.lacking) == holds
+
+
+@pytest.mark.parametrize(
+    ("answer", "text", "holds"),
+    [
+        ("Yes, the oven is old.", "The oven is old.", True),
+        ("Yes. The oven is old.", "The oven is old.", True),
+        ("No. The oven is old.", "The oven is old.", False),
+        ("No, the oven is not old.", "The oven is not old.", True),
+        ("**Yes.** The oven is not old.", "The oven is not old.", False),
+    ],
+)
+def test_yes_and_no_fit_the_copy_behind_them(answer: str, text: str, *, holds: bool) -> None:
+    source = Source("inn.md", "Inn", text, "file", "s1")
+    assert is_accepted(verify(answer, Sources({"s1": source}), "Is the oven old?")) == holds
+    assert not is_accepted(verify(answer, Sources({"s1": source}), "Which oven is old?"))
 
 
 def test_a_date_in_digits_is_the_one_in_words() -> None:
