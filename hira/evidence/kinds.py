@@ -230,10 +230,12 @@ def _changes_tense(question: Question, claim: Sequence[Word]) -> bool:
     is Ida?" may be about the past."""
     tenses = {word.tense for word in claim if word.tense}
     tense = "" if COPULA.match(question.text) and not question.role else _read_tense(question)
-    if tenses or not tense:
-        return bool(tense) and tense not in tenses
     forms = {word.key: word.text for word in question.wanted if word.kind == "word"}
     pairs = [(word.text, forms[word.key]) for word in claim if word.key in forms]
+    if tense == "past" and any(is_past(ours) for ours, _ in pairs):  # "Ida reported that the crane is broken"
+        return False
+    if tenses or not tense:
+        return bool(tense) and tense not in tenses
     if tense == "present":
         return any(is_past(ours) and not is_past(form) for ours, form in pairs)
     return any(ours.endswith("s") and (is_past(form) or ours == f"{form}s") for ours, form in pairs)

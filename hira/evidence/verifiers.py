@@ -177,8 +177,6 @@ def find_unconfirmed(citations: Sequence[Citation]) -> Citation | None:
 
     The main claim comes first: the one that cites a source or has two content words ("It depends." has one).
     """
-    if not citations:
-        return None
-    main = next((one for one in citations if not one.attributed or len(words(one.claim)) > 1), citations[0])
-    others = [one for one in citations if one.claim != main.claim]
-    return next((one for one in (main, *others) if not one.verdict.holds), None)
+    main = next((one for one in citations if not one.attributed or len(words(one.claim)) > 1), None)
+    others = (one for one in citations if main is None or one.claim != main.claim)
+    return next((one for one in (main, *others) if one and not one.verdict.holds), None)

@@ -57,13 +57,13 @@ def test_an_unsupported_answer_is_printed_and_marked_and_nothing_is_suggested_th
     assert "--docs" not in said.err
 
 
-def test_a_later_claim_with_a_number_that_no_source_has_leaves_the_answer_unverified(hira: Command) -> None:
+def test_a_later_claim_that_no_source_has_leaves_the_answer_unverified(hira: Command) -> None:
     built = "The mill of Orsk was built in 1742 by Ida Lorn [s1]."
     with Endpoint(answering(f"{built} In 1791 a flood took its wheel.")) as endpoint:
         wrong = ask(hira, endpoint, "--verify", "lexical")
     with Endpoint(answering(f"{built} Many people like to visit it.")) as endpoint:
         added = ask(hira, endpoint, "--verify", "lexical")
-    assert (wrong.code, added.code) == (4, 0)
+    assert (wrong.code, added.code) == (4, 4)
     assert "no source supports “In 1791 a flood took its wheel”" in wrong.err
 
 

@@ -66,7 +66,7 @@ async def test_direct_is_one_call_that_shows_the_question_and_no_tools() -> None
 
 
 async def test_rag_searches_once_for_the_question_itself_and_answers_from_that() -> None:
-    policy = ScriptedPolicy(["It is stated. The tower is 31 m high [s1]."])
+    policy = ScriptedPolicy(["The tower is 31 m high [s1]."])
     record = await rollout(Rag(), QUESTION, make_context(policy, tools=BOX))
     (request,) = policy.requests
     assert f"Hit for {QUESTION}" in request.messages[0].values["documents"]
