@@ -12,6 +12,8 @@ from hira.evidence.sentence import ANY_LINK, Sentence, find_subject, is_conditio
 
 LONGEST_VOICE = 40
 """The content words of a claim that is also compared in the other voice."""
+LONGEST_LABEL = 120
+"""The characters in which the end of a label is looked for."""
 REPEATED = 8
 """The number of places of one word in a sentence that are tried."""
 _ALL = frozenset(
@@ -77,7 +79,8 @@ def is_copy(claim: Sequence[Word], sentence: Sentence) -> bool:
     keys = {word.key for word in claim}
     unsaid = [word for word in sentence.label if word.key not in keys]  # "Cancelled: the fair", "Prices from July: …"
     voided = any(word.text.lower() in VOIDING or not {"from", "until"}.isdisjoint(word.link.split()) for word in unsaid)
-    speaks = _SPEAKING.match(sentence.text)
+    label = sentence.text[:LONGEST_LABEL].replace("：", ":").partition(":")
+    speaks = _SPEAKING.match("".join(label[:2])) if label[1] else None
     voided = voided or (speaks is not None and not read_keys(speaks[0]) <= keys)
     voided = voided or not sentence.find_foreign(keys).isdisjoint(keys)
     says_label = sentence.label and not unsaid  # `Otto said: "…"`

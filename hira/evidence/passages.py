@@ -358,7 +358,8 @@ def takes_back(words: Sequence[Word]) -> bool:
 def is_denied(text: str) -> bool:
     """Return whether a text has a negation."""
     lower = [word.text.lower() for word in read_words(text)]
-    return any(word in NEGATIONS or word.endswith(("n't", "n’t")) for word in lower)
+    denied = (word in NEGATIONS or word.endswith(("n't", "n’t")) for word in lower)
+    return any(no and other != "only" for no, other in zip(denied, [*lower[1:], ""], strict=True))
 
 
 def _bind_light(link: str, role: str) -> str:

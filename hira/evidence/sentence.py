@@ -49,8 +49,8 @@ _PAST_ENDING = compile_lazily(r"(?:[a-z]+[a-df-z]|[a-z]*(?:agr|decr|fr|nt)e)ed\Z
 """The end of a regular past form: of "opened" and "agreed", not of "need"."""
 _VOIDING_ABOVE = VOIDING | frozenset(
     "former candidate candidates nominee nominees fiction fictional example examples idea ideas proposal proposals"
-    " hypothetical scenario scenarios superseded obsolete outdated wishlist abgelehnte ehemalige frühere kandidaten"
-    " beispiel beispiele ideen vorschläge".split()
+    " refused declined hypothetical scenario scenarios superseded obsolete outdated wishlist abgelehnte ehemalige"
+    " frühere kandidaten beispiel beispiele ideen vorschläge".split()
 )
 """Words of a heading below which nothing is said to be so."""
 _STRUCK = compile_lazily(r"~~|\A>|\A[^\"“]*[.!?][\"”]\Z|\A(?:[-*+]\s+)?\[ \]\s|\A<!--")

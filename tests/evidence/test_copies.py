@@ -1268,6 +1268,7 @@ def test_a_row_answers_a_question_about_a_column_with_its_cell() -> None:
         ("No. The oven is old.", "The oven is old.", False),
         ("No, the oven is not old.", "The oven is not old.", True),
         ("**Yes.** The oven is not old.", "The oven is not old.", False),
+        ("No, not only the oven is old.", "Not only the oven is old.", False),
     ],
 )
 def test_yes_and_no_fit_the_copy_behind_them(answer: str, text: str, *, holds: bool) -> None:
