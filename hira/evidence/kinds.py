@@ -87,7 +87,7 @@ def find_untold(question: Question, claim: Sequence[Word]) -> tuple[str, ...]:
         from hira.evidence.voices import exchanges
 
         differs = differs or exchanges(question, claim)
-    if _tells(kind, noun, question, [*claim], speaks=speaks) and not differs:
+    if _tells(kind, noun, question, claim, speaks=speaks) and not differs:
         return ()
     return (noun,) if kind == "measure" else tuple(question.text.split(maxsplit=1)[:1])
 

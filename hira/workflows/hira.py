@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 class HiRA:
     """Limits are the paper's. `without` removes a mechanism or an ability (Table 2), `describe_experts=False` keeps
     the experts' descriptions from the planner (Fig. 3), `parallel` lets one turn hand out at most this many subtasks,
-    `faithful` makes every call of the paper, also where nothing is to decide or to condense."""
+    `faithful` makes every call the paper makes, even when there is nothing to decide or condense."""
 
     approves: ClassVar[bool] = True
 
