@@ -228,31 +228,10 @@ def describe_event(event: Event) -> str:
     return describe(event) if describe else ""
 
 
-def _describe_start(event: RunStarted) -> str:
-    models = ", ".join(dict.fromkeys(event.models.values()))
-    return f"run {event.run} · workflow {event.workflow} · model {models}"
-
-
-def _describe_result(event: ToolEnded) -> str:
-    outcome = "" if event.ok else f": {format_failure(event.text)}"
-    end = "done" if event.ok else "failed"
-    return f"{event.conversation} {event.tool} {end}, {format_duration(event.seconds)}{outcome}"
-
-
 def _describe_wait(event: ApprovalAwaited) -> str:
     count = len(event.subtasks)
     what = f"a call of {event.tool}" if event.calls else f"{count} subtask{'' if count == 1 else 's'}"
     return f"waiting for a person to approve {what}"
-
-
-def _describe_assignment(event: SubtaskAssigned) -> str:
-    recalled = f" · {event.recalled} from memory" if event.recalled else ""
-    return f"subtask {event.subtask} → {event.expert}{recalled}" + _after(event.reason)
-
-
-def _describe_memory(event: Remembered) -> str:
-    cited = all(part in event.text for part in event.origin.split(", "))  # a fact cites its sources itself
-    return f"remembered {event.channel}: {event.text}" + ("" if cited else f" ({event.origin})")
 
 
 def _after(reason: str) -> str:
@@ -261,21 +240,34 @@ def _after(reason: str) -> str:
 
 _DESCRIBED: Mapping[type[Event], Callable[[Any], str]] = {
     DocumentsRead: format_reading,
-    RunStarted: _describe_start,
+    RunStarted: lambda event: (
+        f"run {event.run} · workflow {event.workflow} · model {', '.join(dict.fromkeys(event.models.values()))}"
+    ),
     TurnEnded: lambda event: (
         f"{event.conversation} wrote · {event.usage.tokens:,} tokens, {format_duration(event.usage.seconds)}"
     ),
     ToolStarted: lambda event: f"{event.conversation} calls {event.tool}: {format_call(event)}",
-    ToolEnded: _describe_result,
+    ToolEnded: lambda event: (
+        f"{event.conversation} {event.tool} {'done' if event.ok else 'failed'}, {format_duration(event.seconds)}"
+        + _after("" if event.ok else format_failure(event.text))
+    ),
     SubtaskIssued: lambda event: f"subtask {event.subtask}: {event.text}",
     ApprovalAwaited: _describe_wait,
     CallApproved: lambda event: f"call of {event.tool} edited by a person: {event.arguments}" if event.changed else "",
     CallRefused: lambda event: f"call of {event.tool} refused" + _after(event.reason),
     SubtaskApproved: lambda event: f"subtask {event.subtask} edited by a person: {event.text}" if event.changed else "",
     SubtaskRejected: lambda event: f"subtask {event.subtask} rejected by a person" + _after(event.reason),
-    SubtaskAssigned: _describe_assignment,
+    SubtaskAssigned: lambda event: (
+        f"subtask {event.subtask} → {event.expert}"
+        + (f" · {event.recalled} from memory" if event.recalled else "")
+        + _after(event.reason)
+    ),
     SubtaskDone: lambda event: f"subtask {event.subtask} {'done' if event.ok else 'failed'}: {event.conclusion}",
-    Remembered: _describe_memory,
+    Remembered: lambda event: (
+        f"remembered {event.channel}: {event.text}"
+        # a fact cites its sources itself
+        + ("" if all(part in event.text for part in event.origin.split(", ")) else f" ({event.origin})")
+    ),
     SourceRead: lambda event: f"read [{event.source}] {event.title} — {event.location}",
     Notice: lambda event: f"note: {event.text}",
     RunEnded: lambda event: f"{event.status.replace('_', ' ')} · {format_usage(event.usage)}",

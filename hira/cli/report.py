@@ -63,6 +63,9 @@ def as_html(answer: Answer, link: Callable[[str], str] = lambda _: "") -> str:
     bare = re.sub(f"[{_OPEN}{_CLOSE}]", "", _flag(answer, chinese=chinese))
     body = render_markdown(add_title(answer, number_references(bare, answer.rollout.sources.read, shape)), listed)
     body = _MARK.sub(rf'{_JOINED}<sup><a href="#ref-\1">[\1]</a></sup>', body)
+    record, many = answer.rollout, len(answer.citations)
+    checks = f"已核对 {many} 处引用" if chinese else f"{many} citation{'' if many == 1 else 's'} checked"
+    origin = f"{record.today} · {record.workflow} · {answer.model} · {answer.status} · {checks}"
     shown = f"""<article>
 {body}
 </article>
@@ -72,8 +75,8 @@ def as_html(answer: Answer, link: Callable[[str], str] = lambda _: "") -> str:
 {"".join(_item(answer, citation, link, chinese=chinese) for citation in listed)}
 </ol>
 </section>
-<footer>{html.escape(_describe_origin(answer, chinese=chinese))}</footer>"""
-    return make_page(answer.rollout.question, shown)
+<footer>{html.escape(origin)}</footer>"""
+    return make_page(record.question, shown)
 
 
 def _flag(answer: Answer, *, chinese: bool) -> str:
@@ -122,13 +125,6 @@ def _format_verdicts(answer: Answer, reference: Reference, *, chinese: bool) -> 
     counts = Counter(citation.verdict for citation in answer.citations if citation.source == reference.source.id)
     lines = [f"{counts[verdict]} {verdict.label(chinese=chinese)}" for verdict in reversed(Verdict) if counts[verdict]]
     return f" ({', '.join(lines)})" if lines else ""
-
-
-def _describe_origin(answer: Answer, *, chinese: bool) -> str:
-    record = answer.rollout
-    many = len(answer.citations)
-    checks = f"已核对 {many} 处引用" if chinese else f"{many} citation{'' if many == 1 else 's'} checked"
-    return f"{record.today} · {record.workflow} · {answer.model} · {answer.status} · {checks}"
 
 
 FORMS = {**export.make_forms(as_markdown), **dict.fromkeys(export.PAGES, as_html)}

@@ -287,15 +287,9 @@ class _Child:
 
 
 @cache
-def open_shared_worker() -> Worker:
-    """Return the worker of this process for texts of pages and sources."""
-    return Worker(TEXTS)
-
-
-@cache
-def open_reading_worker() -> Worker:
-    """Return the worker of this process for files."""
-    return Worker()
+def open_worker(limits: WorkerLimits) -> Worker:
+    """Return the worker of this process with these limits: one for texts of pages and sources, and one for files."""
+    return Worker(limits)
 
 
 @cache

@@ -152,6 +152,6 @@ async def run_apart(size: int, function: Callable[..., T], *arguments: Any) -> T
         return function(*arguments)
     if not SMALL < size <= LARGE:
         return await asyncio.to_thread(function, *arguments)
-    from hira.core.child import open_shared_worker  # few texts are as long
+    from hira.core.child import TEXTS, open_worker  # few texts are as long
 
-    return await open_shared_worker().run(size, function, *arguments)
+    return await open_worker(TEXTS).run(size, function, *arguments)

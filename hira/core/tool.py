@@ -165,7 +165,10 @@ class Tool(Generic[P, R]):
                 observation = await self.run(checked)
         except TimeoutError:
             raise ToolError(f"{self.name} did not finish within {self.seconds:g} seconds") from None
-        named = tuple(_with_short_title(passage) for passage in observation.passages)
+        named = tuple(
+            replace(passage, source=replace(passage.source, title=clip_title(passage.source.title)))
+            for passage in observation.passages
+        )
         observation = replace(observation, passages=named)
         return limit_texts(observation, self, arguments)
 
@@ -186,11 +189,6 @@ def limit_texts(observation: Observation, tool: Tool, arguments: Mapping[str, An
 def join_arguments(arguments: Mapping[str, Any]) -> str:
     """Return the arguments of a call with folded white space, to tell two calls of one tool apart."""
     return " ".join(" ".join(map(str, arguments.values())).split())
-
-
-def _with_short_title(passage: Passage) -> Passage:
-    title = clip_title(passage.source.title)
-    return passage if title == passage.source.title else replace(passage, source=replace(passage.source, title=title))
 
 
 def read_result(place: str, title: str, arguments: Mapping[str, Any], result: str) -> Observation:

@@ -83,14 +83,7 @@ def markdown(summary: Sequence[SummaryRow], data: str, metric: str) -> str:
     """Return the tables: all questions, then by category, then the early ends."""
     lines = [f"# {data}, scored by {metric}", "", *format_table(HEAD, [_cells(row) for row in summary])]
     if names := list(dict.fromkeys(name for row in summary for name in row.categories)):
-        averaged = TABLES[data].averaged if data in TABLES else ()
-        shown = [
-            [row.name, *(_format_right(row, name) for name in names), *([_average(row, averaged)] if averaged else [])]
-            for row in summary
-        ]
-        lines += ["", "## By category", "", *format_table(["", *names, *(["average"] if averaged else [])], shown)]
-        spent = [[row.name, *(_format_spent(row, name) for name in names)] for row in summary]
-        lines += ["", "## Completion tokens and tool calls of a question", "", *format_table(["", *names], spent)]
+        lines += _tabulate_categories(summary, names, TABLES[data].averaged if data in TABLES else ())
     if parts := list(dict.fromkeys(name for row in summary for name in row.parts)):
         shown = [[row.name, *(percent(row.parts.get(name)) for name in parts), percent(row.value)] for row in summary]
         lines += ["", "## Parts of the score", "", *format_table(["", *parts, "overall"], shown)]
@@ -140,22 +133,23 @@ def _cells(row: SummaryRow) -> list[str]:
     ]
 
 
-def _average(row: SummaryRow, columns: Sequence[str]) -> str:
-    """Format the mean of the columns' accuracies, a dash if a column is missing."""
-    known = [row.categories[name].accuracy for name in columns if name in row.categories]
-    shares = [share for share in known if share is not None]
-    return percent(fmean(shares)) if len(shares) == len(columns) else "–"
-
-
-def _format_right(row: SummaryRow, category: str) -> str:
-    figures = row.categories.get(category)
-    return f"{percent(figures.accuracy)} ({figures.right} of {figures.scored})" if figures else "–"
-
-
-def _format_spent(row: SummaryRow, category: str) -> str:
-    """Format the length of the reasoning and the interactions with the environment (HiRA, Fig. 5)."""
-    figures = row.categories.get(category)
-    return f"{figures.completion_tokens:,.0f} · {figures.tool_calls:.1f}" if figures else "–"
+def _tabulate_categories(summary: Sequence[SummaryRow], names: Sequence[str], averaged: Sequence[str]) -> list[str]:
+    """Return the tables by category: accuracy, with its mean over the `averaged` ones, a dash if one is missing; then
+    the length of the reasoning and the interactions with the environment (HiRA, Fig. 5)."""
+    rights, spent = [], []
+    for row in summary:
+        known = [row.categories.get(name) for name in names]
+        right = [f"{percent(each.accuracy)} ({each.right} of {each.scored})" if each else "–" for each in known]
+        if averaged:
+            accuracies = [row.categories[name].accuracy for name in averaged if name in row.categories]
+            shares = [share for share in accuracies if share is not None]
+            right.append(percent(fmean(shares)) if len(shares) == len(averaged) else "–")
+        rights.append([row.name, *right])
+        used = [f"{each.completion_tokens:,.0f} · {each.tool_calls:.1f}" if each else "–" for each in known]
+        spent.append([row.name, *used])
+    head = ["", *names, *(["average"] if averaged else [])]
+    lines = ["", "## By category", "", *format_table(head, rights)]
+    return [*lines, "", "## Completion tokens and tool calls of a question", "", *format_table(["", *names], spent)]
 
 
 def percent(share: float | None) -> str:

@@ -242,8 +242,7 @@ def failure_in(reply: Any, *, where: str) -> EndpointError | None:
     elif not _tells_of_error(reply):
         return None
     codes, message = codes_in(reply), gist(message_in(reply))
-    number = re.search(r"\b([45]\d\d)\b", codes)
-    if status := int(number[1]) if number else _status_of(codes, message):
+    if status := _status_of(codes, message):
         return failure(status, reply, {}, where=where)
     what = f"the endpoint sent an error: {message}" + (f" ({codes})" if codes else "")
     return BadReply(what, where=where, fix="try again later, or read the server's log", retryable=True)
@@ -269,6 +268,9 @@ def _is_well(reply: Mapping[str, Any]) -> bool:
 
 
 def _status_of(codes: str, message: str) -> int:
+    """Return the HTTP status that an error names or means, 0 if none is known."""
+    if number := re.search(r"\b([45]\d\d)\b", codes):
+        return int(number[1])
     if OVERFLOW.search(message):
         return 400
     told = ((codes.lower(), _CODES), (message.lower(), _PHRASES))

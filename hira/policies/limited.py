@@ -13,7 +13,6 @@ import time
 from collections import deque
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from functools import cache
 from weakref import WeakKeyDictionary
 
 from hira.core.errors import BadReply, ContextOverflow, EndpointError, MediaRefused, RateLimited, ToolsRefused
@@ -233,13 +232,11 @@ def _of_the_server(error: EndpointError, request: Request) -> bool:
     return error.status == 0 or error.status >= SERVER_FAULT
 
 
-@cache
-def _gates() -> WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, RateLimiter]]:
-    """One table for the process, because a limit is the endpoint's, whoever asks it; loops come and go."""
-    return WeakKeyDictionary()
+_GATES: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, RateLimiter]] = WeakKeyDictionary()
+"""One table for the process, because a limit is the endpoint's, whoever asks it; loops come and go."""
 
 
 def gate_at(base_url: str) -> RateLimiter:
     """The gate of the endpoint in the running event loop, the same for all who ask it from there."""
-    gates = _gates().setdefault(asyncio.get_running_loop(), {})
+    gates = _GATES.setdefault(asyncio.get_running_loop(), {})
     return gates.get(base_url) or gates.setdefault(base_url, RateLimiter())

@@ -392,7 +392,7 @@ async def open_index(
     except UsageError as error:
         raise UsageError(error.what, where=error.where or settings.locate("docs"), fix=error.fix) from None
     if not (listing.files or (sees and any(map(can_be_sent, listing.media)))):
-        raise _unseen(settings.docs) if listing.media else _unread(settings.docs, listing.warnings)
+        raise _unread(settings.docs, listing.warnings, unseen=bool(listing.media))
     encoder, reranker = like.models if like else (None, None)
     if like is None and (settings.embed or settings.rerank or not {"embed", "rerank"}.isdisjoint(settings.roles)):
         from hira.runtime.encoding import open_encoder, open_reranker
@@ -405,15 +405,12 @@ async def open_index(
     return index, readable
 
 
-def _unseen(paths: Sequence[Path]) -> UsageError:
-    """The error for documents that are all pictures, sounds and videos, where nobody can take them in."""
-    what = "the documents have no text, only pictures, sounds or videos"
-    fix = 'name a model that sees ([roles.look] model = "NAME") for a workflow with the multimodal expert'
-    return UsageError(what, where=_list_paths(paths), fix=fix)
-
-
-def _unread(paths: Sequence[Path], why: Sequence[str]) -> UsageError:
-    """The error for documents of which none can be read."""
+def _unread(paths: Sequence[Path], why: Sequence[str], *, unseen: bool = False) -> UsageError:
+    """The error for documents of which none can be read, or of pictures, sounds and videos that no model takes in."""
+    if unseen:
+        what = "the documents have no text, only pictures, sounds or videos"
+        fix = 'name a model that sees ([roles.look] model = "NAME") for a workflow with the multimodal expert'
+        return UsageError(what, where=_list_paths(paths), fix=fix)
     where, fix = _list_paths(paths), "name files or folders that hold text"
     if len(why) == 1:
         others = "no other document was found; " if any(path.is_dir() for path in paths) else ""

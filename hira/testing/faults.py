@@ -91,11 +91,6 @@ async def _other_host(exchange: Exchange) -> None:
     await exchange.send(307, b"", location=f"http://localhost:{port}/v1/chat/completions")
 
 
-async def _silent(exchange: Exchange) -> None:
-    del exchange
-    await asyncio.sleep(FOREVER)
-
-
 async def _trickle(exchange: Exchange) -> None:
     exchange.transport.write(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 100000\r\n\r\n")
     while True:
@@ -130,14 +125,6 @@ def _event(text: str) -> bytes:
 def _numbers() -> Iterable[bytes]:
     for count in itertools.count(step=30_000):
         yield _event(" ".join(map(str, range(count, count + 30_000))) + " ")
-
-
-def _circles() -> Iterable[bytes]:
-    return map(_event, itertools.cycle(["Paris ", "is ", "the ", "capital. "]))
-
-
-async def _big_line(exchange: Exchange) -> None:
-    await exchange.stream([b'data: {"choices": [{"delta": {"content": "' + b"x" * 20_000_000 + b'"}}]}\n\n'])
 
 
 def _extra(reply: dict[str, Any]) -> dict[str, Any]:
@@ -200,7 +187,7 @@ _CONNECTIONS = {
     "reset-before": Fault(Exchange.reset),
     "reset-headers": Fault(_reset_after_head),
     "half-json": Fault(_half),
-    "silent": Fault(_silent),
+    "silent": Fault(lambda _: asyncio.sleep(FOREVER)),
     "slow-trickle": Fault(_trickle),
 }
 
@@ -238,10 +225,10 @@ _STREAMS = {
         {"choices": [{"index": 0, "delta": None}]}, {"choices": []}, delta(None), delta("OK 42"), delta(None, "stop")
     ),
     "s-never-end": flows(_numbers, 0.005),
-    "s-circles": flows(_circles, 0.0005),
+    "s-circles": flows(lambda: map(_event, itertools.cycle(["Paris ", "is ", "the ", "capital. "])), 0.0005),
     "s-ping-only": flows(lambda: itertools.repeat(b": ping\n\n"), 0.02),
     "s-stall": Fault(_stall),
-    "s-big-line": Fault(_big_line),
+    "s-big-line": Fault(lambda exchange: exchange.stream([_event("x" * 20_000_000)])),
     "s-reasoning": streams(delta(None, reasoning="let me "), delta(None, reasoning="think"), delta("OK 42", "stop")),
 }
 

@@ -16,7 +16,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Self, TypeVar
 
-from hira.core.child import OutOfTime, open_reading_worker
+from hira.core.child import LIMITS, OutOfTime, open_worker
 from hira.core.errors import ToolError, WorkerError
 from hira.tools.file_kinds import LIMIT
 
@@ -155,7 +155,7 @@ class ReadingChild:
     its last user. Methods block; `close` may be called from another thread."""
 
     def __init__(self) -> None:
-        self._worker = open_reading_worker()
+        self._worker = open_worker(LIMITS)
         self._ended = threading.Event()
         self._used = False
 

@@ -34,14 +34,15 @@ def check_inputs(plan: "TrainingPlan", folder: Path, *, conversations: bool = Fa
     if conversations and name and not (folder / name).is_file():
         fix = f"write it with: hira runs export -o {name}"
         raise UsageError(f"there is no file {name!r}", where="sft.conversations", fix=fix)
-    asyncio.run(_open_tools(plan))
-    asyncio.run(_reach_judges(plan))
+    asyncio.run(_open_services(plan))
 
 
-async def _reach_judges(plan: "TrainingPlan") -> None:
-    """Raise `EndpointError` for a judge or a generator whose endpoint does not answer: no rollout would get a score."""
+async def _open_services(plan: "TrainingPlan") -> None:
+    """Open the tools of the rollouts once, and close them again. Raise `EndpointError` for a judge or a generator whose
+    endpoint does not answer: no rollout would get a score."""
     from hira.policies.probe import probe  # loads httpx
 
+    await (await open_session(plan.settings, policies={"*": OfflinePolicy()}, workflow=plan.workflow)).aclose()
     part = plan.configuration.reward
     for key, model, url in (("judge", part.judge, part.judge_url), ("generator", part.generator, part.generator_url)):
         if not model or (has_own_place(model) and not url):
@@ -51,11 +52,6 @@ async def _reach_judges(plan: "TrainingPlan") -> None:
             where = f"reward.{key} {model!r} at {without_userinfo(url or OPENAI_URL)}"
             fix = f"start it, or correct reward.{key}_url"
             raise EndpointError(f"the {key} cannot be reached: {endpoint.error}", where=where, fix=fix)
-
-
-async def _open_tools(plan: "TrainingPlan") -> None:
-    """Open the tools of the rollouts once, and close them again."""
-    await (await open_session(plan.settings, policies={"*": OfflinePolicy()}, workflow=plan.workflow)).aclose()
 
 
 def check_starts(start: Mapping[str, Path]) -> None:

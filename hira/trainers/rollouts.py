@@ -15,7 +15,7 @@ from pathlib import Path
 from statistics import pstdev
 from typing import Any
 
-from hira.agents.run_context import RoleConfig, RunContext
+from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Rollout
 from hira.core.concurrency import together
 from hira.core.errors import (
@@ -158,14 +158,12 @@ class Rollouts:
             why = f"no ranking within {self.config.reward_seconds:g} seconds"
             scores = [RolloutScore(None, why=why) for _ in answered]
         ranked = {record.run: score for record, score in zip(answered, scores, strict=True)}
-
-        def rescore(rollout: ScoredRollout) -> ScoredRollout:
-            score = ranked.get(rollout.record.run) if rollout.record is not None else None
-            if score is None:
-                return rollout
-            return replace(rollout, attempt=replace(rollout.attempt, reward=score.value), score=score)
-
-        return [rescore(rollout) for rollout in group]
+        rescored = []
+        for scored in group:
+            score = ranked.get(scored.record.run) if scored.record is not None else None
+            attempt = scored.attempt if score is None else replace(scored.attempt, reward=score.value)
+            rescored.append(replace(scored, attempt=attempt, score=score or scored.score))
+        return rescored
 
     async def examine(self, attempts: int = 1) -> list[RolloutScore]:
         """Ask every problem `attempts` times, with the same seeds in each exam, and score the answers. Infrastructure
@@ -224,14 +222,14 @@ class Rollouts:
         """Prepare the run context for training: seeds, deadlines, watched tools. `trouble` gets the infrastructure
         failures, even if the workflow continues: a planner gets a worker's failure as a finding, and a model the
         failure of its search; neither deserves a penalty."""
-
-        def seed_role(role: str, config: RoleConfig) -> RoleConfig:
+        roles = {}
+        for role, config in context.roles.items():
             policy = SeededPolicy(
                 config.policy, run, seed_of(seed, role), self.config.call_seconds, self.underway, trouble
             )
-            return replace(config, policy=policy, sampling=set_training_sampling(config.sampling, self.temperature))
-
-        context.roles = {role: seed_role(role, config) for role, config in context.roles.items()}
+            sampling = set_training_sampling(config.sampling, self.temperature)
+            roles[role] = replace(config, policy=policy, sampling=sampling)
+        context.roles = roles
         if self.day is not None:
             context.rollout.began = self.day
         context.tools = watch_tools(context.tools, trouble, partial(self.underway.call, run))

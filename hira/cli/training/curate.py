@@ -132,11 +132,14 @@ async def _generate(
     plan, names, make = generation
     lost = 0
     async with open_judge(settings, options.judge or options.settings.get("model")) as context:
-
-        async def make_item(name: str) -> Item | None:
-            return await make(name, RunContext(context.roles, Rollout("", name, "curation"), budget=context.budget))
-
-        async with aclosing(generate(folder, plan, names, make_item, options.concurrency)) as items:
+        items = generate(
+            folder,
+            plan,
+            names,
+            lambda name: make(name, RunContext(context.roles, Rollout("", name, "curation"), budget=context.budget)),
+            options.concurrency,
+        )
+        async with aclosing(items):
             async for _, item in items:
                 lost += item is None
     shell.say(str(folder / MADE))

@@ -182,15 +182,14 @@ def _expert_options_of(values: Mapping[str, Any]) -> dict[str, str]:
 
 def _servers_of(values: Mapping[str, Any]) -> dict[str, str]:
     """Return the MCP servers, each with its command or address, by the names under which consent is kept."""
-    servers = values.get("mcp") or {}
-    return {name_server(name, server): f"{name} ({_describe_server(server)})" for name, server in servers.items()}
-
-
-def _describe_server(server: Any) -> str:
-    named = server if isinstance(server, Mapping) else {}
-    words = [named.get("command") or named.get("url"), *_list(named, "args")]
-    text = without_userinfo(" ".join(map(str, words)))
-    return text if len(text) <= _LONGEST_COMMAND else f"{text[:_LONGEST_COMMAND]}…"
+    servers = {}
+    for name, server in (values.get("mcp") or {}).items():
+        named = server if isinstance(server, Mapping) else {}
+        words = [named.get("command") or named.get("url"), *_list(named, "args")]
+        text = without_userinfo(" ".join(map(str, words)))
+        cut = "…" if len(text) > _LONGEST_COMMAND else ""
+        servers[name_server(name, server)] = f"{name} ({text[:_LONGEST_COMMAND]}{cut})"
+    return servers
 
 
 _LONGEST_COMMAND = 200

@@ -243,16 +243,13 @@ def search_documents(
         if not hits:
             count = len(await index.names())
             return Observation(f"nothing found for {query!r} in {count} {'document' if count == 1 else 'documents'}")
-        beside = await index.read_neighbours(_drop_outdated(hits[:_WITH_NEIGHBOURS]))
+        best = hits[:_WITH_NEIGHBOURS]
+        names = [hit.name for hit in best]  # what comes after one of the newest vintage of its document is outdated
+        latest = [hit for place, hit in enumerate(best) if not (hit.issue and hit.issue.newest in names[:place])]
+        beside = await index.read_neighbours(latest)
         return Observation(passages=tuple(map(_passage, join_neighbours(hits, beside, top))))
 
     return tool(search, pure=True)
-
-
-def _drop_outdated(hits: Sequence[PassageHit]) -> list[PassageHit]:
-    """Drop the passages that come after one of the newest vintage of their document."""
-    names = [hit.name for hit in hits]
-    return [hit for place, hit in enumerate(hits) if not (hit.issue and hit.issue.newest in names[:place])]
 
 
 def join_neighbours(hits: Sequence[PassageHit], beside: Sequence[PassageHit], top: int) -> list[PassageHit]:

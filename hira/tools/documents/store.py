@@ -102,7 +102,11 @@ class Store:
                 except sqlite3.OperationalError as error:
                     if self._file is None or error.sqlite_errorcode & 0xFF not in _UNWRITABLE:
                         raise
-                    self._move_to_memory(self._file, error)
+                    copy = _connect(None)
+                    self._db.backup(copy)
+                    self._db.close()
+                    self.trouble = _describe_trouble(self._file, error)
+                    self._db, self._file = copy, None
                     self._transact(change)
         except sqlite3.Error as error:
             raise ToolError(f"the index of the documents ({self.where}) cannot be written: {error}") from None
@@ -111,12 +115,6 @@ class Store:
         with self._db:
             self._db.execute("BEGIN IMMEDIATE")
             change(self._db)
-
-    def _move_to_memory(self, file: Path, error: sqlite3.Error) -> None:
-        copy = _connect(None)
-        self._db.backup(copy)
-        self._db.close()
-        self._db, self._file, self.trouble = copy, None, _describe_trouble(file, error)
 
     @property
     def where(self) -> str:

@@ -237,8 +237,10 @@ class Demo:
             self.tell(f"resuming from {saved.name}")
             rows: Sequence[Row] = ()
         elif self.recipe.pretrained:
+            from transformers import AutoTokenizer
+
             self._write_base()
-            rows = self._render(self._tokenizer())
+            rows = self._render(AutoTokenizer.from_pretrained(self.place))
         else:
             self._train_tiny()
             rows = ()
@@ -284,11 +286,6 @@ class Demo:
         if not (self.place / "config.json").is_file():
             parameters = write_base(self.base, self.place)
             self.tell(f"{parameters / 1e6:,.0f} million pretrained parameters from {self.base}")
-
-    def _tokenizer(self) -> Any:
-        from transformers import AutoTokenizer
-
-        return AutoTokenizer.from_pretrained(self.place)
 
     def _render(self, tokenizer: Any, rollouts: Sequence[Rollout] | None = None) -> list[Row]:
         """Return the rows of the demonstrations, from new rollouts unless `rollouts` are given."""

@@ -17,7 +17,7 @@ from hira.core.policy import Usage
 from hira.policies.dialects import Call
 from hira.workflows.bound import Sizes
 from hira.workflows.mars.system1 import distil
-from hira.workflows.mars.system2 import answer, begin, parse_request, perform_call, think, tools_of
+from hira.workflows.mars.system2 import ReadingRequest, answer, begin, perform_call, think, tools_of
 
 TOOLS = frozenset({"search", "scholar", "python"})
 LEAST = 2_000
@@ -82,10 +82,11 @@ class MARS:
         if search is None:
             return await perform_call(call, loop)
         try:
-            request = parse_request(call, loop)
+            arguments = next(tool for tool in loop.conversation.tools if tool.name == call.name).check(call.arguments)
         except ToolError as error:
             loop.forget(call)
             return error.what
+        request = ReadingRequest(tuple(dict.fromkeys(arguments["queries"])), arguments["purpose"])
         context.events(SubtaskIssued(str(loop.used), request.purpose))
         retrieved = await retrieve(loop.conversation, search, request.queries, intent=request.purpose, most=most)
         if not retrieved.ok:

@@ -133,12 +133,6 @@ def answer(step: Step) -> str:
     return find_final_answer(find_section(step.text, "answer") or step.text)
 
 
-def parse_request(call: Call, loop: Loop) -> ReadingRequest:
-    """Parse the call of a search. Raises `ToolError`, for the model, if that is impossible."""
-    arguments = next(tool for tool in loop.conversation.tools if tool.name == call.name).check(call.arguments)
-    return ReadingRequest(tuple(dict.fromkeys(arguments["queries"])), arguments["purpose"])
-
-
 async def perform_call(call: Call, loop: Loop) -> str:
     """Perform a call whose result goes straight back, such as Python's output. Its sources become a finding of the
     run."""
