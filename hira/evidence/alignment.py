@@ -7,7 +7,7 @@ value in the same place. It has neither a negation nor a condition more or less.
 from collections.abc import Iterator, Sequence
 
 from hira.core.patterns import compile_lazily
-from hira.evidence.passages import JOINS, LIMITING, MONTHS, VOIDING, Word, fold, takes_back
+from hira.evidence.passages import JOINS, LIMITING, MONTHS, VOIDING, Word, fold, is_taking_back
 from hira.evidence.sentence import ANY_LINK, Sentence, find_subject, is_condition, is_past, is_time, read_keys
 
 LONGEST_VOICE = 40
@@ -280,6 +280,7 @@ class _Alignment:
             any(self._restricts(index) for index in range(before + 1, place))
             or (skipped[0].close and not (skipped[0].kind == "number" != self.words[before].kind))
             or any(begins_another(other) for other in [*skipped, word])
+            or _has_clause(skipped)
             or any(other.marked for other in skipped[1:])
             or any(other.kind == self.words[place].kind != "word" and other.link == word.link for other in skipped)
         )
@@ -351,7 +352,7 @@ class _Alignment:
         theirs = {word.key for word in [*self.words[: place + 1], *rest[:clause]] if is_condition(word)}
         said = {word.key for word in self.claim}
         ended = any(word.text.lower() in _ENDING and word.key not in said for word in rest)
-        return ours == theirs | self.sentence.conditions and not ended and not takes_back(rest)
+        return ours == theirs | self.sentence.conditions and not ended and not is_taking_back(rest)
 
     def _restricts(self, place: int) -> bool:
         """Return whether a statement about the present holds only for this: "on Sundays", "for children". Of what
@@ -396,6 +397,12 @@ class _Alignment:
 def begins_another(word: Word) -> bool:
     """Return whether a word begins another statement, or another part of a list."""
     return not JOINS.isdisjoint(word.link.split())
+
+
+def _has_clause(words: Sequence[Word]) -> bool:
+    """Return whether a clause of time begins among these words: "before Otto resigned", whose date is its own."""
+    start = next((place for place, word in enumerate(words) if not _WHEN.isdisjoint(word.link.split())), len(words))
+    return any(is_past(word.text) or word.link.startswith("be") for word in words[start + 1 :])
 
 
 def _has_limits_of(claimed: Word, word: Word) -> bool:

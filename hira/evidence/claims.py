@@ -114,7 +114,7 @@ def claims(text: str) -> list[Claim]:
         bare = CITED.sub("", sentence).rstrip("*_ \n")
         if bare.endswith((":", "：")):
             announced, waiting = _clean(bare), find_cited(sentence)
-        elif not bare.endswith(("?", "？")) and not _refuses(sentence):
+        elif not bare.endswith(("?", "？")) and not _has_refusal(sentence):
             listed = bool(BULLET.match(sentence.strip())[0])  # type: ignore[index]  # it matches anything
             lead = announced if listed else ""
             if not listed:
@@ -137,7 +137,7 @@ def is_refusal(text: str) -> bool:
     """Return whether an answer first, or only, says that it has no answer."""
     for start, end in _spans(text[: references_start(text)]):
         sentence = text[start:end].rstrip("*_ \n")
-        if _refuses(sentence):
+        if _has_refusal(sentence):
             return True
         if not sentence.endswith((":", "：", "?", "？")) and words(_clean(sentence)):
             return False
@@ -159,7 +159,7 @@ def flag_claims(text: str, citations: Sequence[Citation], *, chinese: bool = Fal
 
 
 @lru_cache(maxsize=64)
-def _refuses(sentence: str) -> bool:
+def _has_refusal(sentence: str) -> bool:
     return bool(_SILENT_TEXTS.search(sentence) or (not CITED.search(sentence) and _NO_ANSWER.search(sentence)))
 
 
@@ -170,7 +170,7 @@ def _spans(text: str) -> Iterator[tuple[int, int]]:
     """
     prose = _NO_PROSE.sub(lambda match: "\n" * len(match[0]), text)
     for start, end in find_sentences(prose):
-        turns = _CLAUSE.finditer(text[start:end]) if _refuses(text[start:end]) else ()
+        turns = _CLAUSE.finditer(text[start:end]) if _has_refusal(text[start:end]) else ()
         ends = [*(start + match.end() for match in turns), end]
         yield from pairwise([start, *ends])
 
@@ -183,17 +183,17 @@ def _cut(sentence: str, offset: int, lead: str, waiting: Sequence[str]) -> list[
     for match in _MARKS.finditer(sentence):
         piece, begin = sentence[begin : match.start()], match.end()
         ids += [source for source in find_cited(match[0]) if source not in ids]
-        if _says(piece):
+        if _is_statement(piece):
             parts.append(Claim(piece, tuple(ids), offset + len(sentence[: match.end()].rstrip())))
             ids = []
     rest = sentence[begin:]
     if not parts or ids:
-        if _says(rest):
+        if _is_statement(rest):
             parts.append(Claim(rest, tuple(ids) or tuple(waiting), offset + _stop(sentence)))
         elif parts:
             last = parts[-1]
             parts[-1] = Claim(last.text, (*last.sources, *ids), last.end)
-    elif _says(rest):
+    elif _is_statement(rest):
         last = parts[-1]
         parts[-1] = Claim(f"{last.text} {rest}", last.sources, last.end)
     cleaned = [Claim(_remove_framing(claim.text, lead), claim.sources, claim.end) for claim in parts]
@@ -222,5 +222,5 @@ def _clean(piece: str) -> str:
     return " ".join(plain[BULLET.match(plain).end() :].strip(_EDGE).split())  # type: ignore[union-attr]
 
 
-def _says(piece: str) -> bool:
+def _is_statement(piece: str) -> bool:
     return any(word.lower() not in _LINKING for word in re.findall(r"\w+", piece))

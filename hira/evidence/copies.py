@@ -20,7 +20,7 @@ from hira.evidence.questions import (
     BARE,
     MOST,
     fill_gap,
-    names_other_role,
+    is_other_role,
     read_question,
     replace_pronoun,
 )
@@ -160,7 +160,7 @@ def check_words(
         score = min(compared.score, 0.99)
         return Judgement(Verdict.UNSUPPORTED, score, compared.quote, by=BY_WORDS, missing=compared.missing)
     lacking = find_lacking(wanted, words, compared.sentence) or untold
-    if asks.role and asks.role.text not in lacking and names_other_role(words, asks):
+    if asks.role and asks.role.text not in lacking and is_other_role(words, asks):
         lacking = (asks.role.text, *lacking)
     return Judgement(Verdict.SUPPORTED, 1.0, compared.quote, by="quote" if whole else BY_WORDS, lacking=lacking)
 

@@ -82,17 +82,17 @@ def find_untold(question: Question, claim: Sequence[Word]) -> tuple[str, ...]:
     kind, noun = _find_kind(question.text)
     asked = {word.key for word in question.words}
     speaks = not asked.isdisjoint(word.key for word in claim)
-    differs = speaks and (_is_unreal(question, claim) or _changes_tense(question, claim))
+    differs = speaks and (_is_unreal(question, claim) or _has_other_tense(question, claim))
     if speaks and _HAS_AGENT.search(question.text):
-        from hira.evidence.voices import exchanges
+        from hira.evidence.voices import has_agents_exchanged
 
-        differs = differs or exchanges(question, claim)
-    if _tells(kind, noun, question, claim, speaks=speaks) and not differs:
+        differs = differs or has_agents_exchanged(question, claim)
+    if _has_kind(kind, noun, question, claim, speaks=speaks) and not differs:
         return ()
     return (noun,) if kind == "measure" else tuple(question.text.split(maxsplit=1)[:1])
 
 
-def _tells(kind: str, noun: str, question: Question, claim: Sequence[Word], *, speaks: bool) -> bool:
+def _has_kind(kind: str, noun: str, question: Question, claim: Sequence[Word], *, speaks: bool) -> bool:
     """Return whether a claim tells something of this kind. It `speaks` of the question if they share a word."""
     places, asked, text = range(len(claim)), {word.key for word in question.words}, question.text.lower()
     words = {part for word in claim for part in (*word.link.split(), word.text.lower())}
@@ -102,12 +102,12 @@ def _tells(kind: str, noun: str, question: Question, claim: Sequence[Word], *, s
         return not kind
     if kind == "time":
         named = noun and any(is_related(word.key, {fold(noun)}) for word in claim)
-        return named or _tells_time(claim, _TIMES.get(noun, ""), asked)
+        return named or _has_time(claim, _TIMES.get(noun, ""), asked)
     if kind == "frequency":
         repeated = (claim[place : place + 2] for place in places if claim[place].determined and not claim[place].link)
         units = any(word.key in TIME_UNITS for pair in repeated for word in pair)  # of "every 20 minutes", "a day"
         return units or not _OFTEN.isdisjoint(words) or any(map(is_time, words))
-    from hira.evidence.measures import counts, find_new, is_quantity, measures
+    from hira.evidence.measures import find_new, has_measure, is_count, is_quantity
 
     new = [claim[place] for place in find_new(claim, asked)]
     told = bool(new)
@@ -115,22 +115,22 @@ def _tells(kind: str, noun: str, question: Question, claim: Sequence[Word], *, s
         counted = [word.key for word in question.counted]
         wanted = {word.key for word in question.wanted}
         counted = counted if wanted.issuperset(counted[:1]) else []  # any of its units tells "money"
-        told = any(is_quantity(claim, place) and counts(claim, place, counted, text) for place in places)
+        told = any(is_quantity(claim, place) and is_count(claim, place, counted, text) for place in places)
     elif kind == "measure":
-        told = measures(claim, noun, question)
+        told = has_measure(claim, noun, question)
     elif kind == "person" and told:
-        from hira.evidence.voices import lacks_agent
+        from hira.evidence.voices import is_without_agent
 
-        told = not lacks_agent(question, claim)
+        told = not is_without_agent(question, claim)
     elif kind == "thing" and not told:
         figures = any(is_quantity(claim, place) and not _is_moment(claim, place) for place in places)
         told = (figures and noun not in _NAMED) or any(is_related(word.key, {fold(noun)}) for word in claim)
     elif speaks and kind in ("act", "place", "reason"):
-        told = _tells_circumstance(kind, claim, new, asked, text)
+        told = _has_circumstance(kind, claim, new, asked, text)
     return told
 
 
-def _tells_circumstance(kind: str, claim: Sequence[Word], new: Sequence[Word], asked: set[str], question: str) -> bool:
+def _has_circumstance(kind: str, claim: Sequence[Word], new: Sequence[Word], asked: set[str], question: str) -> bool:
     """Return whether words tell how, where or why: by the light words that bind them."""
     links = {link for word in new for link in word.link.split()}
     if kind == "act":
@@ -165,7 +165,7 @@ def _find_kind(question: str) -> tuple[str, str]:
     return _KINDS_OF_NOUNS.get(second, "measure" if measure else kind), second
 
 
-def _tells_time(words: Sequence[Word], part: str, asked: set[str]) -> bool:
+def _has_time(words: Sequence[Word], part: str, asked: set[str]) -> bool:
     """Return whether words tell when, or this part of a date, and do not only repeat the time of the question."""
     for place, word in enumerate(words):
         related = not _TIME_LINKS.isdisjoint((*word.link.split(), word.text.lower()))
@@ -225,7 +225,7 @@ def _read_tense(question: Question) -> str:
     return "past" if is_past(verb.text) else "present" if verb.text.endswith("s") and verb.text[-2:] != "ss" else ""
 
 
-def _changes_tense(question: Question, claim: Sequence[Word]) -> bool:
+def _has_other_tense(question: Question, claim: Sequence[Word]) -> bool:
     """Return whether a claim is about the past and its question about the present, or the other way round. "Who
     is Ida?" may be about the past."""
     tenses = {word.tense for word in claim if word.tense}

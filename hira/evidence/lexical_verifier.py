@@ -105,7 +105,7 @@ def _judge(claim: str, text: _Text, question: str) -> Judgement:
     judged = check_words(said, text.passages, question=question, context=name_source(source), record=record)
     if said != claim and judged.verdict.holds and agrees == (is_denied(rest) != is_denied(question)):
         judged = replace(judged, verdict=Verdict.UNSUPPORTED, score=0.0, missing=(claim[: -len(rest)].strip(" ,.!"),))
-    if judged.verdict.holds and record is not None and is_calculation(claim) and not _computes(claim, source.call):
+    if judged.verdict.holds and record is not None and is_calculation(claim) and not _has_sum(claim, source.call):
         judged = replace(judged, verdict=Verdict.UNSUPPORTED, score=0.0)
     if judged.verdict.holds and source.kind == "computation" and is_echo(judged.quote, source.call):
         reason = "a program only printed what it was written with"
@@ -113,7 +113,7 @@ def _judge(claim: str, text: _Text, question: str) -> Judgement:
     return replace(judged, source=source.id)
 
 
-def _computes(claim: str, program: str) -> bool:
+def _has_sum(claim: str, program: str) -> bool:
     """Return whether a program has the whole expression of a claim such as "23 * 17 = 391"."""
     expression = claim.partition("=")[0]
     if not _OPERATION.search(expression):

@@ -64,7 +64,7 @@ def find_new(words: Sequence[Word], asked: set[str]) -> Iterator[int]:
             yield place
 
 
-def measures(words: Sequence[Word], noun: str, question: Question) -> bool:
+def has_measure(words: Sequence[Word], noun: str, question: Question) -> bool:
     """Return whether a number of the words measures this: "120 metres" are a height, unless they are "long"."""
     named = {name for word in words for name in MEASURES if word.text.lower() in name}
     nouns = {noun, *(word.text.lower() for word in question.words)}  # "Wie hoch ist der Preis?"
@@ -95,7 +95,7 @@ def is_quantity(words: Sequence[Word], place: int) -> bool:
     return counts or not YEAR.match(word.text)
 
 
-def counts(words: Sequence[Word], place: int, counted: Sequence[str], question: str) -> bool:
+def is_count(words: Sequence[Word], place: int, counted: Sequence[str], question: str) -> bool:
     """Return whether the number at `place` is that of what is counted: it comes before it ("29 employees"), or alone
     as a value ("Rooms: 12", "the staff is 29"). "Turbine 2", "29 days" and "until 22:00" count no turbines, and "rose
     by 29" does not answer "to how much"."""

@@ -348,7 +348,7 @@ def _write_date(date: re.Match[str]) -> str:
     return f"{int(day)} {_MONTH_NAMES[int(month) - 1]} {year}"
 
 
-def takes_back(words: Sequence[Word]) -> bool:
+def is_taking_back(words: Sequence[Word]) -> bool:
     """Return whether words say of a statement before them that it is not true."""
     lower = [word.text.lower() for word in words]
     denied = any(word in NEGATIONS and other in _TRUTH for word, other in pairwise(lower))

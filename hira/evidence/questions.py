@@ -186,7 +186,7 @@ def _find_role(wanted: Sequence[Word]) -> Word | None:
     return wanted[end - 1] if wanted and wanted[end - 1].kind == "word" else None
 
 
-def names_other_role(claim: Sequence[Word], question: Question) -> bool:
+def is_other_role(claim: Sequence[Word], question: Question) -> bool:
     """Return whether a claim has the role that a question asks for as a part of another one only: "the vice president"
     and "the son of the president" are not the president, whereas "its president" is."""
     asked_keys = {word.key for word in question.words}
@@ -217,7 +217,7 @@ def fill_gap(answer: Sequence[Word], asked: Question, sentence: Sentence) -> Ite
     wanted = [word for word in asked.wanted if word.key not in taken]
     rest = [_adapt(word, sentence) for word in wanted]
     is_now = helped is not None and helped[0].lower() in ("do", "does")
-    if _ASKS_OBJECT.match(asked.text) or (is_now and any(_was_once(word, sentence) for word in rest)):
+    if _ASKS_OBJECT.match(asked.text) or (is_now and any(_is_past_there(word, sentence) for word in rest)):
         return
     first = 1 if helped and answer[0].key in sentence.around else 0  # a word above the sentence does not begin it
     last = len(rest) if helped or asked.counted else 0
@@ -253,7 +253,7 @@ def _adapt(word: Word, sentence: Sentence) -> Word:
     return word._replace(key=key, link=word.link if binds else ANY_LINK)
 
 
-def _was_once(word: Word, sentence: Sentence) -> bool:
+def _is_past_there(word: Word, sentence: Sentence) -> bool:
     """Return whether a word of a question is a verb that has a past form in the sentence."""
     forms = (sentence.words[place].text for place in sentence.positions.get(word.key, ()))
     return not is_past(word.text) and any(is_past(form) for form in forms)

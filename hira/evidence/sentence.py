@@ -19,8 +19,8 @@ from hira.evidence.passages import (
     begins_with_pointer,
     fold,
     is_row,
+    is_taking_back,
     read_words,
-    takes_back,
 )
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class Sentence:
         if _STRUCK.search(self.text):
             return True
         following = self.passages.sentences[self.place + 1 : self.place + 2]
-        return any(begins_with_pointer(other) and takes_back(read_words(other)) for other in following)
+        return any(begins_with_pointer(other) and is_taking_back(read_words(other)) for other in following)
 
     @cached_property
     def is_past(self) -> bool:
@@ -108,7 +108,10 @@ class Sentence:
     def conditions(self) -> set[str]:
         """The keys of the conditions in the headings ("Not allowed:"), and below the title of what takes back
         ("Cancelled events")."""
-        below = self.above[:-1] or (self.above if self.passages.headings[self.place] else [])
+        outermost = [-1, *self.passages.list_headings(self.place)][-1]
+        is_title = outermost == 0 or len(self.above) > 1
+        titled = is_title and not self.passages.sentences[outermost].startswith("##")
+        below = self.above[:-1] if titled else self.above
         voids = {word.key for words in below for word in words if word.text.lower() in _VOIDING_ABOVE}
         return voids.union(word.key for words in self.above for word in words if is_condition(word))
 

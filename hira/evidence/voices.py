@@ -15,7 +15,7 @@ _ASKS_WHOM = compile_lazily(r"who (?:did|does|do)\b", re.IGNORECASE)
 _WER = compile_lazily(r"wer (?!ist|sind|war|waren)", re.IGNORECASE)
 
 
-def lacks_agent(asks: Question, claim: Sequence[Word]) -> bool:
+def is_without_agent(asks: Question, claim: Sequence[Word]) -> bool:
     """Return whether nobody acts in a claim that has the verb of "who built …?": its subject does, or in the passive
     voice one after "by", if that is more than one word, a name or determined ("was built by hand" tells nobody)."""
     asked, by = {word.key for word in asks.words}, ASKS_BY.search(asks.text)
@@ -42,7 +42,7 @@ def lacks_agent(asks: Question, claim: Sequence[Word]) -> bool:
     return bool(by) or bool(claim[place].tense) or all(word.kind == "number" for word in subject)
 
 
-def exchanges(question: Question, claim: Sequence[Word]) -> bool:
+def has_agents_exchanged(question: Question, claim: Sequence[Word]) -> bool:
     """Return whether subject and object change places: Ida, who acts in "Did Ida teach Otto?" and "Who was taught by
     Ida?", does not in the claim, or Otto of "Who was Otto taught by?" does."""
     asked = list(pairwise(question.words))

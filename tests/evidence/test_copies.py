@@ -1190,6 +1190,7 @@ def test_a_short_answer_is_put_where_a_statement_has_it(answer: str, text: str, 
         ("The oven is said to be old.", False),
         ("## Rejected proposals\n\nThe oven is old.", False),
         ("# Rejected proposals\n\n## Kitchen\n\nThe oven is old.", True),
+        ("## Rejected proposals\n\n### Kitchen\n\nThe oven is old.", False),
     ],
 )
 def test_a_copy_leaves_out_nothing_that_takes_it_back(frame: str, *, holds: bool) -> None:
@@ -1203,6 +1204,9 @@ def test_a_copy_leaves_out_nothing_that_takes_it_back(frame: str, *, holds: bool
         ("In 1911 the oven was sold", "In 1911, the oven was sold.", True),
         ("The oven was sold", "In 1911, the oven was sold.", True),
         ("The oven was in Vesk", "The oven was believed to be in Vesk.", False),
+        ("The oven was sold in 1911", "The oven was sold before the inn closed in 1911.", False),
+        ("The oven was sold in 1911", "The oven was sold after the inn was closed in 1911.", False),
+        ("The oven was sold in 1911", "The oven was sold after the fire in 1911.", True),
         ("The oven was ordered", "The oven was ordered in 1911 and cancelled in 1912.", False),
         ("The choir meets every Tuesday", "The choir meets every second Tuesday.", False),
         ("The pump stops every hour", "The pump stops every 8 hours.", False),
