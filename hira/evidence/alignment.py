@@ -276,11 +276,13 @@ class _Alignment:
             numbers = any(other.kind == self.words[place].kind == "number" for other in skipped)
             several = any(other.marked for other in skipped[1:]) or "and" in skipped[0].link.split()
             return word.marked and not (numbers or several)
+        clause = next((n for n, other in enumerate(skipped) if not _WHEN.isdisjoint(other.link.split())), len(skipped))
+        acts = any(is_past(other.text) or other.link.startswith("be") for other in skipped[clause + 1 :])
         return not (
-            any(self._restricts(index) for index in range(before + 1, place))
+            acts  # "Ida was promoted before Otto resigned in 2012" does not date her promotion
+            or any(self._restricts(index) for index in range(before + 1, place))
             or (skipped[0].close and not (skipped[0].kind == "number" != self.words[before].kind))
             or any(begins_another(other) for other in [*skipped, word])
-            or _has_clause(skipped)
             or any(other.marked for other in skipped[1:])
             or any(other.kind == self.words[place].kind != "word" and other.link == word.link for other in skipped)
         )
@@ -397,12 +399,6 @@ class _Alignment:
 def begins_another(word: Word) -> bool:
     """Return whether a word begins another statement, or another part of a list."""
     return not JOINS.isdisjoint(word.link.split())
-
-
-def _has_clause(words: Sequence[Word]) -> bool:
-    """Return whether a clause of time begins among these words: "before Otto resigned", whose date is its own."""
-    start = next((place for place, word in enumerate(words) if not _WHEN.isdisjoint(word.link.split())), len(words))
-    return any(is_past(word.text) or word.link.startswith("be") for word in words[start + 1 :])
 
 
 def _has_limits_of(claimed: Word, word: Word) -> bool:
