@@ -122,7 +122,7 @@ async def test_a_message_that_is_carried_on_is_continued_and_remembers_its_resul
 
 async def test_the_bound_of_a_reply_is_the_smaller_one_and_instructions_follow_the_first_question_once() -> None:
     context = make_context(ScriptedPolicy([]), instructions="Be brief.")
-    bounded = replace(context.config_of("worker"), replies=ReplyBound.of(100))
+    bounded = replace(context.config_of("worker"), replies=ReplyBound(100, 100))
     context.roles = {**context.roles, "bounded": bounded}
     for role, reply, most in (("worker", 50, 50), ("bounded", 50, 50), ("bounded", 200, 100), ("bounded", None, None)):
         assert context.conversation(role, reply=reply).config.sampling.max_tokens == most

@@ -14,7 +14,7 @@ from hira.agents.receiver import ReadableCalls, Receiver
 from hira.agents.role import Approve, Continuation, RoleConfig, RunOptions, Verify
 from hira.agents.stopping import Stopping
 from hira.agents.trajectory import Finding, Rollout, Trajectory, Turn
-from hira.core.budget import Budget, CallNeed, Spending, size
+from hira.core.budget import CLOSING, INTERRUPTED_TOKENS, RECORD, Budget, CallNeed, Spending, size
 from hira.core.concurrency import SingleFlight
 from hira.core.errors import (
     EndpointError,
@@ -386,12 +386,13 @@ class Conversation:
         context, role, config = self.context, self.trajectory.role, self.config
         longest = config.sampling.max_tokens
         if config.replies and not longest:
-            interrupted, thinks = (
-                isinstance(context.stopped, Interrupted),
-                config.policy.model in context.state.thinking,
-            )
-            record, ends = not thinks and request.schema is not None, not thinks and (closing or last)
-            longest = config.replies.for_turn(record=record, closing=ends, interrupted=interrupted)
+            bounds = [config.replies.tokens]
+            if isinstance(context.stopped, Interrupted):
+                bounds.append(INTERRUPTED_TOKENS)
+            if config.policy.model not in context.state.thinking:
+                bounds += [RECORD] if request.schema is not None else []
+                bounds += [CLOSING] if closing or last else []
+            longest = min(bounds)
         prompt = self.tokens(request.tools) if context.budget.counts(role) else 0
         answers, closes = self.closes == "run", bool(self.closes)
         return CallNeed(role, prompt, config.price, answers, last, closes, closing or last, longest)

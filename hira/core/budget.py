@@ -29,15 +29,6 @@ class ReplyBound:
     tokens: int = REPLY
     again: int = 2 * REPLY
 
-    @classmethod
-    def of(cls, tokens: int | None) -> "ReplyBound":
-        """Return the bound that was set, which nothing exceeds; otherwise the usual one."""
-        return cls(tokens, tokens) if tokens else cls()
-
-    def for_turn(self, *, record: bool = False, closing: bool = False, interrupted: bool = False) -> int:
-        kinds = ((RECORD, record), (CLOSING, closing), (INTERRUPTED_TOKENS, interrupted))
-        return min([self.tokens, *(tokens for tokens, applies in kinds if applies)])
-
 
 # The share of every limit that is kept for the answer; at least the cost of the answering call.
 RESERVE = 0.1
@@ -207,12 +198,15 @@ class Budget:
     _run: Ledger = field(init=False)
     _own: dict[str, Ledger] = field(init=False)
     _answer: Usage = field(default=Usage(), init=False)
+    _limited: bool = field(init=False)
+    """False if no call can be refused, so that nothing has to be held or measured."""
 
     def __post_init__(self) -> None:
         self._run = Ledger(Limits(self.tokens, self.cost, None, self.calls))
         self._own = {
             role: Ledger(limits, f" of role {role!r}", RoleBudgetExceeded) for role, limits in self.roles.items()
         }
+        self._limited = bool(self.shared or self.roles or self._run.limits != Limits())
 
     @property
     def spent(self) -> Usage:
@@ -226,8 +220,8 @@ class Budget:
 
     def counts(self, role: str) -> bool:
         """Return whether the size of this role's prompts matters."""
-        if self.shared and self.shared.limited:
-            return True
+        if not self._limited or (self.shared and self.shared.limited):
+            return self._limited
         return any(ledger.limits.tokens is not None or ledger.limits.cost is not None for ledger in self._of(role))
 
     def subtasks_of(self, role: str) -> int | None:
@@ -240,11 +234,13 @@ class Budget:
         Raises `OutOfBudget` if the run may not make the call, `RoleBudgetExceeded` if only its role may not. `charge`
         releases what is held.
         """
+        if self.remaining_seconds(last=call.last) == 0.0:
+            raise OutOfBudget(f"the budget of {self.seconds:,} seconds is used up")
+        if not self._limited:
+            return None
         closing = replace(call, prompt=call.prompt + ANSWER // 2).usage(ANSWER // 2)
         if call.answers:
             self._answer = closing
-        if self.remaining_seconds(last=call.last) == 0.0:
-            raise OutOfBudget(f"the budget of {self.seconds:,} seconds is used up")
         rooms = [self._run.check(call, None if call.last else self._reserve(self._run.limits, self._answer))]
         if ledger := self._own.get(call.role):
             if self.role_seconds(call.role, closing=call.closing) == 0.0:
@@ -264,6 +260,8 @@ class Budget:
 
     def count_remaining(self, call: CallNeed) -> int | None:
         """Return the tokens left besides the prompts of the calls in progress, None without a limit."""
+        if not self._limited:
+            return None
         ledgers = (*self._of(call.role), *([self.shared.ledger] if self.shared else []))
         rooms = [ledger.count_remaining(ledger.spent + ledger.held, call.price) for ledger in ledgers]
         return min((room for room in rooms if room is not None), default=None)
@@ -273,8 +271,9 @@ class Budget:
         if self.shared:
             self.shared.charge(call, usage if paid else Usage())
         for ledger in self._of(call.role):
-            ledger.held -= call.usage()
             ledger.spent += usage
+            if self._limited:
+                ledger.held -= call.usage()
 
     def remaining_seconds(self, *, last: bool = False) -> float | None:
         """Return the wall seconds that a call may still take, None without a limit; never negative."""

@@ -262,7 +262,8 @@ def configure_roles(
         prices = Prices(given, {} if any(is_nearby(place.base_url) for place in endpoints.places) else table or {})
         longest = role_settings.max_reply_tokens or settings.max_reply_tokens
         # what a program hands over is its own: it is bounded where somebody says so
-        replies = ReplyBound.of(longest) if longest or policy is opened.get(endpoints) else None
+        usual = ReplyBound() if policy is opened.get(endpoints) else None
+        replies = ReplyBound(longest, longest) if longest else usual
         chosen = named or continuation != "turns" or spoken is not NATIVE
         otherwise = "" if chosen else FALLBACKS[NATIVE.name]
         goes_on: Continuation = "turns" if continuation == "turns" else "chain"

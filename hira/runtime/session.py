@@ -8,6 +8,7 @@ import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -98,7 +99,7 @@ class Session:
         if log:
             events.readers.append(log.event)
         if RUNS.isEnabledFor(logging.WARNING):
-            events.readers.append(log_events(run))
+            events.readers.append(partial(log_event, run))
         if self.settings.max_cost is not None:
             events.readers.append(warn_of_missing_prices(events))
         async with AsyncExitStack() as stack:
@@ -121,7 +122,8 @@ class Session:
                     )
                 record.sources.reserved.update(log.sources)
                 log.tools(await dump_toolbox(tools))
-            roles = in_dialects(self.roles, log.dialects if log else self.dialects())
+            dialects = log.dialects if log else self.dialects()
+            roles = in_dialects(self.roles, dialects) if dialects else self.roles
             if any("," in config.policy.model for config in roles.values()):
                 roles = with_fresh_fallbacks(roles)
             if self.shared:
@@ -281,23 +283,19 @@ def warn_of_missing_prices(events: Events) -> Reader:
     return read
 
 
-def log_events(run: str) -> Reader:
-    """A reader that logs a line for the start, the end and each notice of a run, such as a repeated request. No line
-    has its question or its answer."""
-
-    def read(event: Event) -> None:
-        match event:
-            case RunStarted():
-                models = ", ".join(dict.fromkeys(event.models.values()))
-                RUNS.info("run %s started: workflow %s, model %s", run, event.workflow, models)
-            case Notice():
-                log_notice(run, event.text, important=event.important)
-            case RunEnded(usage=usage):
-                cost = "" if usage.cost is None else f", ${usage.cost:.4f}"
-                calls = f"{usage.calls} calls, {usage.tokens} tokens{cost}"
-                RUNS.info("run %s ended: %s, %s, %.1f s", run, event.status, calls, event.at)
-
-    return read
+def log_event(run: str, event: Event) -> None:
+    """Log a line for the start, the end and each notice of a run, such as a repeated request. No line has its question
+    or its answer."""
+    match event:
+        case RunStarted():
+            models = ", ".join(dict.fromkeys(event.models.values()))
+            RUNS.info("run %s started: workflow %s, model %s", run, event.workflow, models)
+        case Notice():
+            log_notice(run, event.text, important=event.important)
+        case RunEnded(usage=usage):
+            cost = "" if usage.cost is None else f", ${usage.cost:.4f}"
+            calls = f"{usage.calls} calls, {usage.tokens} tokens{cost}"
+            RUNS.info("run %s ended: %s, %s, %.1f s", run, event.status, calls, event.at)
 
 
 def versions() -> Mapping[str, str]:
