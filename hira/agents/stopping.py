@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from hira.core.budget import INTERRUPTED_SECONDS, Budget
 from hira.core.concurrency import EndsEarly, any_time, count_down
-from hira.core.errors import Interrupted, OutOfBudget, RoleBudgetExceeded, Stop
+from hira.core.errors import Interrupted, RoleBudgetExceeded, Stop
 
 T = TypeVar("T")
 AT_LEAST = 1.0
@@ -78,11 +78,11 @@ class Stopping:
         return left if left is None or self.budget.paused is None else max(left, AT_LEAST)
 
     def _run_out_of_time(self) -> Stop:
-        self.stop(OutOfBudget(f"the budget of {self.budget.seconds:g} seconds is used up"))
+        self.stop(self.budget.make_late_error())
         assert self.reason is not None  # noqa: S101 - stop() has set it
         return self.reason
 
     def _describe_late(self, seconds: float | None) -> Stop:
         if isinstance(self.reason, Interrupted):
             return Interrupted(f"interrupted; there was no answer within {seconds:.3g} seconds")
-        return OutOfBudget(f"the budget of {self.budget.seconds:g} seconds is used up")
+        return self.budget.make_late_error()

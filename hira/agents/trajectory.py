@@ -11,6 +11,8 @@ from hira.core.policy import Completion, Request, Usage
 from hira.evidence import Citation, Relevance, Sources
 
 Status = Literal["answered", "unverified", "insufficient_evidence", "partial", "interrupted", "failed"]
+FINAL = ("answered", "unverified", "insufficient_evidence")
+"""The status of a run that there is nothing to resume of."""
 
 
 @dataclass(frozen=True, slots=True)

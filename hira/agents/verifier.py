@@ -3,7 +3,6 @@
 Words confirm copies. Every other claim goes to the model, if it has passed an exam (`hira.agents.exam`).
 """
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -16,14 +15,13 @@ from hira.evidence import (
     Judgement,
     LexicalVerifier,
     Relevance,
-    Source,
     SourcedClaim,
     Verifier,
     find_lacking,
     verify_answer,
 )
 from hira.journal import CallSpec
-from hira.journal.encoding import digest_of_tool, validate
+from hira.journal.encoding import digest_of_tool, digest_text, validate
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,18 +36,13 @@ class RecordedVerifier:
         return self.verifier.name
 
     async def verify(self, claims: Sequence[SourcedClaim], question: str) -> Sequence[Judgement]:
-        values: Mapping[str, Any] = {
-            "question": question,
-            "claims": [[claim.text, *(_identify(source) for source in claim.sources)] for claim in claims],
-        }
+        # another run's source of the same id is another
+        named = [[f"{source.id} {digest_text(source.text)}" for source in claim.sources] for claim in claims]
+        stated = [[claim.text, *sources] for claim, sources in zip(claims, named, strict=True)]
+        values: Mapping[str, Any] = {"question": question, "claims": stated}
         spec = CallSpec("tool", VERIFIER, digest_of_tool(VERIFIER, values), self.name, lambda: values)
         judge, decode = partial(self.verifier.verify, claims, question), partial(validate, list[Judgement])
         return await self.context.call_recorded(spec, judge, list, decode)
-
-
-def _identify(source: Source) -> str:
-    """A source's id with a digest of its text: another run's source of this id is another."""
-    return f"{source.id} {hashlib.sha256(source.text.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
 
 
 @dataclass(frozen=True, slots=True)

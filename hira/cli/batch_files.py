@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, Self, get_args
 
-from hira.agents.trajectory import Status
+from hira.agents.trajectory import FINAL, Status
 from hira.core.errors import UsageError, find_near, suggest
 from hira.core.files import replace_file
 from hira.journal.encoding import DamagedRecord, read_json
@@ -77,8 +77,6 @@ def _question(line: str, number: int, folder: Path) -> Question:
     return Question(text.strip(), str(given), present([folder / file for file in files]), docs=docs)
 
 
-# What is not asked again.
-FINAL = ("answered", "unverified", "insufficient_evidence")
 STATUSES: tuple[Status, ...] = get_args(Status)
 
 

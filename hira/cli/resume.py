@@ -6,6 +6,7 @@ import importlib
 from functools import partial
 from pathlib import Path
 
+from hira.agents.trajectory import FINAL
 from hira.api import Hira
 from hira.cli import INTERRUPTED, USAGE, explain, export, output, report
 from hira.cli.ask import AnswerOutput, describe_resumption, finish_run, show
@@ -22,14 +23,12 @@ from hira.runtime.session import APPROVAL, HANDED, TOOL_APPROVAL
 from hira.runtime.trace import read
 from hira.workflows import WORKFLOWS
 
-DONE = ("answered", "unverified", "insufficient_evidence")
-
 
 def resume(options: AskOptions, shell: Shell) -> int:
     with open_journal(options.journal, shell) as journal:
         entry = journal.entry(options.run)
         out, path = choose_output(entry, options, shell)
-        if entry.status in DONE:
+        if entry.status in FINAL:
             answer = read(journal, entry.id).answer
             if not options.quiet:
                 shell.remark(f"run {entry.id} has already ended; this is its answer")

@@ -235,7 +235,7 @@ class Budget:
         releases what is held.
         """
         if self.remaining_seconds(last=call.last) == 0.0:
-            raise OutOfBudget(f"the budget of {self.seconds:,} seconds is used up")
+            raise self.make_late_error()
         if not self._limited:
             return None
         closing = replace(call, prompt=call.prompt + ANSWER // 2).usage(ANSWER // 2)
@@ -244,7 +244,7 @@ class Budget:
         rooms = [self._run.check(call, None if call.last else self._reserve(self._run.limits, self._answer))]
         if ledger := self._own.get(call.role):
             if self.role_seconds(call.role, closing=call.closing) == 0.0:
-                raise ledger.spends(f"the budget of {ledger.limits.seconds:,} seconds{ledger.whose} is used up")
+                raise ledger.spends(f"the budget of {ledger.limits.seconds:,g} seconds{ledger.whose} is used up")
             kept = self._reserve(ledger.limits, closing) if call.closes else Usage()
             rooms.append(ledger.check(call, None if call.closing else kept))
         if self.shared:
@@ -282,6 +282,9 @@ class Budget:
         share = 1.0 if last else 1.0 - RESERVE
         now = time.monotonic() if self.paused is None else self.paused
         return max(0.0, self.began + self.seconds * share - now)
+
+    def make_late_error(self) -> OutOfBudget:
+        return OutOfBudget(f"the budget of {self.seconds:,g} seconds is used up")
 
     def role_seconds(self, role: str, *, closing: bool = False) -> float | None:
         """Return the seconds that a call may still take by the limit of its role, None without one; never negative."""

@@ -25,7 +25,7 @@ from hira.evaluation.files import Item
 from hira.evaluation.record import Record, Score, read, record_of
 from hira.evaluation.scorers import Scorer, check
 from hira.journal import NoJournal, StillGoing
-from hira.journal.encoding import read_json, validate
+from hira.journal.encoding import digest_text, read_json, validate
 from hira.journal.lines import append_lines, repair_last_line
 from hira.runtime.batch import Batch, Done, Question
 from hira.runtime.ray_batch import RayBatch
@@ -96,7 +96,7 @@ def digest(items: Sequence[Item]) -> str:
         ensure_ascii=False,
         default=str,
     )
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    return digest_text(text)
 
 
 @dataclass(slots=True)

@@ -99,6 +99,11 @@ def digest_of_tool(name: str, arguments: Mapping[str, Any]) -> str:
     return hashlib.blake2b(f"{name} {spelled}".encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
+def digest_text(text: str) -> str:
+    """Return a short digest that names a text where its equality counts."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
 def dump_request(model: str, request: Request, kept: int) -> dict[str, Any]:
     """Return the stored form of a request that shares its first `kept` messages with the previous one of its
     conversation."""

@@ -25,7 +25,8 @@ from hira.trainers.grpo import RecordCallback, share_arguments
 from hira.trainers.profile import save_adapters
 from hira.trainers.records import count_of, last_checkpoint, step_of
 from hira.trainers.rows import Row
-from hira.trainers.training import Training, open_weights
+from hira.trainers.training import Tell, Training, open_weights
+from hira.trainers.weights import LOWER_RATE
 
 Changed = Callable[[Row, random.Random], Row]
 """Makes another demonstration from one, the same for the same random numbers."""
@@ -113,7 +114,7 @@ class SftTrainer(Trainer):
         if not torch.isfinite(loss):
             raise HiraError(
                 f"the loss is not a number in step {self.state.global_step + 1}",
-                fix="lower the learning rate, then resume: the last checkpoint is from before",
+                fix=LOWER_RATE,
             )
         return (loss, output) if return_outputs else loss
 
@@ -137,7 +138,6 @@ def arguments_of(configuration: Configuration, folder: Path) -> TrainingArgument
     )
 
 
-Tell = Callable[[str], None]
 DEMONSTRATIONS = "demonstrations.jsonl"
 
 

@@ -14,6 +14,7 @@ import torch.distributed as dist
 from hira.core.errors import HiraError
 from hira.trainers.batches import Micro
 
+LOWER_RATE = "lower the learning rate, then resume: the last checkpoint is from before"
 _ROW = 8192
 """Bytes per row of the table that a tensor is read as."""
 
@@ -85,7 +86,7 @@ def check_sound(model: Any, ids: Sequence[int], adapter: str, device: Any, step:
     if not bool(torch.isfinite(_logits(model, ids, device)).all()):
         raise HiraError(
             f"after step {step} what the adapter {adapter!r} says is not a number",
-            fix="lower the learning rate, then resume: the last checkpoint is from before",
+            fix=LOWER_RATE,
         )
 
 
@@ -125,7 +126,7 @@ def check_finite(model: Any, loss: torch.Tensor, step: int, roles: Collection[st
     raise HiraError(
         f"{what}, so step {step} was not made",
         where=f"rows of {', '.join(sorted(roles))}",
-        fix="lower the learning rate, then resume: the last checkpoint is from before",
+        fix=LOWER_RATE,
     )
 
 

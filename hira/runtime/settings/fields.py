@@ -26,6 +26,7 @@ from hira.core.options import Part, read_duration
 from hira.core.policy import Effort
 from hira.core.sanitize import passwords_in, without_userinfo
 from hira.policies.names import Api
+from hira.tools.python.layers import Mode as Sandbox
 
 # The servers of a project's file that the user wants, by name. A command of that file would run with the user's rights,
 # so they are started only with consent.
@@ -44,7 +45,6 @@ ORIGINS = "origins"
 SHORTEST_SECRET = 8
 Dialect = Literal["native", "tags", "xml", "json"]
 Verify = Literal["lexical", "model", "off"]
-Sandbox = Literal["auto", "container", "process", "off"]
 # How an endpoint carries a message of the model's own on, so that a role reasons in one chain; `turns` needs nothing.
 Continuation = Literal["turns", "continue_final_message", "prefix", "completions"]
 SECRET_NAME = re.compile(r"(?:^|_)(?:API_?KEY|KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$", re.IGNORECASE)

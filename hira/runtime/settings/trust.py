@@ -14,6 +14,7 @@ from hira.core.errors import NotTrusted, UsageError
 from hira.core.plugin import WORKFLOWS as INSTALLED
 from hira.core.plugin import find_installed
 from hira.core.sanitize import without_userinfo
+from hira.journal.encoding import digest_text
 from hira.policies.names import GGUF, IN_PROCESS, LITELLM, names_of
 from hira.runtime.settings.fields import MCP_CONSENT, ON, TRUST, Layer, list_retrievers, split_list
 from hira.runtime.settings.keys import endpoint, endpoints_of
@@ -176,7 +177,7 @@ def _expert_options_of(values: Mapping[str, Any]) -> dict[str, str]:
     for name, table in tables:
         if isinstance(table, Mapping) and len(table) > 1:
             text = json.dumps(table, sort_keys=True, default=str)
-            named[f"experts.{name}@{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"] = name
+            named[f"experts.{name}@{digest_text(text)}"] = name
     return named
 
 
@@ -209,7 +210,7 @@ def name_server(name: str, server: Any) -> str:
     words = [str(argument) for argument in (named.get("command") or "", *_list(named, "args"))]
     files = digest_local_code(part for word in words for part in (word, word.partition("=")[2]) if part)
     text = json.dumps(server, sort_keys=True, default=str) + files
-    return f"mcp.{name}@{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
+    return f"mcp.{name}@{digest_text(text)}"
 
 
 def name_code(name: str) -> str:

@@ -82,7 +82,7 @@ ENOUGH, MOST = 120, 200
 _LONG_WORD = 40
 _HEADING = re.compile(r"(#{1,6})\s+(\S.{0,300})")
 """A longer line is text: every passage below a heading repeats it."""
-_FENCE = re.compile(r"\s*(?:```|~~~)")
+FENCE = re.compile(r"\s*(?:```|~~~)")
 _BLANK = re.compile(r"\n[ \t]*\n+")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？；])|\n")
 
@@ -182,7 +182,7 @@ def _paragraphs(text: str) -> Iterator[str]:
     for run in _BLANK.split(text):
         lines: list[str] = []
         for line in run.split("\n"):
-            fenced ^= bool(_FENCE.match(line))
+            fenced ^= bool(FENCE.match(line))
             if not fenced and _HEADING.fullmatch(line):
                 if any(text.strip() for text in lines):
                     yield "\n".join(lines)

@@ -19,7 +19,7 @@ from hira.tools.documents.document import Document, Lacking, Part, add_title
 from hira.tools.documents.own_files import AUTHOR
 from hira.tools.documents.pdf_tables import Table, open_pages, replace_tables
 from hira.tools.documents.plain import reflow
-from hira.tools.documents.sheets import lines_of
+from hira.tools.documents.sheets import RELATED, lines_of
 
 if TYPE_CHECKING:
     from pypdf import PageObject, PdfReader
@@ -254,7 +254,6 @@ def _notes(archive: Archive, kind: str, unsaid: set[str]) -> list[str]:
 A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 P = "{http://schemas.openxmlformats.org/presentationml/2006/main}"
 C = "{http://schemas.openxmlformats.org/drawingml/2006/chart}"
-R = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
 _MAIN = "ppt/presentation.xml"
 _SHAPES = (f"{P}sp", f"{P}graphicFrame")
 """Shapes and tables; the order of the file is the reading order."""
@@ -265,7 +264,7 @@ def read_pptx(path: Path, data: BinaryIO) -> Document:
         if _MAIN not in archive.names:
             raise ToolError(f"{path.name} is not a PowerPoint presentation: it contains no slides")
         targets = archive.relations(_MAIN)
-        ids = [slide.get(f"{R}id", "") for slide in archive.xml(_MAIN).iter(f"{P}sldId")]
+        ids = [slide.get(f"{RELATED}id", "") for slide in archive.xml(_MAIN).iter(f"{P}sldId")]
         names = dict.fromkeys(targets[slide_id][1] for slide_id in ids if slide_id in targets)
         parts = tuple(_slide(archive, name, number) for number, name in enumerate(names, 1))
         return add_title(path, parts, archive.property("title"))

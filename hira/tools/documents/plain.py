@@ -13,13 +13,12 @@ from xml.etree.ElementTree import Element
 from hira.core.errors import ToolError
 from hira.tools.charsets import decode_file
 from hira.tools.documents.archive import open_archive
-from hira.tools.documents.document import Document, Part, add_title
+from hira.tools.documents.document import FENCE, Document, Part, add_title
 from hira.tools.documents.markup import READERS
 from hira.tools.documents.sheets import read_csv
 
 _ITEM = re.compile(r"\s*(?:[-*•‣▪–+|#>=~`]|\d{1,3}[.)]\s|\(?[a-zA-Z0-9]{1,3}\)\s|\[\^?\w+\])")
 _NUMBERS = re.compile(r"\d+(?:[.,]\d+)*%?")
-_FENCE = re.compile(r"\s*(?:```|~~~)")
 _FULL = 0.8
 _SHORTEST = 40
 _FIGURES = 4
@@ -43,7 +42,7 @@ def _join_lines(text: str, known: Sequence[int] = ()) -> tuple[str, tuple[int, .
     numbers = array("L")
     fenced = open_ = False
     for number, line in zip(known, lines, strict=True):
-        if _FENCE.match(line):
+        if FENCE.match(line):
             fenced, open_ = not fenced, False
             paragraphs.append([line])
             numbers.append(number)

@@ -135,7 +135,7 @@ def _delimiter(text: str) -> str:
 
 
 S = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
-R = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
+RELATED = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
 _MAIN = "xl/workbook.xml"
 _DATES = frozenset([*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 59)])
 _PERCENT = frozenset([9, 10])
@@ -165,7 +165,7 @@ def read_xlsx(path: Path, data: BinaryIO) -> Document:
         parts = []
         waiting = set(archive.names)  # each sheet is read once, however often it is named
         for sheet in root.iter(f"{S}sheet"):
-            kind, target = targets.get(sheet.get(f"{R}id", ""), ("", ""))
+            kind, target = targets.get(sheet.get(f"{RELATED}id", ""), ("", ""))
             if kind == "worksheet" and target in waiting:
                 waiting.remove(target)
                 hidden = ", hidden" if sheet.get("state", "visible") != "visible" else ""

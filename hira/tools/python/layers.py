@@ -8,6 +8,7 @@ from typing import Literal
 from hira.tools.python.kernel import landlock_version, missing_landlock, missing_seccomp
 
 IMAGE = "python:3.13-slim"
+_LIMITED = "memory, threads, open files, disk, output, time"
 Mode = Literal["auto", "container", "process", "off"]
 """`auto` requires every layer; `container` requires docker or podman instead; `process` needs only a separate process
 and limits; `off` removes the limits too."""
@@ -54,7 +55,7 @@ def sandbox_layers(mode: Mode = "auto", image: str = IMAGE) -> tuple[SandboxLaye
         held = f"{program}, image {image}: no network, no other files, no capabilities; memory, processors, processes"
         return (
             _layer("container", missing, held),
-            _layer("limits", missing, "memory, threads, open files, disk, output, time"),
+            _layer("limits", missing, _LIMITED),
         )
     no_posix = "" if os.name == "posix" else "needs Linux or macOS"
     no_linux = "" if sys.platform == "linux" else "needs Linux"
@@ -62,7 +63,7 @@ def sandbox_layers(mode: Mode = "auto", image: str = IMAGE) -> tuple[SandboxLaye
     less = off or ("switched off: sandbox is 'process'" if mode == "process" else "")
     return (
         _layer("process", no_posix, "own process and session, clean environment, closed descriptors"),
-        _layer("limits", off or no_posix, "memory, threads, open files, disk, output, time"),
+        _layer("limits", off or no_posix, _LIMITED),
         _layer("privileges", off or no_linux, "no new privileges, capabilities dropped, ends when hira ends"),
         _layer("landlock", less or missing_landlock(), f"files (ABI {landlock_version()})"),
         _layer("seccomp", less or missing_seccomp(), "no network, no other programs, no signals to others"),

@@ -14,7 +14,7 @@ from hira.core.messages import Filled, user
 from hira.core.policy import Usage
 from hira.core.prompts import Prompt
 from hira.core.sanitize import sanitize
-from hira.tools import Tool
+from hira.tools import WHERE_TO_SEARCH, Tool
 
 if TYPE_CHECKING:
     from hira.workflows.bound import Sizes
@@ -29,7 +29,6 @@ REASONER = "reasoner"
 SHOWN = 5
 """Sources of which a run that its endpoint ended tells what it had read."""
 QUOTED = 200
-WHERE_TO_SEARCH = "give documents (--docs or docs=) or a search (--search or search=)"
 
 
 def require_search(context: RunContext) -> Tool:

@@ -25,7 +25,7 @@ from hira.core.messages import user
 from hira.core.policy import Usage
 from hira.core.sanitize import sanitize
 from hira.evidence.citations import is_chinese, language
-from hira.tools import Tool
+from hira.tools import WHERE_TO_SEARCH, Tool
 from hira.workflows.bound import ASKED_TWICE, Sizes
 from hira.workflows.mams.chunking import Chunk, Key, split_into_chunks
 from hira.workflows.mams.rubrics import FEWEST, GENERATE, MOST, WRITER
@@ -134,10 +134,7 @@ def collect_tools(context: RunContext, role: str) -> list[Tool]:
     extra = box.extra_for(role)
     tools = [tool for tool in (box.search, box.browse, box.files, *extra) if tool]
     if not (box.search or context.files or extra):
-        raise UsageError(
-            "a report needs something to be read",
-            fix="give documents (--docs or docs=) or a search (--search or search=)",
-        )
+        raise UsageError("a report needs something to be read", fix=WHERE_TO_SEARCH)
     return tools
 
 

@@ -1,7 +1,6 @@
 """System 1 of MARS: goes through all that searches brought, in bins and in parallel, for System 2's purpose (eq. 2)."""
 
 import asyncio
-import hashlib
 from collections.abc import Sequence
 from contextlib import nullcontext
 from functools import partial
@@ -23,7 +22,7 @@ from hira.core.sanitize import sanitize
 from hira.core.tokens import Counter, clip, counter
 from hira.evidence import Sources, drop_unknown, find_cited, inert
 from hira.journal import CallSpec
-from hira.journal.encoding import digest_of_tool, validate
+from hira.journal.encoding import digest_of_tool, digest_text, validate
 from hira.policies.dialects.answer import strip_thought
 from hira.workflows.mars.system2 import ReadingRequest
 
@@ -46,7 +45,7 @@ async def pack_bins(documents: Sequence[Filled], frame: str, window: int, contex
         async with context.stopping.bound() if encoder else nullcontext():  # its tokenizer may have to be read first
             return await asyncio.to_thread(_pack, documents, frame, window, counted)
 
-    inputs = {"tokens": config.policy.model, "window": window, "of": [_digest(frame), *map(_digest, documents)]}
+    inputs = {"tokens": config.policy.model, "window": window, "of": [digest_text(frame), *map(digest_text, documents)]}
     spec = CallSpec("tool", name, digest_of_tool(PACKING, inputs), PACKING, lambda: inputs)
     return await context.call_recorded(
         spec, make, lambda bins: _record(bins, documents), lambda kept: _bins(kept, documents)
@@ -64,10 +63,6 @@ def _pack(documents: Sequence[Filled], frame: str, window: int, counted: Counter
 
 def _frame(document: Filled, text: str) -> Filled:
     return PASSAGE.fill(**{**document.values, "text": text})
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def _record(bins: Bins, documents: Sequence[Filled]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from hira.core.sanitize import sanitize
 from hira.core.tokens import clip, count
 from hira.policies.dialects import Call
 from hira.policies.dialects.answer import find_boxed, find_final_answer, find_section
-from hira.tools import Observation, Tool, tool
+from hira.tools import WHERE_TO_SEARCH, Observation, Tool, tool
 
 SYSTEM2 = Prompt(__file__, "mars_system2")
 GO_ON = Prompt(__file__, "mars_remarks", "mars_go_on")
@@ -49,10 +49,7 @@ async def tools_of(context: RunContext, most: int, without: Collection[str] = ()
         tools += [await stack.enter_async_context(box.python("mars"))] if box.python and "python" not in without else []
         tools += box.extra_for("system2")
         if not tools:
-            raise UsageError(
-                "the workflow 'mars' needs a tool, but this run has none",
-                fix="give documents (--docs or docs=) or a search (--search or search=)",
-            )
+            raise UsageError("the workflow 'mars' needs a tool, but this run has none", fix=WHERE_TO_SEARCH)
         yield tools
 
 

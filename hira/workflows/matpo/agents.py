@@ -18,7 +18,7 @@ from hira.core.sanitize import sanitize
 from hira.evidence import find_cited
 from hira.policies.dialects.answer import find_boxed, find_final_answer, find_section, find_under_heading
 from hira.policies.dialects.tool_messages import with_tool_messages
-from hira.tools import Tool
+from hira.tools import WHERE_TO_SEARCH, Tool
 
 Speaker = Literal["user", "tool"]
 
@@ -153,10 +153,7 @@ def tools_of(context: RunContext, blocked: Collection[str] = (), *, only_search:
     more = () if only_search else (tool for tool in own if tool is not google)
     tools = [*web, *([box.files] if box.files else []), *more]
     if not tools:
-        raise UsageError(
-            "the workflow 'matpo' needs a search, but this run has none",
-            fix="give documents (--docs or docs=) or a search (--search or search=)",
-        )
+        raise UsageError("the workflow 'matpo' needs a search, but this run has none", fix=WHERE_TO_SEARCH)
     return tools
 
 
