@@ -25,9 +25,14 @@ def main(argv: Sequence[str] | None = None, shell: Shell | None = None) -> int:
     shell = replace(shell or open_shell(), events="--events" in arguments)
     if not RUNS.handlers:  # Python would print its warnings, and commands show notices themselves
         RUNS.addHandler(logging.NullHandler())
+    report = shell.remark if shell.events else shell.tell
+    faults: AbstractContextManager[None] = nullcontext()
+    if "--debug" in arguments or arguments[:1] == ["serve"]:
+        from hira.agents.faults import report_faults_to
+
+        faults = report_faults_to(report)  # of tools and experts, like those of hira's own
     try:
-        debugging = "--debug" in arguments or arguments[:1] == ["serve"]
-        with rare_collections(), _report_faults(shell) if debugging else nullcontext():
+        with rare_collections(), faults:
             args = parse_arguments(arguments, hira.__version__)
             name = args.command
             command: Command = getattr(import_module(f"hira.cli.{_MODULES.get(name, name)}"), name)
@@ -53,7 +58,7 @@ def main(argv: Sequence[str] | None = None, shell: Shell | None = None) -> int:
         code = BUG
         trace = traceback.format_exc()
     if "--debug" in arguments:
-        (shell.remark if shell.events else shell.tell)(trace)
+        report(trace)
     return code
 
 
@@ -64,13 +69,6 @@ def _ask_consent(error: NotTrusted, shell: Shell) -> bool:
     shell.remark(f"{error.what} ({error.where})")
     shell.tell("allow it for this folder from now on? [y]es, [N]o: ")
     return shell.stdin.readline().strip().lower() in ("y", "yes")
-
-
-def _report_faults(shell: Shell) -> AbstractContextManager[None]:
-    """Print tracebacks of faults in tools and experts inside the context, like those of hira's own."""
-    from hira.agents.faults import report_faults_to
-
-    return report_faults_to(shell.remark if shell.events else shell.tell)
 
 
 def code_of(error: HiraError) -> int:

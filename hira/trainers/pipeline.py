@@ -53,7 +53,12 @@ class PipelinedCollector(Collector):
             self.runner.run(self.schedule.aclose())
 
     async def _take(self, update: int) -> Collected:
-        schedule = self.schedule = self.schedule or self._begin_schedule(update)
+        if self.schedule is None:  # as it was after the previous update
+            records.cut(self.path, update)
+            known = records.read(self.path)
+            first, again = (known[-1]["next"], known[-1]["under_way"]) if known else (0, [])
+            self.schedule = Schedule(self._begin, self.limits, first=first, again=again)
+        schedule = self.schedule
         self.gate.open()
         schedule.record_update(update)
         with self.agentic.report_progress():
@@ -63,13 +68,6 @@ class PipelinedCollector(Collector):
         state = {"step": update + 1, "next": schedule.next, "under_way": schedule.problems}
         records.append_records(self.path, [state])
         return replace(collected, measures={**collected.measures, **_measure(batch, update, schedule)})
-
-    def _begin_schedule(self, update: int) -> Schedule[MemberOutput]:
-        """Return the schedule as it was after the previous update."""
-        records.cut(self.path, update)
-        known = records.read(self.path)
-        first, again = (known[-1]["next"], known[-1]["under_way"]) if known else (0, [])
-        return Schedule(self._begin, self.limits, first=first, again=again)
 
     def problem(self, number: int) -> Problem:
         """Return the problem with that number: shuffled passes over all problems, one after another."""

@@ -34,10 +34,11 @@ class Sizes:
     def bound_hierarchy(self, subtasks: int, experts: Sequence[Expert]) -> dict[str, Usage]:
         """Bound planner, coordinator and experts by role. Each expert's row is for all subtasks, so the rows of the
         experts are alternatives; a user's own expert counts as one that works in a loop."""
-        each = {
-            "coordinator": _bound_coordinator(self),
-            **{expert.name: _bound_expert(expert, self) for expert in experts},
-        }
+        calls = 3 * ASKED_TWICE  # of the coordinator, for one subtask: it assigns, recalls and distils
+        short = 2 * ASKED_TWICE * self.prompt + 2 * self.reply
+        distilled = ASKED_TWICE * (self.prompt + LONGEST) + self.reply
+        each = {"coordinator": Usage(calls, short + distilled, calls * self.reply)}
+        each |= {expert.name: _bound_expert(expert, self) for expert in experts}
         if any(expert.name == "multimodal" for expert in experts):
             each["look"] = Usage(CALLS, CALLS * self.prompt, CALLS * self.reply)
         planner = self.bound_loop(subtasks, self.reply)
@@ -72,11 +73,3 @@ def _bound_expert(expert: Expert, sizes: Sizes) -> Usage:
     plan = Usage(ASKED_TWICE, ASKED_TWICE * sizes.prompt + sizes.reply, ASKED_TWICE * sizes.reply)
     read = QUERIES * (PAGES + 1) * sizes.result
     return plan + Usage(1, 2 * sizes.prompt + ASKED_TWICE * sizes.reply + read, sizes.reply)
-
-
-def _bound_coordinator(sizes: Sizes) -> Usage:
-    """Bound assigning, recalling and distilling for one subtask."""
-    short = 2 * ASKED_TWICE * sizes.prompt + 2 * sizes.reply
-    distilled = ASKED_TWICE * (sizes.prompt + LONGEST) + sizes.reply
-    calls = 3 * ASKED_TWICE
-    return Usage(calls, short + distilled, calls * sizes.reply)

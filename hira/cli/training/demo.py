@@ -180,18 +180,14 @@ class DemoView:
             if shares := [float(step[name]) for step in steps if name in step]:
                 lines += [f"{label}, by update:", *chart(shares), ""]
         for label, names in self.recipe.figures.items():
-            lines.append(f"{label}: {' -> '.join(_figure(row, names) for row in rows)}")
+            effect = all(name.endswith("/d") for name in names)  # a number; the others are shares
+            means = [_mean(row, names) for row in rows]
+            shown = [f"{mean:.2f}" if effect and mean is not None else format_share(mean) for mean in means]
+            lines.append(f"{label}: {' -> '.join(shown)}")
         gained = {name: " -> ".join(format_share(row[name]) for row in rows) for name in ("sampled", "greedy")}
         took = f"{self.seconds:.0f} seconds, {time.process_time():.0f} of the processor"
         what = f"{self.recipe.examined}, temperature 1: {gained['sampled']}; greedy: {gained['greedy']}; {took}"
         return [*lines, what, *([self.recipe.note] if self.recipe.note else [])]
-
-
-def _figure(figures: Mapping[str, Any], names: Sequence[str]) -> str:
-    """Format the mean of these as a share, or as a number for effect sizes."""
-    value = _mean(figures, names)
-    effect = all(name.endswith("/d") for name in names)
-    return f"{value:.2f}" if effect and value is not None else format_share(value)
 
 
 def _mean(figures: Mapping[str, Any], names: Sequence[str]) -> float | None:

@@ -138,7 +138,10 @@ def check_trusted(
     requests += collect(documents_elsewhere, "reads {}")
     requests += collect(_instructions_of, "adds instructions to the prompts")
     if str(values.get("cache_responses")).lower() in ON:
-        requests += collect(_replies_of, "answers with replies recorded in its journal")
+        requests += collect(
+            lambda named: {f"replies-of-{file}": str(file)} if (file := named.get("journal")) else {},
+            "answers with replies recorded in its journal",
+        )
     if wanted:
         recorded = " names a journal whose run" if len(doubted) > 1 else ""
         raise NotTrusted(
@@ -161,11 +164,6 @@ def _instructions_of(values: Mapping[str, Any]) -> dict[str, str]:
     """Return the instructions by the name under which consent to them is kept: other words need new consent."""
     text = str(values.get("instructions") or "")
     return {f"instructions-{hashlib.sha256(text.encode()).hexdigest()[:12]}": text} if text else {}
-
-
-def _replies_of(values: Mapping[str, Any]) -> dict[str, str]:
-    """Return the journal of these values by the name under which consent to its replies is kept."""
-    return {f"replies-of-{values['journal']}": str(values["journal"])} if values.get("journal") else {}
 
 
 def _expert_options_of(values: Mapping[str, Any]) -> dict[str, str]:

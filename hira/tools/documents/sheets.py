@@ -191,15 +191,16 @@ def _kinds(archive: Archive) -> list[str]:
         return []
     root = archive.xml("xl/styles.xml")
     formats = {element.get("numFmtId", ""): element.get("formatCode", "") for element in root.iter(f"{S}numFmt")}
-    styles = root.find(f"{S}cellXfs")
-    return [_kind(style.get("numFmtId", "0"), formats) for style in styles] if styles is not None else []
-
-
-def _kind(number: str, formats: dict[str, str]) -> str:
-    code = _QUOTED.sub("", formats.get(number, "")).partition(";")[0].lower()
-    if (number.isdecimal() and int(number) in _DATES) or re.search(r"[ymdhs]", code.replace("general", "")):
-        return "date"
-    return "percent" if (number.isdecimal() and int(number) in _PERCENT) or "%" in code else ""
+    kinds = []
+    for style in root.iterfind(f"{S}cellXfs/*"):
+        number = style.get("numFmtId", "0")
+        code = _QUOTED.sub("", formats.get(number, "")).partition(";")[0].lower()
+        known = int(number) if number.isdecimal() else -1
+        if known in _DATES or re.search(r"[ymdhs]", code.replace("general", "")):
+            kinds.append("date")
+        else:
+            kinds.append("percent" if known in _PERCENT or "%" in code else "")
+    return kinds
 
 
 def _cells(archive: Archive, name: str, book: _Book) -> Iterator[tuple[int, dict[int, str]]]:

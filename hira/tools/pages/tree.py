@@ -246,8 +246,12 @@ def _target(href: str, base: str) -> str:
     """Return the absolute http(s) URL without its fragment, or "" for a link that leads nowhere. Line ends are left
     out, blanks and brackets escaped, as in browsers; URLs that are too long to open lead nowhere."""
     url = resolve_url(base, href).partition("#")[0]
-    leads = href.strip()[:1] != "#" and len(url) <= LONGEST
-    return url if leads and url.lower().startswith(("http://", "https://")) and _is_readable(url) else ""
+    if href.strip()[:1] == "#" or len(url) > LONGEST or not url.lower().startswith(("http://", "https://")):
+        return ""
+    try:
+        return url if urlsplit(url).hostname else ""
+    except ValueError:
+        return ""
 
 
 def resolve_url(base: str, href: str) -> str:
@@ -256,10 +260,3 @@ def resolve_url(base: str, href: str) -> str:
         return urljoin(base, printable(href).strip().translate(_ESCAPED))
     except ValueError:
         return ""
-
-
-def _is_readable(url: str) -> bool:
-    try:
-        return bool(urlsplit(url).hostname)
-    except ValueError:
-        return False

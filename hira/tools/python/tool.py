@@ -39,8 +39,13 @@ def _make_tool(
 
         return await run_code(open_sandbox(), str(arguments["code"]))
 
-    attached = "\n".join(_format_path(path, named.get(path)) for path in readable)
-    described = DESCRIPTION.fill(seconds=f"{limits.seconds:g}", beside=follows, attached=Filled(attached))
+    attached = []
+    for path in readable:
+        begins, place = named.get(path), str(path)
+        place = clean(place if place.isprintable() else repr(place))  # a program can open what this literal says
+        attached.append(FILE.fill(path=Filled(place), named=begins is not None, begins=begins or ""))
+    listed = Filled("\n".join(attached))
+    described = DESCRIPTION.fill(seconds=f"{limits.seconds:g}", beside=follows, attached=listed)
     seconds = _QUEUE * (limits.seconds + 30)
     return replace(_shape(), run=run, seconds=seconds, description=str(described), stateful=True, function=None)
 
@@ -54,12 +59,6 @@ def _shape() -> Tool:
         raise ToolError(f"no session runs {code!r}")
 
     return tool(python, shown=0)
-
-
-def _format_path(path: Path, begins: str | None) -> str:
-    place = str(path)
-    place = clean(place if place.isprintable() else repr(place))  # a program can open what this literal says
-    return FILE.fill(path=Filled(place), named=begins is not None, begins=begins or "")
 
 
 def open_python(
