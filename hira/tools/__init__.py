@@ -14,7 +14,7 @@ from hira.core.tool import Observation, Passage, Tool, tool
 __all__ = ["Observation", "Passage", "Tool", "Toolbox", "tool"]
 
 WHERE_TO_SEARCH = "give documents (--docs or docs=) or a search (--search or search=)"
-"""What to do about a run without anything to search."""
+"""The fix for a run that has nothing to search."""
 LONGEST_QUERY = 400
 """The most characters of a search query."""
 OpenPython = Callable[[str], AbstractAsyncContextManager[Tool]]
