@@ -50,12 +50,12 @@ from hira.runtime.settings.fields import (
     McpSettings,
     PriceSettings,
     RoleSettings,
-    Sandbox,
     Settings,
     TimeoutSettings,
     list_retrievers,
 )
 from hira.runtime.settings.reading import find_kept_file, load
+from hira.tools.python.layers import Mode as Sandbox
 
 __all__ = [
     "ALSO_CALLED", "DOCUMENTS", "FILE", "JOURNAL", "MCP_CONSENT", "MEMORY", "OFF", "PREFERRED", "PROFILE",
