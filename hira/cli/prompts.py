@@ -3,10 +3,9 @@
 import asyncio
 import json
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from hira.agents.experts import EXPERTS, LOOK, MULTIMODAL, READER
 from hira.api import Hira
@@ -73,7 +72,11 @@ def prompts(options: PromptsOptions, shell: Shell) -> int:
     # the name of a conversation ends with its role
     sent = [request for request in requests if role_of(request.conversation) == options.role]
     first = {request.messages[-1].prompt: request for request in reversed(sent) if len(request.messages) <= 2}
-    shell.say("\n\n".join(map(format_request, reversed(first.values()))))
+    texts = []
+    for request in reversed(first.values()):  # each message under the name of its prompt, then the tools on offer
+        texts += [f"[{message.role}: {message.prompt}]\n{message.text}" for message in request.messages]
+        texts += [f"[tool]\n{json.dumps(tool, ensure_ascii=False, indent=2)}" for tool in request.tools]
+    shell.say("\n\n".join(texts))
     return OK
 
 
@@ -95,10 +98,3 @@ async def record_requests(workflow: str, role: str) -> Sequence[Request]:
         async with Hira(settings=settings, policies={"*": policy}, workflow=flow) as hira:
             await hira.ask(QUESTION, files=[FOLDER / "files" / "letter.md"] if reads_file else [])
     return policy.requests
-
-
-def format_request(request: Request) -> str:
-    """The messages of a request, each under the name of its prompt, and the tools that are offered with it."""
-    parts = [f"[{message.role}: {message.prompt}]\n{message.text}" for message in request.messages]
-    tools: Sequence[Mapping[str, Any]] = request.tools
-    return "\n\n".join([*parts, *(f"[tool]\n{json.dumps(tool, ensure_ascii=False, indent=2)}" for tool in tools)])

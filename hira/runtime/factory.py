@@ -82,8 +82,9 @@ async def open_session(  # noqa: PLR0913 - one for each thing that a program may
     prices = await asyncio.to_thread(litellm_table)
     facts = await asyncio.to_thread(EndpointFacts, settings.cache)
     roles, policies_to_close = configure_roles(settings, given, prices, dialect_of(flow), client, facts)
-    with settings.located("verifier"):
-        verifier = verifier or (open_verifier(settings.verifier) if settings.verifier else None)
+    if verifier is None and settings.verifier:
+        with settings.located("verifier"):
+            verifier = open_verifier(settings.verifier)
     settings = settings.with_values({"verify": choose_verify(settings, given, roles)}, settings.origin("verify"))
     sees = "look" in getattr(flow, "roles", ()) and roles.get("look", roles["*"]).policy.model != OFFLINE
     price = roles.get(SEARCH, roles["*"]).price
