@@ -12,7 +12,7 @@ from hira.evidence import Citation, Relevance, Sources
 
 Status = Literal["answered", "unverified", "insufficient_evidence", "partial", "interrupted", "failed"]
 FINAL = ("answered", "unverified", "insufficient_evidence")
-"""The status of a run that there is nothing to resume of."""
+"""The statuses of runs that reached their end, so that there is nothing to resume."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 
-from hira.agents.trajectory import Status
+from hira.agents.trajectory import FINAL, Status
 from hira.api import Hira
 from hira.cli import INTERRUPTED, code_of, explain
 from hira.cli.batch_files import Answers, questions_of
@@ -101,7 +101,7 @@ def _end(many: Batch, answers: Answers, options: AskOptions, shell: Shell) -> in
     parts += [f"{unasked} not asked"] if unasked else []
     total = len(answers.questions)
     shell.remark(f"{total} question{'' if total == 1 else 's'}: {', '.join(parts)}")
-    if unasked or set(counts) - {"answered", "unverified", "insufficient_evidence"}:
+    if unasked or set(counts).difference(FINAL):
         shell.remark(REST.format(file=options.output))
     if many.failure:
         explain(many.failure, shell)

@@ -20,7 +20,7 @@ import hira
 from hira.agents.trajectory import Status
 from hira.api import Hira
 from hira.cli import INTERRUPTED, OK, output
-from hira.cli.mcp_search import PASSAGES, OpenArguments, Reading, SearchArguments, as_text
+from hira.cli.mcp_search import PASSAGES, SOME_DOCS, OpenArguments, Reading, SearchArguments, as_text
 from hira.cli.progress import describe_event
 from hira.cli.running import announce_model
 from hira.cli.shell import Shell, brief
@@ -50,7 +50,7 @@ class AskArguments(BaseModel):
 
     question: str = Field(min_length=1, description="the question, complete in itself")
     workflow: str = Field("", description="workflow that answers (default: the server's)")
-    docs: list[str] = Field([], description="paths of the server's documents to search (default: all)")
+    docs: list[str] = Field([], description=SOME_DOCS)
 
 
 TOOLS: dict[str, type[AskArguments | SearchArguments | OpenArguments]] = {

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 REMEMBERED = 1_000
 """The latest locations that were shown; of the web, only these can be opened."""
+SOME_DOCS = "paths of the server's documents to search (default: all)"
 
 
 class SearchArguments(BaseModel):
@@ -27,7 +28,7 @@ class SearchArguments(BaseModel):
     model_config = ConfigDict(extra="forbid", str_strip_whitespace=True)
 
     query: str = Field(min_length=1, description="a question or its key words")
-    docs: list[str] = Field([], description="paths of the server's documents to search (default: all)")
+    docs: list[str] = Field([], description=SOME_DOCS)
 
 
 class OpenArguments(BaseModel):

@@ -22,6 +22,7 @@ OVERFLOW = compile_lazily(
     r"|token count.{0,20} exceeds|maximum prompt length|must have less than \d+ tokens|inputs\W{1,2}tokens \+",
     re.IGNORECASE,
 )
+_UNSEEN = "check that the server runs and that this is its port"
 _TOO_LARGE = compile_lazily(r"request[ _]too[ _]large", re.IGNORECASE)
 _NO_CREDIT = compile_lazily(
     r"credit balance|insufficient[ _](?:credits?|balance|funds|quota)|exceeded your current quota|out of credits"
@@ -294,13 +295,12 @@ def no_connection(error: BaseException, *, where: str, base_url: str) -> Endpoin
         fix = "check the host's name in the base URL, and the network"
         return EndpointError(f"the endpoint's host is not known: {message}", where=where, fix=fix, retryable=True)
     if any(isinstance(cause, ConnectionRefusedError) for cause in causes) or "onnect call failed" in texts:
-        fix = "check that the server runs and that this is its port"
         refused = EndpointError(
-            "nothing listens there: the connection was refused", where=where, fix=fix, retryable=True
+            "nothing listens there: the connection was refused", where=where, fix=_UNSEEN, retryable=True
         )
         refused.tries = _TRIES_HERE if is_loopback(urlsplit(base_url).hostname or "") else 0
         return refused
-    fix = "check that the server runs and that this is its port" if isinstance(causes[-1], TimeoutError) else ""
+    fix = _UNSEEN if isinstance(causes[-1], TimeoutError) else ""
     return EndpointError(f"the connection failed: {message}", where=where, fix=fix, retryable=True)
 
 

@@ -129,7 +129,7 @@ class Run:
         reading its documents ends without an answer."""
         self._stop = True
         if self._context:
-            self._context.stop(Interrupted("interrupted; answering from the results so far"))
+            self._context.stop()
         elif self._opening and not self._cut:
             self._cut = True
             self._opening.cancel()

@@ -5,6 +5,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from hira.agents.trajectory import FINAL
 from hira.core.policy import Usage
 from hira.runtime.answer import Answer
 from hira.server.keys import RejectedRequest
@@ -95,7 +96,7 @@ def write_call(run: str, tool: str, arguments: str) -> Iterator[dict[str, Any]]:
 
 def finish(answer: Answer, tool: str = "") -> str:
     """`length` for an answer that a budget, a person or a failure ended early."""
-    if answer.status in ("partial", "interrupted", "failed"):
+    if answer.status not in FINAL:
         return "length"
     return "tool_calls" if tool and answer.rollout.has_output else "stop"
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from hira.agents.trajectory import FINAL
 from hira.core.policy import Usage
 from hira.runtime.answer import Answer
 from hira.server.keys import RejectedRequest
@@ -242,7 +243,7 @@ class ResponseWriter:
 
 def status_of(answer: Answer) -> str:
     """`incomplete` for an answer that a budget, a person or a failure ended early."""
-    return "incomplete" if answer.status in ("partial", "interrupted", "failed") else "completed"
+    return "incomplete" if answer.status not in FINAL else "completed"
 
 
 def usage(spent: Usage) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
+from hira.agents.trajectory import FINAL
 from hira.core.events import RunEnded, TurnEnded, TurnText, record
 from hira.journal.records import Entry
 from hira.runtime.answer import Answer
@@ -195,7 +196,7 @@ async def _resume_once(state: AppState, client: Client, name: str) -> Response:
     entry, journal = await find_entry(state, client, name)
     if entry.alive:
         raise RejectedRequest(409, f"run {name!r} is running in another process", "conflict")
-    if entry.state in ("answered", "unverified", "insufficient_evidence"):
+    if entry.state in FINAL:
         raise RejectedRequest(409, f"run {name!r} already has its answer", "conflict")
     if lacking := _lacking(state, entry):
         what = f"run {name!r} was started by a program, with its own {', '.join(lacking)}; resume it there"

@@ -8,6 +8,7 @@ from typing import Any
 from hira.core.errors import UsageError, did_you_mean
 from hira.policies.llama import TEMPLATE, find_file, read_model
 from hira.policies.local.loading import hide_renaming_warnings
+from hira.policies.local.template import require_template
 from hira.trainers.configuration import ModelConfig
 from hira.trainers.preflight import check_bits, check_starts
 from hira.trainers.profile import adapters_of
@@ -37,9 +38,7 @@ def open_model(config: ModelConfig) -> tuple[Any, Any]:
     except (OSError, ValueError) as error:
         fix = "name a model's folder, or a model of the Hub that can be reached"
         raise UsageError(f"it cannot be loaded: {str(error).partition(chr(10))[0]}", where=where, fix=fix) from error
-    if not tokenizer.chat_template:
-        fix = "use the model's instruct version, or set tokenizer.chat_template and save the tokenizer"
-        raise UsageError("the tokenizer has no chat template", where=where, fix=fix)
+    require_template(tokenizer, where)
     if bits != 4:
         base = base.to("cuda" if cuda else "cpu")  # type: ignore[arg-type]
     made = add_adapters(base, config)

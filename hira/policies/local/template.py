@@ -49,6 +49,13 @@ _TURNS: tuple[dict[str, Any], ...] = (
 )
 
 
+def require_template(tokenizer: Any, where: str) -> None:
+    """Raise `UsageError` for a tokenizer without a chat template."""
+    if not getattr(tokenizer, "chat_template", None):
+        fix = "use the model's instruct version, or set tokenizer.chat_template and save the tokenizer"
+        raise UsageError("the tokenizer has no chat template", where=where, fix=fix)
+
+
 def check_template(tokenizer: Any, where: str) -> None:
     """Raise `UsageError` for a chat template that renders without end or takes all memory. Blocks for a second."""
     named = tokenizer.chat_template
@@ -142,9 +149,7 @@ class Template:
     def __init__(self, tokenizer: Any, *, where: str = "", ends: Iterable[int] = ()) -> None:
         self.tokenizer = tokenizer
         self.where = where
-        if not getattr(tokenizer, "chat_template", None):
-            fix = "use the model's instruct version, or set tokenizer.chat_template and save the tokenizer"
-            raise UsageError("the tokenizer has no chat template", where=where, fix=fix)
+        require_template(tokenizer, where)
         check_template(tokenizer, where)
         self.can = Abilities(system=True, repeats=True, tools=True, keeps=True)
         self.can = self._probe_abilities()
