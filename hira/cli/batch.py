@@ -16,7 +16,7 @@ from hira.cli.output import CODES
 from hira.cli.progress import CellCounts
 from hira.cli.running import announce_model, open_view, show_progress
 from hira.cli.shell import Shell, read_text, short_pauses
-from hira.core.errors import UsageError
+from hira.core.errors import UsageError, count_of
 from hira.core.events import Event, Reader, record
 from hira.runtime.batch import CONCURRENCY, Batch, Question
 from hira.runtime.ray_batch import RayBatch
@@ -100,7 +100,7 @@ def _end(many: Batch, answers: Answers, options: AskOptions, shell: Shell) -> in
     parts = [f"{counts[status]} {status.replace('_', ' ')}" for status in reversed(WORST) if counts[status]]
     parts += [f"{unasked} not asked"] if unasked else []
     total = len(answers.questions)
-    shell.remark(f"{total} question{'' if total == 1 else 's'}: {', '.join(parts)}")
+    shell.remark(f"{count_of(total, 'question')}: {', '.join(parts)}")
     if unasked or set(counts).difference(FINAL):
         shell.remark(REST.format(file=options.output))
     if many.failure:

@@ -13,7 +13,7 @@ from hira.agents.exam import ExamScore, find_score
 from hira.cli import ENDPOINT, OK, USAGE, code_of
 from hira.cli.running import open_roles
 from hira.cli.shell import Shell
-from hira.core.errors import HiraError, UsageError
+from hira.core.errors import HiraError, UsageError, count_of
 from hira.core.options import LIMITS, SHARED
 from hira.core.sanitize import without_userinfo
 from hira.policies.capabilities import WAYS, capabilities
@@ -198,7 +198,7 @@ async def examine(
 def _describe_reach(endpoint: Probe, model: str) -> str:
     if not endpoint.ok:
         return f"no: {endpoint.error}"
-    count = f"{len(endpoint.models)} model{'' if len(endpoint.models) == 1 else 's'}"
+    count = count_of(len(endpoint.models), "model")
     lines = ["yes", endpoint.server or "server unknown", count]
     if endpoint.lacks_v1:
         lines.append(f"but the base URL lacks /v1: set it to {endpoint.base_url}")
@@ -253,7 +253,7 @@ async def _documents(report: DoctorReport) -> None:
         await index.refresh()
         read = len(await index.names())
     named = ", ".join(map(str, settings.docs))
-    count = f"{files} file{'' if files == 1 else 's'}, {read} read"
+    count = f"{count_of(files, 'file')}, {read} read"
     count += f", {media} to be looked at or listened to" if media else ""
     report.row("documents", f"{named}: {count}", settings.origin("docs"))
     report.off += index.warnings
@@ -291,7 +291,7 @@ async def _mcp(report: DoctorReport) -> None:
         server_settings = settings.mcp[server.name]
         try:
             async with mcp_tools(server, report.off.append) as tools:
-                count = f"{len(tools)} tool{'' if len(tools) == 1 else 's'}"
+                count = count_of(len(tools), "tool")
                 names = ", ".join(tool.name for tool in tools)
             report.row(server.name, f"{count}: {names}" if tools else count, settings.origin(f"mcp.{server.name}"))
         except HiraError as error:

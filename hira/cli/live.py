@@ -26,6 +26,7 @@ from hira.cli.progress import (
     format_usage,
 )
 from hira.cli.shell import Shell, View, brief, visible
+from hira.core.errors import count_of
 from hira.core.events import (
     DocumentsRead,
     Event,
@@ -78,7 +79,7 @@ class Writing:
             return f"{waited} · reads" + (f" about {self.prompt:,} tokens" if self.prompt else "")
         wrote = now - self.first
         speed = f" · {self.tokens / wrote:.1f} tokens/s" if wrote >= 1 else ""
-        return f"{waited} · {self.tokens:,} token{'' if self.tokens == 1 else 's'}{speed}"
+        return f"{waited} · {count_of(self.tokens, 'token')}{speed}"
 
     def lines(self, number: int, width: int) -> list[Text]:
         """Return the last lines of the text."""

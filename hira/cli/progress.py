@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hira.cli.shell import WIDTH, Shell, View, brief
+from hira.core.errors import count_of
 from hira.core.events import (
     ApprovalAwaited,
     CallApproved,
@@ -193,7 +194,7 @@ def format_duration(seconds: float) -> str:
 
 def format_usage(usage: Usage) -> str:
     """Format the cost of a call or a run for a person."""
-    parts = [f"{usage.calls} call{'' if usage.calls == 1 else 's'}", f"{usage.tokens:,} tokens"]
+    parts = [count_of(usage.calls, "call"), f"{usage.tokens:,} tokens"]
     return " · ".join(parts + ([f"${usage.cost:.4f}"] if usage.cost else []))
 
 
@@ -228,12 +229,6 @@ def describe_event(event: Event) -> str:
     return describe(event) if describe else ""
 
 
-def _describe_wait(event: ApprovalAwaited) -> str:
-    count = len(event.subtasks)
-    what = f"a call of {event.tool}" if event.calls else f"{count} subtask{'' if count == 1 else 's'}"
-    return f"waiting for a person to approve {what}"
-
-
 def _after(reason: str) -> str:
     return f": {reason}" if reason else ""
 
@@ -252,7 +247,10 @@ _DESCRIBED: Mapping[type[Event], Callable[[Any], str]] = {
         + _after("" if event.ok else format_failure(event.text))
     ),
     SubtaskIssued: lambda event: f"subtask {event.subtask}: {event.text}",
-    ApprovalAwaited: _describe_wait,
+    ApprovalAwaited: lambda event: (
+        "waiting for a person to approve "
+        + (f"a call of {event.tool}" if event.calls else count_of(len(event.subtasks), "subtask"))
+    ),
     CallApproved: lambda event: f"call of {event.tool} edited by a person: {event.arguments}" if event.changed else "",
     CallRefused: lambda event: f"call of {event.tool} refused" + _after(event.reason),
     SubtaskApproved: lambda event: f"subtask {event.subtask} edited by a person: {event.text}" if event.changed else "",

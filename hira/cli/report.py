@@ -20,6 +20,7 @@ from hira.cli.parser import check_options
 from hira.cli.report_page import make_page, render_markdown
 from hira.cli.report_sources import find_url
 from hira.cli.shell import Shell
+from hira.core.errors import count_of
 from hira.evidence import Verdict, flag_claims
 from hira.evidence.citations import (
     HEADINGS,
@@ -64,7 +65,7 @@ def as_html(answer: Answer, link: Callable[[str], str] = lambda _: "") -> str:
     body = render_markdown(add_title(answer, number_references(bare, answer.rollout.sources.read, shape)), listed)
     body = _MARK.sub(rf'{_JOINED}<sup><a href="#ref-\1">[\1]</a></sup>', body)
     record, many = answer.rollout, len(answer.citations)
-    checks = f"已核对 {many} 处引用" if chinese else f"{many} citation{'' if many == 1 else 's'} checked"
+    checks = f"已核对 {many} 处引用" if chinese else f"{count_of(many, 'citation')} checked"
     origin = f"{record.today} · {record.workflow} · {answer.model} · {answer.status} · {checks}"
     shown = f"""<article>
 {body}
@@ -163,7 +164,7 @@ class ReportOutput:
             self.shell.say(as_markdown(answer))
         elif answer.text and not self.options.quiet:
             many = len(references(answer.text, answer.rollout.sources.read))
-            self.shell.remark(f"{self.options.output} is written, with {many} reference{'' if many == 1 else 's'}")
+            self.shell.remark(f"{self.options.output} is written, with {count_of(many, 'reference')}")
 
     def write(self, answer: Answer, path: Path) -> None:
         """Write the report in the format of the file's suffix. Without text, write nothing."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from hira.cli import OK
 from hira.cli.shell import Shell, brief
-from hira.core.errors import UsageError
+from hira.core.errors import UsageError, count_of
 from hira.core.options import SHARED
 from hira.core.policy import Usage
 from hira.core.sanitize import without_userinfo
@@ -126,7 +126,7 @@ def _export(journal: Journal, options: RunsOptions, shell: Shell) -> int:
         return OK
     path = (shell.folder / options.output).absolute()
     number = write_lines(lines, path)
-    shell.tell(f"hira: {number} conversations of {len(named)} run{'' if len(named) == 1 else 's'} in {path}")
+    shell.tell(f"hira: {number} conversations of {count_of(len(named), 'run')} in {path}")
     return OK
 
 
@@ -140,7 +140,7 @@ def _delete(journal: Journal, options: RunsOptions, shell: Shell) -> int:
     if going := next((run for run in named.values() if run.alive), None):
         raise UsageError(f"run {going.id} is still running", where=f"in process {going.pid}", fix="stop it first")
     journal.delete(list(named))
-    shell.tell(f"hira: {len(named)} run{'' if len(named) == 1 else 's'} deleted")
+    shell.tell(f"hira: {count_of(len(named), 'run')} deleted")
     return OK
 
 

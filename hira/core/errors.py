@@ -41,6 +41,11 @@ FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 """A full disk, a user's quota, a file over the size limit."""
 
 
+def count_of(number: int, noun: str) -> str:
+    """Return the number with its noun, such as "1 step" or "2,000 steps"."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def uncapitalise(message: str) -> str:
     """Return a message as the rest of a sentence: its first letter is small, the values in it stay as they are."""
     return message[:1].lower() + message[1:] if message[1:2].islower() else message

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from hira.core.errors import UsageError
+from hira.core.errors import UsageError, count_of
 from hira.core.options import PARTS
 from hira.evaluation.tables import FAITHFUL, Table
 from hira.runtime.settings import Settings
@@ -116,7 +116,7 @@ def sweep(limits: Sequence[int], workflow: str, models: Sequence[str], seeds: in
     if workflow == "hira":
         kinds = {"": FAITHFUL, ", not described": _option("hira", faithful=True, describe_experts=False)}
     variants = {
-        f"{limit} subtask{'' if limit == 1 else 's'}{kind}": {"max_subtasks": limit, **changes}
+        f"{count_of(limit, 'subtask')}{kind}": {"max_subtasks": limit, **changes}
         for kind, changes in kinds.items()
         for limit in limits
     }

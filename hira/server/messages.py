@@ -126,17 +126,14 @@ def check_length(characters: int) -> None:
 
 def _text(spoken: Spoken, field: str) -> str:
     if not isinstance(spoken.content, list):
-        return (spoken.content or _join_arguments(spoken.tool_calls or ())).strip()
+        # an assistant gives a typed answer as calls of tools
+        functions = [call.get("function") for call in spoken.tool_calls or () if isinstance(call, dict)]
+        typed = [str(function.get("arguments", "")) for function in functions if isinstance(function, dict)]
+        return (spoken.content or "\n".join(typed)).strip()
     texts = [part.get("text") for part in spoken.content if part.get("type") == "text"]
     if not all(isinstance(text, str) for text in texts):
         raise RejectedRequest(400, "content of the type 'text' must contain a text", field=field)
     return "\n".join(map(str, texts)).strip()
-
-
-def _join_arguments(calls: Sequence[Any]) -> str:
-    """The typed answers that the assistant gave as calls of tools."""
-    functions = [call.get("function") for call in calls if isinstance(call, dict)]
-    return "\n".join(str(function.get("arguments", "")) for function in functions if isinstance(function, dict))
 
 
 def write_attachments(messages: Sequence[Spoken], field: str, folder: Path) -> list[Path]:

@@ -10,12 +10,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from hira.core.errors import count_of
 from hira.policies.dialects import NATIVE
 from hira.trainers import records
 from hira.trainers.configuration import Configuration
 from hira.trainers.preflight import explain_window
 from hira.trainers.recipes import GRPO, RECIPES
-from hira.trainers.records import count_of
 from hira.workflows import WORKFLOWS
 
 Verdict = Literal["ok", "warning", "fault", "unseen"]

@@ -46,11 +46,6 @@ def read(path: Path) -> list[dict[str, Any]]:
     return [record for _, record in read_lines(path.read_bytes()) if record is not None]
 
 
-def count_of(number: int, noun: str) -> str:
-    """Return the number with its noun, such as "1 step" or "2,000 steps"."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
 def unwritable(error: OSError, path: Path) -> HiraError:
     """Return the error of a file that cannot be written, with a fix."""
     if is_full(error):

@@ -13,7 +13,7 @@ from torch.nn.functional import cross_entropy
 from torch.utils.data import Dataset
 from transformers import PrinterCallback, Trainer, TrainingArguments
 
-from hira.core.errors import HiraError, UsageError
+from hira.core.errors import HiraError, UsageError, count_of
 from hira.policies.local.template import Template
 from hira.trainers import records
 from hira.trainers.assembly import TrainingPlan, credit_of, reward_of
@@ -23,7 +23,7 @@ from hira.trainers.configuration import Configuration
 from hira.trainers.demonstrations import read_demonstrations
 from hira.trainers.grpo import RecordCallback, share_arguments
 from hira.trainers.profile import save_adapters
-from hira.trainers.records import count_of, last_checkpoint, step_of
+from hira.trainers.records import last_checkpoint, step_of
 from hira.trainers.rows import Row
 from hira.trainers.training import Tell, Training, open_weights
 from hira.trainers.weights import LOWER_RATE

@@ -11,7 +11,7 @@ from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Rollout
 from hira.cli import OK, PARTIAL
 from hira.cli.shell import Shell
-from hira.core.errors import DialectError, EndpointError, UsageError
+from hira.core.errors import DialectError, EndpointError, UsageError, count_of
 from hira.evaluation.data import Selection, load
 from hira.evaluation.files import Item
 from hira.evaluation.scorers import open_judge, scorer_of
@@ -19,7 +19,6 @@ from hira.runtime.settings import Settings
 from hira.trainers.curation.filters import Challenge
 from hira.trainers.curation.generation import MADE, facts_of, generate, paths, rewrite_query, write_question
 from hira.trainers.curation.pipeline import CURATED, FUNNEL, Curating, Curation, write_funnel
-from hira.trainers.records import count_of
 
 LOCAL = frozenset({"duplicates"})
 """Stages that ask no model."""

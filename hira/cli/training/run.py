@@ -10,7 +10,7 @@ from typing import Any
 from hira.cli import OK
 from hira.cli.progress import format_duration
 from hira.cli.shell import Shell
-from hira.core.errors import HiraError, UsageError, did_you_mean
+from hira.core.errors import HiraError, UsageError, count_of, did_you_mean
 from hira.trainers import assembly, profile
 from hira.trainers.configuration import Configuration, load_configuration
 from hira.trainers.plan import DEVICES, GIB, LINEAR, DecoderShape, TrainingWork, at_once, sheet
@@ -23,7 +23,7 @@ from hira.trainers.preflight import (
     gpus,
     own_window,
 )
-from hira.trainers.records import count_of, last_checkpoint
+from hira.trainers.records import last_checkpoint
 
 
 @dataclass(frozen=True, slots=True)

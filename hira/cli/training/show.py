@@ -9,14 +9,13 @@ from typing import Any
 from hira.cli import BUG, OK
 from hira.cli.shell import Shell
 from hira.cli.training.run import TrainOptions, format_exam, parse_configuration
-from hira.core.errors import HiraError, UsageError
+from hira.core.errors import HiraError, UsageError, count_of
 from hira.core.sanitize import clean
 from hira.trainers import assembly, records
 from hira.trainers.assembly import open_run
 from hira.trainers.doctor import RuleFinding, RunFiles, examine, read_notices, read_run
 from hira.trainers.preflight import check_inputs, own_window
 from hira.trainers.recipes import GRPO, RECIPES
-from hira.trainers.records import count_of
 
 USUAL = (
     "reward",

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from hira.core.errors import ToolError
+from hira.core.errors import ToolError, count_of
 from hira.core.sanitize import clean
 from hira.core.tool import Observation, Passage, Tool, tool
 from hira.evidence import Source
@@ -242,7 +242,7 @@ def search_documents(
         hits = await index.search(query, top, relevant, spend=spend, on_failure=on_failure)
         if not hits:
             count = len(await index.names())
-            return Observation(f"nothing found for {query!r} in {count} {'document' if count == 1 else 'documents'}")
+            return Observation(f"nothing found for {query!r} in {count_of(count, 'document')}")
         best = hits[:_WITH_NEIGHBOURS]
         names = [hit.name for hit in best]  # what comes after one of the newest vintage of its document is outdated
         latest = [hit for place, hit in enumerate(best) if not (hit.issue and hit.issue.newest in names[:place])]

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from hira.core.bm25 import words
-from hira.core.errors import ToolError
+from hira.core.errors import ToolError, count_of
 from hira.core.sources import GAP, Places
 
 TRAIL = " › "
@@ -80,7 +80,7 @@ def write_pieces(pieces: Sequence[Piece], chosen: Sequence[int]) -> str:
     for index in chosen:
         piece = pieces[index]
         if index > last + 1:
-            lines.append(f"[… {_count(index - last - 1)} left out …]")
+            lines.append(f"[… {count_of(index - last - 1, 'passage')} left out …]")
         if piece.place != before.place:
             lines.append(f"[{piece.place}]")
         if piece.heading != before.heading and piece.heading:
@@ -88,12 +88,8 @@ def write_pieces(pieces: Sequence[Piece], chosen: Sequence[int]) -> str:
         lines.append(piece.text)
         before, last = piece, index
     if last + 1 < len(pieces):
-        lines.append(f"[… {_count(len(pieces) - last - 1)} left out …]")
+        lines.append(f"[… {count_of(len(pieces) - last - 1, 'passage')} left out …]")
     return "\n\n".join(line for line in lines if line)
-
-
-def _count(number: int) -> str:
-    return "1 passage" if number == 1 else f"{number} passages"
 
 
 _TOKEN = re.compile(r"[^\W_]+(?:[-'’.,/][^\W_]+)*")

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from hira.agents.calls import CallResult, use
+from hira.agents.calls import use
 from hira.agents.loop import Loop
 from hira.agents.record import ask_for_record
 from hira.agents.run_context import Conversation, RunContext, format_files
@@ -108,7 +108,9 @@ async def act(context: RunContext, decision: Decision, tools: Sequence[Tool], *,
         if is_extra and tool_use.observation.text:
             shown = [(Source("", call.name, tool_use.observation.text), tool_use.observation.text)]
         read |= {(source.id, text): (source, clip(text, window)) for source, text in shown}
-        summary = _summarise_result(tool_use, [source for source, _ in shown])
+        ids = dict.fromkeys(source.id for source, _ in shown if source.id)
+        text = " ".join(tool_use.text.split())  # says why there is no source
+        summary = ", ".join(ids) or (text if len(text) <= TOLD else f"{text[:TOLD]} …")
         lines.append(f"- {call.name}: {join_arguments(call.arguments)} — {summary}")
     return Observed(read, tuple(lines))
 
@@ -126,14 +128,6 @@ def within(read: Mapping[Key, Read], window: int) -> tuple[dict[Key, Read], tupl
         else:
             kept[key] = (source, text)
     return kept, (str(UNREAD.fill(sources=", ".join(dict.fromkeys(left)))),) if left else ()
-
-
-def _summarise_result(seen: CallResult, sources: Sequence[Source]) -> str:
-    """Summarise the result of a call in a few words: the ids of its sources, or the reason for their absence."""
-    if named := list(dict.fromkeys(source.id for source in sources if source.id)):
-        return ", ".join(named)
-    text = " ".join(seen.text.split())
-    return text if len(text) <= TOLD else f"{text[:TOLD]} …"
 
 
 def _sources(context: RunContext, state: State) -> str:
