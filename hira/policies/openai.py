@@ -143,7 +143,9 @@ class OpenAIPolicy:
             parts = await self.ask(request, call, stream=stream)
         except EndpointError as error:
             if self._api_key and self._api_key in error.what:  # some servers repeat it
-                error.what = _mask_key(error.what, self._api_key)
+                key = re.escape(self._api_key)  # a short one, as local servers take it, may be a part of other words
+                whole = key if len(self._api_key) >= _LONG_KEY else rf"(?<!\w){key}(?!\w)"
+                error.what = re.sub(whole, "…", error.what)
                 error.args = (error.what,)
             if error.completion_tokens:
                 error.prompt_tokens = sum(count(message.text) for message in request.messages)
@@ -328,12 +330,6 @@ def _dump(body: Mapping[str, Any]) -> bytes:
         return to_json(body)
     except ValueError:
         return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
-
-
-def _mask_key(text: str, key: str) -> str:
-    """Hide the key in a text. A short one, as local servers take it, may be a part of other words."""
-    pattern = re.escape(key)
-    return re.sub(pattern if len(key) >= _LONG_KEY else rf"(?<!\w){pattern}(?!\w)", "…", text)
 
 
 def _add_cost(error: EndpointError, state: StreamState) -> EndpointError:

@@ -12,7 +12,6 @@ from typing import Any, Literal, NamedTuple
 
 from hira.core.errors import count_of
 from hira.policies.dialects import NATIVE
-from hira.trainers import records
 from hira.trainers.configuration import Configuration
 from hira.trainers.preflight import explain_window
 from hira.trainers.recipes import GRPO, RECIPES
@@ -73,12 +72,6 @@ class RunFiles:
         """Return the metric's means over the first steps and over the last."""
         values = self.values(name)
         return _mean(values[:EARLY]) or 0.0, _mean(values[-EARLY:]) or 0.0
-
-
-def read_run(folder: Path, configuration: Configuration) -> RunFiles:
-    """Read the files of the run in a folder."""
-    lines = [record for record in records.read(folder / records.METRICS) if "train_runtime" not in record]
-    return RunFiles(configuration, lines, records.read(folder / records.EXAMS))
 
 
 def read_notices(model: str, folder: Path) -> tuple[str, ...] | None:

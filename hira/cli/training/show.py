@@ -13,7 +13,7 @@ from hira.core.errors import HiraError, UsageError, count_of
 from hira.core.sanitize import clean
 from hira.trainers import assembly, records
 from hira.trainers.assembly import open_run
-from hira.trainers.doctor import RuleFinding, RunFiles, examine, read_notices, read_run
+from hira.trainers.doctor import RuleFinding, RunFiles, examine, read_notices
 from hira.trainers.preflight import check_inputs, own_window
 from hira.trainers.recipes import GRPO, RECIPES
 
@@ -188,7 +188,8 @@ def _look_at(options: TrainOptions, shell: Shell) -> RunFiles:
             problems, _ = assembly.read_problems(configuration.data, shell.folder, "train", kind)
         except HiraError:
             problems = ()
-        seen = replace(read_run(folder, configuration), problems=len(problems) or None)
+        steps = [record for record in records.read(folder / records.METRICS) if "train_runtime" not in record]
+        seen = RunFiles(configuration, steps, records.read(folder / records.EXAMS), problems=len(problems) or None)
     else:
         configuration = parse_configuration(options, shell)
         plan = assembly.make_plan(configuration, shell.folder, shell.environ, Path(shell.home))

@@ -216,20 +216,15 @@ def _cells(archive: Archive, name: str, book: _Book) -> Iterator[tuple[int, dict
         column = 0
         for cell in element.iter(f"{S}c"):
             place = _CELL.fullmatch(cell.get("r", ""))
-            column = _column(place[1]) if place else column + 1
+            column = 0 if place else column + 1
+            for letter in place[1] if place else "":
+                column = column * 26 + ord(letter) - 64
             if column > _LAST_COLUMN:
                 raise ToolError(f"{archive.path.name} is damaged: {name!r} has a cell in column {column}")
             if text := archive.count_text(_value(cell, book)):
                 row[column] = text
         element.clear()
         yield number, row
-
-
-def _column(letters: str) -> int:
-    number = 0
-    for letter in letters:
-        number = number * 26 + ord(letter) - 64
-    return number
 
 
 def _letters(column: int) -> str:
