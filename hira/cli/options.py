@@ -92,20 +92,3 @@ class AskOptions:
     ray: str | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     """The flags that are settings, by the names of the settings."""
-
-
-@dataclass(frozen=True, slots=True)
-class RecordOptions:
-    """The options of `show`, `verify` and `trace`. An option that a command lacks has its default."""
-
-    run: str
-    """The recorded run."""
-    journal: str = ""
-    json: bool = False
-    output: str | None = None
-    """The page that `trace` writes."""
-    otel: str | None = None
-    """The collector that `trace` sends spans to, empty for the configured one."""
-    content: bool = False
-    """True if spans include prompts, replies and results."""
-    settings: Mapping[str, Any] = field(default_factory=dict)

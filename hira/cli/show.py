@@ -2,12 +2,13 @@
 sends it as spans."""
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 from hira.agents.model_verifier import ModelVerifier
 from hira.cli import NO_EVIDENCE, OK
 from hira.cli.export import PAGES, check_output_path, write_file
-from hira.cli.options import RecordOptions
 from hira.cli.output import format_source
 from hira.cli.progress import format_duration, format_usage
 from hira.cli.running import open_roles
@@ -27,6 +28,23 @@ from hira.runtime.trace.page import page
 from hira.runtime.trace.reading import belongs
 
 WIDTH = 110
+
+
+@dataclass(frozen=True, slots=True)
+class RecordOptions:
+    """The options of `show`, `verify` and `trace`. An option that a command lacks has its default."""
+
+    run: str
+    """The recorded run."""
+    journal: str = ""
+    json: bool = False
+    output: str | None = None
+    """The page that `trace` writes."""
+    otel: str | None = None
+    """The collector that `trace` sends spans to, empty for the configured one."""
+    content: bool = False
+    """True if spans include prompts, replies and results."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
 
 def show(options: RecordOptions, shell: Shell) -> int:
