@@ -69,7 +69,7 @@ class EvaluationPlan:
             "metric": self.metric,
             "settings": settings,
         }
-        encoded = json.dumps(plan, default=lambda value: sorted(value) if isinstance(value, frozenset) else str(value))
+        encoded = json.dumps(plan, default=sorted)  # of a cell's settings, `without` is a set
         values: dict[str, Any] = json.loads(encoded)
         return values
 
@@ -168,8 +168,7 @@ class Evaluation:
     @property
     def records(self) -> list[Record]:
         """The finished records, read from the folder: a long evaluation has too many to keep in memory as well."""
-        cells, ids = {cell.name for cell in self.plan.cells}, {item.id for item in self.plan.items}
-        return [record for record in read(self.folder / RECORDS) if record.cell in cells and record.id in ids]
+        return read(self.folder / RECORDS)
 
     @property
     def left(self) -> list[EvaluationTask]:

@@ -130,7 +130,7 @@ class AnswerStep:
 
 async def _unpaid(rollout: Rollout, references: tuple[str, ...]) -> RolloutScore:
     del rollout, references
-    return RolloutScore(0.0)
+    return RolloutScore(None)
 
 
 @dataclass(slots=True)

@@ -171,7 +171,7 @@ def teach_adapters(
     tokenizer: Any,
     rows: Sequence[Row],
     *,
-    resume: bool = False,
+    resume: bool,
     tell: Tell,
     on_step: Callable[[Mapping[str, Any]], None],
 ) -> None:

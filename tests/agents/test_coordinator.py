@@ -15,7 +15,7 @@ from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Finding, Subtask
 from hira.core.errors import EndpointError, ToolError
 from hira.core.events import Notice, SubtaskAssigned, SubtaskDone
-from hira.core.memory import DualMemory, Fact, Resource
+from hira.core.memory import DualMemory, Fact, Recall, Resource
 from hira.core.prompts import Prompt
 from hira.evidence import Source
 from hira.testing import ScriptedPolicy, calling
@@ -371,7 +371,6 @@ async def test_what_is_recalled_and_the_attached_paths_really_reach_the_experts_
     """The published HiRA code computes memory and gives it to nobody."""
     from contextlib import asynccontextmanager
 
-    from hira.core.memory import Recall
     from hira.tools import Observation, Tool, Toolbox
 
     async def nothing(_: Any) -> Observation:
@@ -392,6 +391,31 @@ async def test_what_is_recalled_and_the_attached_paths_really_reach_the_experts_
     assert "The tower of Arnis is 31 m high. (source: s1)" in prompt
     assert "heights: data/heights.csv" in prompt
     assert "data/plan.csv" in prompt
+
+
+async def test_a_short_task_is_its_own_query_also_with_its_facts_and_any_other_task_is_planned() -> None:
+    asked: list[str] = []
+
+    @tool
+    async def search(query: str) -> str:
+        "Search."
+        asked.append(query)
+        return "nothing"
+
+    short, long = (" ".join(f"w{at}" for at in range(many)) for many in (25, 26))
+    fact, resource = Fact(" ".join(f"f{at}" for at in range(30))), Resource("heights", "data/heights.csv")
+    planned = ["q0", "q1", "q2"]
+    policy = ScriptedPolicy({"*": lambda _: json.dumps({"queries": [*planned, "q3"]})})
+    for task, queries in (
+        (Task("1", short), [short]),
+        (Task("1", short, Recall((resource, fact))), [short, f"{short} {' '.join(fact.text.split()[:25])}"]),
+        (Task("1", long), planned),
+        (Task("1", short, files=(Path("data/plan.csv"),)), planned),
+        (Task("1", short, faithful=True), planned),
+    ):
+        asked.clear()
+        await SimpleSearch().work(task, make_context(policy, tools=Toolbox(search=search)))
+        assert asked == queries, task
 
 
 async def test_an_expert_is_one_small_file(tmp_path: Path) -> None:

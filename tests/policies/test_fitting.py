@@ -143,6 +143,13 @@ def test_results_inside_one_reasoning_chain_give_way_too() -> None:
     assert after.text.count("thought") == 4
 
 
+def test_of_two_equal_results_the_newest_stays() -> None:
+    results = [(Call("search", {"query": str(at)}), "word " * 300) for at in range(2)]
+    text = "\n\n".join(f"thought {text}" for _, text in results)
+    (_, after) = trim_messages((user("task"), Message("assistant", text, values={"results": results})), 400)
+    assert (after.text.count("thought"), after.text.count("word")) == (2, 300)
+
+
 def test_one_long_prompt_loses_its_middle_and_keeps_both_ends() -> None:
     (after,) = trim_messages((user("Begin. " + "word " * 5000 + "Answer in JSON."),), 1000)
     assert count(after.text) <= 1050

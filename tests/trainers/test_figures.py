@@ -28,6 +28,7 @@ def test_means_leave_out_what_is_unknown_and_what_has_no_weight() -> None:
     for value, weight in ((1.0, 3.0), (5.0, 1.0), (None, 1.0), (math.inf, 1.0), (math.nan, 1.0), (9.0, 0.0)):
         means.add("a", value, weight)
     means.add("b", 4.0)
+    means.add("c", 4.0, 0.0)
     assert means.values == {"a": 2.0, "b": 4.0}
     other = Means()
     other.add("a", 6.0, 4.0)

@@ -2,6 +2,7 @@
 
 import errno
 import time
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from later import later, needs
 from hira.core.errors import HiraError
 from hira.trainers import records
 from hira.trainers.credit import Credit, grpo, mars, matpo
-from hira.trainers.rows import Collected, Credited
+from hira.trainers.rows import Collected, Credited, Group
 
 torch = later("torch")
 groups, hand_written, logprobs = later("tiny:groups"), later("tiny:hand_written"), later("tiny:logprobs")
@@ -229,6 +230,29 @@ def test_rollouts_are_made_anew_when_the_last_ones_have_had_their_iterations(tmp
 
     trainer(tmp_path, model(), collect, matpo, steps=5, iterations=2).run()
     assert asked == [0, 1, 2]
+
+
+@pytest.mark.parametrize(("settings", "many"), [({}, 2), ({"old": "sampler"}, 3), ({"iterations": 2}, 3)])
+def test_equal_rows_are_one_only_where_the_ratio_is_always_1(
+    settings: dict[str, Any], many: int, tmp_path: Path
+) -> None:
+    one, other = groups(1)[0].attempts[:2]
+    attempts = (replace(one, reward=1.0), replace(one, number=1, reward=1.0), replace(other, number=2, reward=0.0))
+    given = [Group("q", tuple(replace(made, rows=made.rows[:1]) for made in attempts))]
+    batches = trainer(tmp_path, model(), given, grpo, **settings).prepare_update()
+    assert sum(len(micro.rows) for micro, _ in batches) == many
+
+
+def test_the_first_process_alone_writes_figures_and_completes_a_checkpoint(tmp_path: Path) -> None:
+    from transformers import TrainerState
+
+    for first in (False, True):
+        state = TrainerState(global_step=3, is_world_process_zero=first)
+        record = trainer(tmp_path, model(), (), grpo).record
+        record.on_log(None, state, None, {"loss": 1.0})
+        record.on_save(None, state, None)
+        written = [records.read(tmp_path / name) for name in (records.METRICS, f"checkpoint-3/{records.COMPLETE}")]
+        assert written == ([[{"step": 3, "loss": 1.0}], [{"step": 3}]] if first else [[], []])
 
 
 def test_an_update_without_any_signal_leaves_the_weights_alone(tmp_path: Path) -> None:

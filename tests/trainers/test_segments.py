@@ -68,3 +68,14 @@ async def test_between_segments_weights_change_and_tokens_keep_the_log_probabili
     whole = await task
     assert whole.logprobs == (-0.1, -0.1, -0.1, -0.2, -0.2, -0.2)
     assert whole.version == 0
+
+
+async def test_prompt_and_reply_fit_in_the_window_and_a_prompt_that_fills_it_has_a_reply_of_one_token() -> None:
+    for prompt, wanted, room in ((990, 50, 10), (990, 4, 4), (990, None, 10), (1000, 50, 1)):
+        engine = Counting(end=9999)
+        whole = await Segmented(engine, Gate(), 6).sample((0,) * prompt, Sampling(max_tokens=wanted))
+        assert len(whole.ids) == room, (prompt, wanted)
+        assert all(asked + (most or 0) <= max(1000, prompt + 1) for asked, most, _ in engine.asked)
+    engine = Counting(end=9999)
+    await Segmented(engine, Gate(), 6).sample((0,) * 990, Sampling(max_tokens=50), stops=["."])
+    assert engine.asked == [(990, 10, None)], "a stop string might span two segments"

@@ -375,7 +375,7 @@ class Demo:
             self.on_step({"stage": "sft", "of": sizes.learning, **figures})
 
         if self.recipe.pretrained:
-            teach_adapters(self.plan, learner, tokenizer, rows, tell=self.tell, on_step=on_step)
+            teach_adapters(self.plan, learner, tokenizer, rows, resume=False, tell=self.tell, on_step=on_step)
             return
         records.cut(self.folder / "sft" / records.METRICS, -1)
         trained = sum(parameter.numel() for parameter in learner.parameters() if parameter.requires_grad)
