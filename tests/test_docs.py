@@ -328,8 +328,6 @@ def test_training_names_every_key_of_a_training_file_with_its_default_and_nothin
 
 
 def in_toml(default: object) -> str:
-    if isinstance(default, bool):
-        return str(default).lower()
     if isinstance(default, Mapping) and default:
         return "{ " + ", ".join(f'"{name}" = "{value}"' for name, value in default.items()) + " }"
     return spelled(default)
@@ -342,7 +340,7 @@ def spelled(default: object) -> str:
         return "–"
     if isinstance(plain, BaseModel):  # a table of its own
         return "–"
-    return str(plain)
+    return str(plain).lower() if isinstance(plain, bool) else str(plain)
 
 
 COMMANDS: dict[str, Any] = next(

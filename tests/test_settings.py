@@ -204,13 +204,14 @@ def test_a_wrong_value_is_told_with_where_it_was_set(folder: Path, home: Path) -
     [
         ("model = ", "is not valid TOML"),
         ("model = small", "texts need quotation marks"),
+        ("rewrite = False", "true and false are in lower case"),
         ('model = "a"\nmodel = "b"', "name each key and table once"),
         ("roles = 3", "roles in hira.toml is not a table"),
         ("a = " + "[" * 50_000, "is not valid TOML"),
         ("a" + ".a" * 40_000 + " = 1", "no file of at most 64 KB"),
         (None, "no file of at most 64 KB"),
     ],
-    ids=["no value", "no quotation marks", "twice", "no table", "deep", "long", "a pipe"],
+    ids=["no value", "no quotation marks", "a capital letter", "twice", "no table", "deep", "long", "a pipe"],
 )
 def test_a_file_that_cannot_be_read_is_named(folder: Path, home: Path, text: str | None, says: str) -> None:
     path = folder / "hira.toml"

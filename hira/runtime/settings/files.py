@@ -42,7 +42,10 @@ def read_toml(path: Path) -> dict[str, Any]:
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"cannot read {path}: {error}", fix="correct or remove the file") from None
     except (ValueError, RecursionError) as error:  # also of a number with too many digits
-        advice = {"Invalid value": "; texts need quotation marks", "Cannot": "; name each key and table once"}
+        advice = {
+            "Invalid value": "; texts need quotation marks, and true and false are in lower case",
+            "Cannot": "; name each key and table once",
+        }
         more = next((more for start, more in advice.items() if str(error).startswith(start)), "")
         raise UsageError(f"{FILE} is not valid TOML: {error}", where=f"in {path}", fix=f"correct it{more}") from None
     for key, value in values.items():
