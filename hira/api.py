@@ -7,7 +7,8 @@
 
 import asyncio
 import os
-from collections.abc import Coroutine, Iterable, Mapping, Sequence
+import threading
+from collections.abc import AsyncGenerator, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields
 from pathlib import Path
 from types import TracebackType
@@ -118,10 +119,11 @@ class Hira:
     memory: bool | str | Path | None = None
     otel: str | Literal[False] | None = None
     settings: Settings | None = None
-    _sessions: "WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Task[Session]]" = field(
+    _sessions: "WeakKeyDictionary[asyncio.AbstractEventLoop, _HeldSession]" = field(
         default_factory=WeakKeyDictionary, init=False, repr=False
     )
     _thread: "LoopThread | None" = field(default=None, init=False, repr=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
     _left: "WeakSet[asyncio.AbstractEventLoop]" = field(default_factory=WeakSet, init=False, repr=False)
     _closed: bool = field(default=False, init=False, repr=False)
 
@@ -232,16 +234,18 @@ class Hira:
 
     def wait_for(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine in the background loop of `ask_sync` and return its result."""
-        if self._thread is None:
-            try:
-                self._check_open()
-            except UsageError:
-                work.close()
-                raise
-            from hira.runtime.loop_thread import LoopThread  # code that is async needs none
+        from hira.runtime.loop_thread import LoopThread  # code that is async needs none
 
-            self._thread = LoopThread()
-        return self._thread.run(work)
+        with self._lock:
+            if self._thread is None or not self._thread.is_of_this_process():
+                try:
+                    self._check_open()
+                except UsageError:
+                    work.close()
+                    raise
+                self._thread = LoopThread()
+            thread = self._thread
+        return thread.run(work)
 
     def stream(
         self,
@@ -308,11 +312,29 @@ class Hira:
     async def open_session(self) -> Session:
         """Return the session that all runs in this event loop share; the first run opens it."""
         loop = asyncio.get_running_loop()
-        task = self._sessions.get(loop)
-        if task is None or _has_failed(task):
+        held = self._sessions.get(loop)
+        if held is None or held.has_failed:
             self._check_open(loop)
-            task = self._sessions[loop] = loop.create_task(self._open())
-        return await asyncio.shield(task)
+            self._drop_sessions_of_closed_loops()
+            held = self._sessions[loop] = _HeldSession(self._hold())
+        return await asyncio.shield(held.opening)
+
+    async def _hold(self) -> AsyncGenerator[Session]:
+        """The session of this event loop. It is closed with this generator, by `aclose` or by the end of the loop:
+        `asyncio.run` closes the generators that its loop began."""
+        session = await self._open()
+        try:
+            yield session
+        finally:
+            self._sessions.pop(asyncio.get_running_loop(), None)
+            await session.aclose()
+
+    def _drop_sessions_of_closed_loops(self) -> None:
+        """Let go of what loops left that ended without closing their generators."""
+        for loop in [loop for loop in self._sessions if loop.is_closed()]:
+            held = self._sessions.pop(loop, None)
+            if held and held.opening.done() and not held.has_failed:
+                held.opening.result().close_records()
 
     async def _open(self) -> Session:
         assert self.settings is not None  # noqa: S101 - __post_init__ has set it
@@ -342,27 +364,30 @@ class Hira:
 
     def _check_open(self, loop: asyncio.AbstractEventLoop | None = None) -> None:
         if self._closed or loop in self._left:
-            raise UsageError("this Hira is closed", fix="make another, or ask before the end of its `with`")
+            from hira.runtime.loop_thread import make_closed_error
+
+            raise make_closed_error()
 
     async def aclose(self) -> None:
         """Close what this object opened in this event loop and for `ask_sync`; policies that were handed in are left to
         their owner."""
         self._left.add(asyncio.get_running_loop())
-        task = self._sessions.pop(asyncio.get_running_loop(), None)
-        if task is not None:
-            await asyncio.wait([task])
-            if not _has_failed(task):
-                await task.result().aclose()
+        held = self._sessions.pop(asyncio.get_running_loop(), None)
+        if held is not None:
+            await asyncio.wait([held.opening])
+            await held.generator.aclose()
         if self._thread is not None and self._thread.elsewhere():
             await asyncio.to_thread(self.close)
 
     def close(self) -> None:
-        """`aclose` for `ask_sync`, and for every loop in which nothing is open."""
-        self._closed = True
-        if self._thread is not None:
+        """`aclose` for `ask_sync`, and for every loop in which nothing is open. An `ask_sync` that still waits in
+        another thread raises `UsageError`."""
+        self._drop_sessions_of_closed_loops()
+        with self._lock:
+            self._closed = True
             thread, self._thread = self._thread, None
-            thread.run(self.aclose())
-            thread.close()
+        if thread is not None and thread.is_of_this_process():
+            thread.close(self.aclose())
 
     async def __aenter__(self) -> Self:
         """Open the session now, so that wrong settings are reported here and not at the first question."""
@@ -387,8 +412,17 @@ class Hira:
         self.close()
 
 
-def _has_failed(task: "asyncio.Task[Session]") -> bool:
-    return task.done() and (task.cancelled() or task.exception() is not None)
+class _HeldSession:
+    """A session that is open as long as its generator is not closed."""
+
+    def __init__(self, generator: AsyncGenerator[Session]) -> None:
+        self.generator = generator
+        self.opening = asyncio.ensure_future(anext(generator))
+
+    @property
+    def has_failed(self) -> bool:
+        task = self.opening
+        return task.done() and (task.cancelled() or task.exception() is not None)
 
 
 async def ask(

@@ -222,13 +222,18 @@ class Session:
             task.cancel()
         while self.iterated:  # what they end with is still recorded
             await asyncio.wait(self.iterated)
-        if self.journal:
-            await asyncio.to_thread(self.journal.close)
-        if self.telemetry:
-            await asyncio.to_thread(self.telemetry.close)
+        if self.journal or self.telemetry:
+            await asyncio.to_thread(self.close_records)
         await self.toolset.aclose()
         for policy in self.policies_to_close:
             await policy.aclose()
+
+    def close_records(self) -> None:
+        """Close the journal and send the last spans. Blocking; it needs no event loop."""
+        if self.journal:
+            self.journal.close()
+        if self.telemetry:
+            self.telemetry.close()
 
 
 def with_fresh_fallbacks(roles: Mapping[str, RoleConfig]) -> Mapping[str, RoleConfig]:
