@@ -39,9 +39,7 @@ def bootstrap(
     """Return a figure with its 95 % interval by the percentile bootstrap."""
     drawn = random.Random(seed)
     drawn_figures = sorted(figure(drawn.choices(values, k=len(values))) for _ in range(draws))
-    return Interval(
-        figure(values), drawn_figures[int(0.025 * draws)], drawn_figures[min(draws - 1, int(0.975 * draws))]
-    )
+    return Interval(figure(values), drawn_figures[int(0.025 * draws)], drawn_figures[int(0.975 * draws)])
 
 
 def pass_at(right: int, tries: int, k: int) -> float:
@@ -55,7 +53,7 @@ def pass_at(right: int, tries: int, k: int) -> float:
 def majority(answers: Sequence[str]) -> str:
     """Return the most frequent answer; of several, the first. Empty answers do not vote."""
     votes = Counter(answer for answer in answers if answer)
-    return votes.most_common(1)[0][0] if votes else ""
+    return max(votes, key=votes.__getitem__, default="")
 
 
 def cohens_d(differences: Sequence[float]) -> float:
@@ -70,16 +68,12 @@ def cohens_d(differences: Sequence[float]) -> float:
 def mcnemar(better: int, worse: int) -> float:
     """Return the two-sided exact p-value of this split of `better + worse` flipped questions."""
     flipped = better + worse
-    if flipped == 0:
-        return 1.0
     tail = sum(math.comb(flipped, index) for index in range(min(better, worse) + 1))
     return min(1.0, 2 * tail / (1 << flipped))
 
 
 def permutation_p_value(differences: Sequence[float]) -> float:
     """Return the two-sided p-value of a mean difference by random changes of sign, for scores other than yes or no."""
-    if not differences or not any(differences):
-        return 1.0
     seen, drawn = abs(math.fsum(differences)), random.Random(0)
     reached = 0
     for _ in range(_SIGNINGS):

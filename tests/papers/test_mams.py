@@ -381,6 +381,7 @@ KNOWN: Memory = (
         ("It grew by 5 %.", "It grew by 5.", ["%"]),
         ("The engineers did not approve it.", "The engineers approve it.", ["not"]),
         ("The engineers didn't approve it.", "The engineers approve it.", ["didn't", "not"]),
+        ("The engineers never approve it.", "The engineers approve it.", ["never"]),
         ("US engineers came.", "Engineers came to us.", ["US"]),
         ("埃利斯港建于一六四二年", "埃利斯港建于一六四二年，是渔村。", []),
         ("埃利斯港建于一六四二年", "埃利斯港是渔村。", ["港建", "建于", "于一", "一六", "六四", "四二", "二年"]),
@@ -391,6 +392,7 @@ def test_what_a_merged_entry_lacks_is_found(old: str, new: str, lacking: list[st
 
 
 def test_entries_are_kept_by_id_and_by_ranges_of_ids() -> None:
+    assert len(ids(["m1-m999999999"])) < 10_010, "a range is bounded"
     assert ids(["m1", "m3-m5", "m7 to m8", "[m10]", "x"]) == {"m1", "m3", "m4", "m5", "m7", "m8", "m10"}
     merged = merge(KNOWN, Update(keep=["m1-m2"], memory=[WrittenEntry(text="It was built in 1960.")]), ("s3",))
     assert merged.lost == {}
@@ -414,6 +416,20 @@ def test_a_note_may_only_come_from_what_was_read_for_it() -> None:
     assert merge(KNOWN, made_up, ("s3",)).memory[-1].sources == ("s3",), "one source: it is that one"
     assert merge(KNOWN, made_up, ("s3", "s4")).memory[-1].sources == ()
     assert find_unsourced(KNOWN, made_up, ("s3", "s4")) == ["Water is wet."]
+    assert find_unsourced(KNOWN, made_up, ("s3", "s9")) == find_unsourced(KNOWN, made_up, ("s3",)) == []
+    same = WrittenEntry(text=KNOWN[0].text, merges=["m1"])
+    assert find_unsourced(KNOWN, Update(memory=[same]), ("s3", "s4")) == [], "it has the source of what it merges"
+    same.merges = []
+    assert find_unsourced(KNOWN, Update(memory=[same]), ("s3", "s4")) == [same.text]
+
+
+@pytest.mark.parametrize(("more", "sources"), [("", ("s1", "s2")), (" It leaks.", ("s1", "s2", "s3"))])
+def test_a_merged_note_has_the_chunks_source_only_if_it_says_more_than_its_parts(
+    more: str, sources: tuple[str, ...]
+) -> None:
+    new = WrittenEntry(text=f"{KNOWN[0].text} {KNOWN[1].text}{more}", merges=["m1", "m2"])
+    (one,) = merge(KNOWN, Update(memory=[new]), ("s3",)).memory
+    assert (one.id, one.text, one.sources) == ("m1", new.text, sources)
 
 
 @pytest.mark.parametrize("part", ["The weir at Hagen", "at Hagen was", "was dug in 1833"])

@@ -29,10 +29,12 @@ def test_means_leave_out_what_is_unknown_and_what_has_no_weight() -> None:
         means.add("a", value, weight)
     means.add("b", 4.0)
     means.add("c", 4.0, 0.0)
-    assert means.values == {"a": 2.0, "b": 4.0}
+    means.add("d", 4.0)
+    means.add("d", 8.0, 3.0)
+    assert means.values == {"a": 2.0, "b": 4.0, "d": 7.0}
     other = Means()
     other.add("a", 6.0, 4.0)
-    assert Means.join([means, other]).values == {"a": 4.0, "b": 4.0}
+    assert Means.join([means, other]).values == {"a": 4.0, "b": 4.0, "d": 7.0}
 
 
 def test_every_figure_of_an_update() -> None:
@@ -43,7 +45,7 @@ def test_every_figure_of_an_update() -> None:
         group(
             attempt(0, 1.0, planner, worker),
             attempt(1, 0.0, row("planner", 6)),
-            attempt(2, None, status="infra_failed"),
+            attempt(2, 9.0, status="infra_failed"),
             attempt(3, 0.0, row("planner", 4), status="agent_failed"),
             attempt(4, None, row("planner", 5)),
         ),
@@ -57,7 +59,7 @@ def test_every_figure_of_an_update() -> None:
     assert measure_update(groups, credited) == pytest.approx({
         "infra_failed": 1 / 6,
         "agent_failed": 1 / 6,
-        "unscored": 2 / 6,
+        "unscored": 1 / 6,
         "reward": (1.0 + 0.0 + 0.0 + 1.0) / 4,
         "planner/reward": (1.0 + 0.0 + 0.0 + 1.0) / 4,
         "worker/reward": 1.0,
@@ -162,12 +164,15 @@ def test_a_transcript_has_each_part_and_cuts_long_texts_in_the_middle() -> None:
         Turn(Request((user("?" * LONGEST),)), Completion(long, finish="length", tokens=Tokens((1,), (4,), (-0.1,))))
     )
     record.trajectories["judge"] = Trajectory("judge", "judge", [])
+    unknown = Turn(Request(()), Completion("", tokens=None))
+    record.trajectories["expert"] = Trajectory("expert", "expert", [unknown])
     record.answer = "Paris"
     made = make_transcript(replace(scored(record, {"accuracy": 1.0}), error="late"), ("Paris", "paris"))
     assert (made["rollout"], made["attempt"], made["question"], made["answer"]) == ("r1", 0, "who?", "Paris")
     assert (made["references"], made["status"], made["reward"]) == (["Paris", "paris"], "ok", 1.0)
     assert (made["parts"], made["why"], made["error"]) == ({"accuracy": 1.0}, "", "late")
-    planner, judge = made["conversations"]
+    planner, judge, expert = made["conversations"]
+    assert (expert["turns"], expert["tokens"], len(expert["messages"])) == (1, 0, 1), "an endpoint may tell no tokens"
     assert (planner["conversation"], planner["role"], planner["turns"], planner["tokens"]) == (
         "planner",
         "planner",
