@@ -69,7 +69,7 @@ class EvaluationPlan:
             "metric": self.metric,
             "settings": settings,
         }
-        encoded = json.dumps(plan, default=sorted)  # of a cell's settings, `without` is a set
+        encoded = json.dumps(plan, default=lambda value: sorted(value) if isinstance(value, frozenset) else str(value))
         values: dict[str, Any] = json.loads(encoded)
         return values
 

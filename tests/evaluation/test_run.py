@@ -233,6 +233,9 @@ def test_a_plan_counts_every_question_in_every_cell_and_two_plans_differ_by_what
     ):  # fmt: skip
         assert digest([replace(first, **change), *others]) != digest(plan.items), change  # type: ignore[arg-type]
     assert digest([replace(first, meta={"note": "x"}), *others]) == digest(plan.items), "no score depends on it"
+    changed = Cell("hira", changes={"without": frozenset({"memory", "code", "search"}), "docs": (Path("a"),)})
+    (cell,) = replace(plan, cells=(changed,)).to_json()["cells"]
+    assert cell["changes"] == {"without": ["code", "memory", "search"], "docs": ["a"]}, "the same in every process"
     assert "journal" not in plan.to_json()["settings"]
     assert "cache" not in plan.to_json()["settings"]
 
