@@ -4,7 +4,6 @@ import asyncio
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -195,12 +194,8 @@ def teach_adapters(
             DemonstrationOrder(adapter_rows, configuration),
             configuration,
             place,
-            on_step=partial(_report_step, name, on_step),
+            on_step=lambda figures: on_step({"adapter": name, **figures}),  # noqa: B023 - called in this round alone
         ).train(resume_from_checkpoint=str(done) if done else None)
-
-
-def _report_step(name: str, on_step: Callable[[Mapping[str, Any]], None], figures: Mapping[str, Any]) -> None:
-    on_step({"adapter": name, **figures})
 
 
 def _read_conversations(plan: TrainingPlan, tokenizer: Any, file: Path, tell: Tell) -> Sequence[Row]:
