@@ -16,7 +16,7 @@ from hira.core.errors import EndpointError, HookError, UsageError
 from hira.core.events import ToolEnded
 from hira.core.hooks import TurnInput
 from hira.core.messages import Message, user
-from hira.core.policy import Completion, Request
+from hira.core.policy import Completion
 from hira.journal import Journal
 from hira.runtime.replay import replay
 from hira.runtime.settings import McpSettings, Settings
@@ -168,8 +168,11 @@ def test_what_is_no_hook_is_refused_at_once() -> None:
         Hira("offline", hooks=Hooks(after_turn="now"))  # type: ignore[arg-type]
 
 
-def leave(_: Request) -> str:
+def leave(_: object = None) -> str:
     """End the run as a program does that is ended."""
+    task = asyncio.current_task()
+    assert task
+    task.cancel()
     raise asyncio.CancelledError
 
 
@@ -236,7 +239,7 @@ async def test_a_run_with_hooks_is_resumed_without_calling_them_again_and_replay
     async with hira:
         run = hira.stream("Note the ships.")
         with pytest.raises(asyncio.CancelledError):
-            await run.finish()
+            await asyncio.create_task(run.finish())
     assert sorted(first.made) == ["ADA", "BERT"]
     async with replace(hira, hooks=Hooks(before_tool=first.before)) as other:
         with pytest.raises(UsageError, match="hook before_turn"):
@@ -325,7 +328,7 @@ async def test_hooks_see_programs_and_a_resumed_run_repeats_the_changed_ones(tmp
     async with hira(calling("python", code="x = 3"), leave) as first:
         run = first.stream("What is x?")
         with pytest.raises(asyncio.CancelledError):
-            await run.finish()
+            await asyncio.create_task(run.finish())
     replies = [calling("python", code="print(x * 7)"), lambda request: f"\\boxed{{{request.messages[-1].text}}}"]
     async with hira(*replies) as second:
         answer = await (await second.resume(run.id)).finish()

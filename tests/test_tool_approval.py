@@ -12,7 +12,6 @@ from hira import Hira, Refusal, ToolUse, tool
 from hira.core.budget import Budget
 from hira.core.errors import UsageError
 from hira.core.events import ApprovalAwaited, CallApproved, CallRefused, Event
-from hira.core.policy import Request
 from hira.journal import Journal
 from hira.runtime.replay import replay
 from hira.runtime.settings import Settings, load
@@ -33,7 +32,7 @@ class Shop:
     async def order(self, thing: str, number: int = 1) -> str:
         """Order something."""
         if self.crashes:
-            raise asyncio.CancelledError
+            leave()
         self.ordered.append(f"{number} {thing}")
         return f"{number} {thing} ordered"
 
@@ -49,8 +48,11 @@ class Shop:
         return Hira(settings=settings, policies=policies, tools=[self.tool], approve_tool=self.approve), policy
 
 
-def leave(_: Request) -> str:
+def leave(_: object = None) -> str:
     """End the run as a program does that is ended."""
+    task = asyncio.current_task()
+    assert task
+    task.cancel()
     raise asyncio.CancelledError
 
 
@@ -59,7 +61,7 @@ async def begin(hira: Hira) -> str:
     async with hira:
         run = hira.stream("Order what we need.")
         with pytest.raises(asyncio.CancelledError):
-            await run.finish()
+            await asyncio.create_task(run.finish())
     return run.id
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from hira.agents.run_context import Conversation, RunContext
 from hira.agents.trajectory import Trajectory, Turn
+from hira.core.concurrency import contain
 from hira.core.errors import Stop, ToolError
 from hira.core.events import Notice, ToolEnded, ToolStarted
 from hira.core.hooks import ToolUse
@@ -183,7 +184,8 @@ def _bring_back(conversation: Conversation, role: str, log: Log) -> None:
 
 async def _call_tool(tool: Tool, arguments: Mapping[str, Any], context: RunContext) -> Observation:
     try:
-        return await tool.call(arguments)
+        with contain("it"):
+            return await tool.call(arguments)
     except Exception as error:  # noqa: BLE001 - a fault in somebody's tool must not lose the run: the model reads it
         from hira.agents.faults import explain_failure
 

@@ -20,7 +20,7 @@ from hira.agents.record import Reply, ask_for_record
 from hira.agents.run_context import RunContext, format_files
 from hira.agents.trajectory import Finding, Subtask
 from hira.core.bm25 import BM25
-from hira.core.concurrency import together
+from hira.core.concurrency import contain, together
 from hira.core.errors import (
     DialectError,
     EndpointError,
@@ -130,7 +130,8 @@ class Coordinator:
         self.context.events(SubtaskAssigned(subtask.id, expert.name, reason, len(recall)))
         try:
             task = Task(subtask.id, subtask.text, recall, self.context.files, self.faithful)
-            account = check_account(await expert.work(task, self.context))
+            with contain("it"):
+                account = check_account(await expert.work(task, self.context))
         except Exception as error:  # noqa: BLE001 - a fault in somebody's expert must not lose the run: the planner reads it
             return self.context.announce(self._describe_failure(subtask, expert, error))
         finding = self._finding(subtask, expert, await self._distil(subtask, account))

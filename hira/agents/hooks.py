@@ -7,6 +7,7 @@ from typing import Any
 
 from typing_extensions import TypedDict
 
+from hira.core.concurrency import contain
 from hira.core.errors import HookError, Stop, Withheld
 from hira.core.hooks import Hooks, Refusal, ToolUse, TurnInput
 from hira.core.messages import Message, assistant, read_message, user
@@ -172,8 +173,9 @@ async def _run(name: str, hook: Callable[..., Any] | None, *given: Any) -> Any:
     if hook is None:
         return None
     try:
-        made = hook(*given)
-        return await made if inspect.isawaitable(made) else made
+        with contain("it"):
+            made = hook(*given)
+            return await made if inspect.isawaitable(made) else made
     except (Stop, AssertionError, NotRecorded):
         raise
     except Exception as error:

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TypeVar
 
 from hira.core.budget import INTERRUPTED_SECONDS, Budget
-from hira.core.concurrency import EndsEarly, any_time, count_down
+from hira.core.concurrency import EndsEarly, any_time, contain, count_down
 from hira.core.errors import Interrupted, RoleBudgetExceeded, Stop
 
 T = TypeVar("T")
@@ -66,8 +66,9 @@ class Stopping:
             began = self.budget.paused = time.monotonic()
             try:
                 async with self.bound(timed=False):
-                    made = work()
-                    return await made if inspect.isawaitable(made) else made
+                    with contain("the function that approves"):
+                        made = work()
+                        return await made if inspect.isawaitable(made) else made
             finally:
                 self.budget.began += time.monotonic() - began
                 self.budget.paused = None

@@ -10,6 +10,7 @@ from typing import Any
 
 from hira.agents.role import VERIFIER
 from hira.agents.run_context import RunContext
+from hira.core.concurrency import contain
 from hira.evidence import (
     Citation,
     Judgement,
@@ -42,7 +43,8 @@ class RecordedVerifier:
         values: Mapping[str, Any] = {"question": question, "claims": stated}
         spec = CallSpec("tool", VERIFIER, digest_of_tool(VERIFIER, values), self.name, lambda: values)
         judge, decode = partial(self.verifier.verify, claims, question), partial(validate, list[Judgement])
-        return await self.context.call_recorded(spec, judge, list, decode)
+        with contain("it"):
+            return await self.context.call_recorded(spec, judge, list, decode)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,8 @@ long texts off the event loop."""
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -62,6 +63,23 @@ class SingleFlight:
             if not made.result.done() and not made.waiting:
                 made.result.cancel()
                 await asyncio.wait((made.result,))
+
+
+@contextmanager
+def contain(what: str) -> Iterator[None]:
+    """Contain code of the program's own: where it would end more than itself, raise `RuntimeError`.
+
+    `SystemExit` and its like would end the event loop, and a cancellation that nobody asked of this task its run.
+    """
+    try:
+        yield
+    except (Exception, KeyboardInterrupt, GeneratorExit):
+        raise
+    except BaseException as error:
+        task = asyncio.current_task()
+        if isinstance(error, asyncio.CancelledError) and task and task.cancelling():
+            raise
+        raise RuntimeError(f"{what} raised {type(error).__name__}: {error}".rstrip(": ")) from error
 
 
 def any_time() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Coroutine
 from contextlib import suppress
 from typing import Any, TypeVar
 
+from hira.core.concurrency import contain
 from hira.core.errors import UsageError
 
 T = TypeVar("T")
@@ -76,7 +77,8 @@ class LoopThread:
         assert task is not None  # noqa: S101 - only a task runs it
         self._working.add(task)
         try:
-            return await work
+            with contain("the program's own code"):
+                return await work
         except asyncio.CancelledError:
             if self._closing:
                 raise make_closed_error() from None

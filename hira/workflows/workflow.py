@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Rollout
 from hira.agents.verifier import check_answer
+from hira.core.concurrency import contain
 from hira.core.errors import BadReply, HiraError, Interrupted, OutOfBudget, UsageError
 from hira.core.events import AnswerChecked, Notice, RunEnded, RunStarted
 from hira.core.policy import Usage
@@ -65,7 +66,9 @@ async def rollout(workflow: Workflow, question: str, context: RunContext, earlie
     try:
         try:
             full_question = await _write_question(question, context, earlier)
-            record.answer = _take_answer(await workflow.run(full_question, context), workflow, context)
+            with contain(f"the workflow {workflow.name!r}"):
+                answer = await workflow.run(full_question, context)
+            record.answer = _take_answer(answer, workflow, context)
         except HiraError as error:
             record.failure = error
         _close(record, context)

@@ -19,7 +19,7 @@ from hira.testing import ScriptedPolicy, make_context
 PAGE = Source("https://page.example/a", "A page", "The tower is 31 m high. It is red.")
 
 
-class Killed(BaseException):
+class Killed(GeneratorExit):
     """Ends a run the way nothing in hira expects."""
 
 

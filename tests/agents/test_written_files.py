@@ -51,7 +51,7 @@ async def test_a_file_that_one_subtask_wrote_is_remembered_and_opened_by_the_nex
     assert "May,4242" in seen.messages[-1].text
 
 
-class Killed(BaseException):
+class Killed(GeneratorExit):
     """Ends a run the way nothing in hira expects."""
 
 
