@@ -17,7 +17,7 @@ from hira.agents.reply_reader import MadeCalls, ReplyReader
 from hira.agents.run_context import Conversation
 from hira.core.budget import size
 from hira.core.concurrency import together
-from hira.core.errors import RoleBudgetExceeded, Stop
+from hira.core.errors import RoleBudgetExceeded, Stop, count_of
 from hira.core.events import Notice
 from hira.core.messages import Filled, assistant, user
 from hira.core.policy import Completion
@@ -32,6 +32,7 @@ CALLS = 10
 """The most calls of tools that an expert makes in a subtask."""
 CONCLUDE = Prompt(__file__, "remarks", "conclude")
 PROSE = Prompt(__file__, "remarks", "prose")
+LEFT_OUT = Prompt(__file__, "remarks", "left_out")
 
 Perform = Callable[[Call], Awaitable[str]]
 
@@ -88,6 +89,7 @@ class Loop:
         self.transcript: list[str] = []
         self.said = ""
         self.plans = False
+        self._left_out = 0
         conversation.closes = "run" if final else "role"
         conversation.tools = tools
         conversation.readable = ReadableCalls((*tools, *hidden_tools), self.reader.is_quoted)
@@ -124,7 +126,7 @@ class Loop:
             parsed = self.reader.parse(completion)
             match self.recovery.judge(completion, parsed):
                 case Accept(calls):
-                    self.said, self.plans = parsed.text, bool(calls)
+                    self.said, self.plans, self._left_out = parsed.text, bool(calls), parsed.left_out
                     self._keep(parsed)
                     self._write_down(parsed.text, calls)
                     return Step(parsed.text, calls)
@@ -181,6 +183,9 @@ class Loop:
     def observe(self, results: Sequence[tuple[Call, str]], notice: Filled | None = None) -> None:
         """Bring the results back into the conversation, in the order of the calls; the refused have theirs already."""
         results = self.calls.join(results)
+        if self._left_out and not notice:
+            notice = LEFT_OUT.fill(number=self._left_out, several=count_of(self.several, "call"))
+        self._left_out = 0
         conversation = self.conversation
         self.transcript += [f"{call.name} returned: {text}" for call, text in results]
         messages = conversation.config.dialect.results(results, notice)

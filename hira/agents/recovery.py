@@ -142,7 +142,8 @@ class Recovery:
         return AFRESH.fill(results=Filled("\n\n".join(map(safe, results))), task=sanitize(self.task))
 
     def was_cut(self, completion: Completion) -> bool:
-        """Return whether an answer was cut off for its length. Only the first time: a second one is accepted."""
+        """Return whether an answer was cut off for its length. Only the first time: a second one is accepted, and
+        the run then is partial."""
         if self._cut or completion.finish != "length" or not completion.text:
             return False
         self._cut = True

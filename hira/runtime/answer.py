@@ -25,8 +25,8 @@ class Answer(Generic[T]):
         text: The answer, with its sources cited as `[s1]`.
         status: `answered`, `unverified` (no source supports the main claim, or what another one states, a source
             contradicts one, or the claims do not answer the question), `insufficient_evidence` (the answer says that
-            it has none), `partial` (a budget ended the run), `interrupted` or `failed`. The text of the last three
-            consists of the results until then.
+            it has none), `partial` (a budget or the length of a reply ended it), `interrupted` or `failed`. The text
+            of the last three consists of the results until then.
         citations: The sources of each claim, with a verdict.
         sources: Everything that was read.
         rollout: Every turn of the run, its memory and its usage.

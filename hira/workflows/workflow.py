@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from hira.workflows.bound import Sizes
 
 
+ENDING = 100
+"""Characters of an answer that say whether it ends where a reply was cut off."""
+
+
 class Workflow(Protocol):
     """An async program over roles. The same object serves every run, every policy and training."""
 
@@ -112,12 +116,25 @@ def _take_answer(answer: object, workflow: Workflow, context: RunContext) -> str
 def _close(record: Rollout, context: RunContext) -> None:
     """Say why the run ended early, if it did; without an answer its findings replace it."""
     record.failure = record.failure or context.stopped or (context.log.stopped if context.log else None)
+    if not record.failure and _is_cut(record):
+        what = "the answer was cut off at the length limit of a reply"
+        context.note(what, important=True)
+        record.failure = OutOfBudget(what, fix="let it write longer replies (--max-reply-tokens or max_reply_tokens=)")
     if not record.answer and not record.failure:
         record.failure = BadReply(
             "the model wrote no answer",
             fix="use another model, or let it write longer replies (--max-reply-tokens or max_reply_tokens=)",
         )
     record.answer = record.answer or summarise_findings(record)
+
+
+def _is_cut(record: Rollout) -> bool:
+    """Return whether the answer ends where a reply was cut off for its length."""
+    ending = record.answer[-ENDING:].strip()
+    completions = (turn.completion for trajectory in record.trajectories.values() for turn in trajectory.turns)
+    return bool(ending) and any(
+        completion.finish == "length" and completion.text.rstrip().endswith(ending) for completion in completions
+    )
 
 
 async def settle(record: Rollout, context: RunContext) -> None:

@@ -48,7 +48,8 @@ class Native:
                 cut = " The call was cut off at the length limit." if completion.finish == "length" else ""
                 return Parsed(text, (), message, error + cut)
             calls.append(Call(call.name, read.arguments, call.id))
-        return Parsed(text, tuple(calls), assistant(verbatim(completion), tuple(map(_repair, written, calls))))
+        message = assistant(verbatim(completion), tuple(map(_repair, written, calls)))
+        return Parsed(text, tuple(calls), message, left_out=len(completion.calls) - len(written))
 
     def results(self, pairs: Sequence[tuple[Call, str]], notice: Filled | None = None) -> tuple[Message, ...]:
         lines = [

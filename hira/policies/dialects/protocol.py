@@ -27,7 +27,8 @@ class Parsed:
 
     `error`, if not empty, explains the fault of a call to the model; `calls` is then empty. Of calls that were read
     from text, `passages` are the parts of the turn that were read, one for each call or one for the error; `loose` says
-    that they have a form of no dialect and of no server, which prose and code may have, too.
+    that they have a form of no dialect and of no server, which prose and code may have, too. `left_out` counts
+    further calls, which are not made.
     """
 
     text: str
@@ -36,6 +37,7 @@ class Parsed:
     error: str = ""
     passages: tuple[str, ...] = ()
     loose: bool = False
+    left_out: int = 0
 
 
 def describe_missing(arguments: Mapping[str, Any], tool: "Tool") -> str:
