@@ -91,6 +91,9 @@ class Answers:
         self._begun: dict[str, str] = {}
 
     def __enter__(self) -> Self:
+        if self.path.exists() and not self.path.is_file():
+            what = f"the answers cannot be written: {self.path} is not a regular file"
+            raise UsageError(what, fix="name another file with --output")
         runs = self.path.with_name(f"{self.path.name}.runs")
         new = [path for path in (runs, self.path) if not path.exists()]
         with contextlib.ExitStack() as refused:  # a refused batch leaves the folder as it was

@@ -98,8 +98,9 @@ def check_output_path(name: str, folder: Path, suffixes: Sequence[str] = SUFFIXE
         raise UsageError(f"--output {name} needs {package}", fix="pip install 'hira[export]'")
     if not path.parent.is_dir():
         raise UsageError(f"--output {name}: there is no folder {path.parent}", fix="create it, or name another")
-    if path.is_dir() or not os.access(path.parent, os.W_OK):
-        what = "it is a folder" if path.is_dir() else f"you may not write to the folder {path.parent}"
+    if (taken := path.exists() and not path.is_file()) or not os.access(path.parent, os.W_OK):
+        kind = "a folder" if path.is_dir() else "not a regular file"
+        what = f"it is {kind}" if taken else f"you may not write to the folder {path.parent}"
         raise UsageError(f"--output {name}: {what}", fix="name another file")
     if path.suffix.lower() == ".pdf":
         from hira.cli.report_pdf import render_pdf

@@ -1,5 +1,6 @@
 """Files that are replaced as a whole."""
 
+import errno
 import os
 import tempfile
 from collections.abc import Iterable
@@ -8,7 +9,10 @@ from pathlib import Path
 
 def replace_file(path: Path, pieces: Iterable[bytes], *, private: bool = False) -> int:
     """Write the pieces into a file that then takes the place of `path`, and return how many there were. Readers of the
-    path see the old file or the whole new one; only the user can read a `private` one. Raises `OSError`."""
+    path see the old file or the whole new one; only the user can read a `private` one. Raises `OSError`, also for a
+    device or a pipe."""
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise OSError(errno.EINVAL, "it is not a regular file", str(path))
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     fresh, written = Path(name), 0
     try:

@@ -92,7 +92,7 @@ def record_of(
 def kind_of(answer: Answer) -> str:
     """Return the failure that ended a run, such as `RateLimited: …`; "" if none did."""
     failure = answer.rollout.failure
-    return f"{type(failure).__name__}: {failure.what}" if failure else ""
+    return f"{type(failure).__name__}: {'; '.join(str(failure).splitlines())}" if failure else ""
 
 
 def read(path: Path) -> list[Record]:

@@ -100,9 +100,10 @@ def markdown(summary: Sequence[SummaryRow], data: str, metric: str) -> str:
     if several := [row for row in summary if row.seeds > 1]:
         shown = [[row.name, str(row.seeds), percent(row.pass_at_k), percent(row.majority)] for row in several]
         lines += ["", "## Several seeds", "", *format_table(["", "k", "pass@k", "majority"], shown)]
-    if failures := [(row.name, kind, count) for row in summary for kind, count in row.failures.items()]:
-        shown = [[name, kind, str(count)] for name, kind, count in failures]
-        lines += ["", "## What ended a run early", "", *format_table(["", "kind", "runs"], shown)]
+    if shown := [
+        [row.name, kind, str(count), row.reasons[kind]] for row in summary for kind, count in row.failures.items()
+    ]:
+        lines += ["", "## What ended a run early", "", *format_table(["", "kind", "runs", "first reason"], shown)]
     return "\n".join(lines) + "\n"
 
 

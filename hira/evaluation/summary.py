@@ -45,6 +45,8 @@ class SummaryRow:
     statuses: Mapping[str, int]
     failures: Mapping[str, int]
     """The failures that ended runs early, by their names."""
+    reasons: Mapping[str, str]
+    """The text of the first failure of each name."""
     citations: Mapping[str, int]
     """The number of citations with each verdict."""
     tools: Mapping[str, tuple[int, int]]
@@ -121,7 +123,10 @@ def _row(group: tuple[str, str, str], seeds: int, records: Sequence[Record]) -> 
         subtasks=fmean([record.subtasks for record in records]),
         cost=sum(costs) if costs else None,
         statuses=_count(record.status for record in records),
-        failures=_count(record.error.partition(":")[0] for record in records if record.error),
+        failures=_count(record.error.partition(": ")[0] for record in records if record.error),
+        reasons={
+            name: reason for name, _, reason in (record.error.partition(": ") for record in records[::-1]) if name
+        },
         citations=_sum(record.verdicts for record in records),
         tools=_tools(records),
         categories=_categories(records),

@@ -140,6 +140,7 @@ class Log:
     missed: bool = False
     departed: str = ""
     """The first conversation that left the record, whose later calls hira makes anew."""
+    _taken: set[Key] = field(default_factory=set)
     _positions: dict[tuple[str, str], int] = field(default_factory=dict)
     _digests: Digests = field(default_factory=Digests)
     _events: list[Event] = field(default_factory=list)
@@ -162,6 +163,15 @@ class Log:
         held = [call for call in self.known.values() if call.kind == "policy" and call.conversation == conversation]
         good = [call for call in held if call.result is not None and not call.failed]
         return [validate(Completion, call.result) for call in sorted(good, key=lambda call: call.position)]
+
+    def read_unused(self) -> Usage:
+        """Return the usage of the recorded calls of policies that the resumed run did not take."""
+        unused = Usage()
+        for key, call in self.known.items():
+            if call.kind == "policy" and key not in self._taken and call.result is not None and not call.failed:
+                with suppress(DamagedRecord):
+                    unused += validate(Completion, call.result).usage
+        return unused
 
     def conversations(self) -> list[str]:
         """The conversations that the record holds something of, in the order of their names."""
@@ -208,6 +218,7 @@ class Log:
         key: Key = (spec.kind, spec.conversation, 0 if spec.shared else position, spec.digest)
         known = self.known.get(key) if self._writer is None or not spec.rerun else None
         if known and known.result is not None:
+            self._taken.add(key)
             with suppress(DamagedRecord):  # a resumed run makes the call again
                 return await self._restore(known, spec, encode, decode)
         if self._writer is None:

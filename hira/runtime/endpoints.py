@@ -23,6 +23,8 @@ from hira.runtime.settings import Continuation, RoleSettings, Settings, TimeoutS
 from hira.runtime.settings.keys import EndpointPlace, find_place
 
 _ADDRESS = re.compile(r"https?://[^/?#]", re.IGNORECASE)
+_HOST = re.compile(r"(?:[\w.-]+|\[[\da-f:]+\])(?::\d+)?(?:/(?!/)|$)", re.IGNORECASE)
+"""The beginning of an address without `http://`."""
 _NAME_A_BASE = f"name its base (--model or model=): {IN_PROCESS}FOLDER, or {IN_PROCESS}OWNER/NAME for one of the Hub"
 
 
@@ -59,7 +61,7 @@ def _check_base_urls(settings: Settings) -> None:
     for origin, url in urls.items():
         if url and not _ADDRESS.match(url):
             what = f"the base URL {without_userinfo(url)!r} does not begin with http:// or https://"
-            near = f"http://{url}" if "://" not in url else "http://HOST:PORT/v1"
+            near = f"http://{url}" if _HOST.match(url) else "http://HOST:PORT/v1"
             raise UsageError(what, where=f"set by {origin}", fix=f"write {without_userinfo(near)}")
         bare = url.rstrip("/")
         for path in ("/chat/completions", "/completions", "/models", "/responses"):

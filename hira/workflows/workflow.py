@@ -84,14 +84,14 @@ async def rollout(workflow: Workflow, question: str, context: RunContext, earlie
     except asyncio.CancelledError:
         record.status, record.failure = "interrupted", Interrupted("cancelled")
         if context.log:
-            context.log.end(record.status, "", record.error, record.usage)
+            context.log.end(record.status, "", record.error, record.usage + context.log.read_unused())
         raise
     if failure := record.failure:
         late = isinstance(failure, OutOfBudget)
         record.status = "interrupted" if isinstance(failure, Interrupted) else "partial" if late else "failed"
     context.events(RunEnded(record.run, record.status, record.answer, record.usage))
     if context.log:
-        context.log.end(record.status, record.answer, record.error, record.usage)
+        context.log.end(record.status, record.answer, record.error, record.usage + context.log.read_unused())
     return record
 
 

@@ -1,6 +1,7 @@
 """`hira ask --batch`: one line an answer, in order, resumable."""
 
 import json
+import os
 import signal
 import subprocess
 import time
@@ -137,6 +138,14 @@ def test_a_mistake_leaves_no_file(place: Place) -> None:
         assert said.code == 2
         assert what in said.err
         assert not [path.name for path in place.folder.iterdir() if path.name.startswith("a.jsonl")]
+
+
+def test_answers_go_only_into_a_regular_file(place: Place) -> None:
+    os.mkfifo(place.folder / "a.jsonl")
+    said = place.batch()
+    assert said.code == 2
+    assert f"{place.folder / 'a.jsonl'} is not a regular file" in said.err
+    assert not (place.folder / "a.jsonl.runs").exists()
 
 
 def test_what_is_answered_is_not_asked_again(place: Place) -> None:

@@ -117,6 +117,7 @@ def test_the_answer_is_written_into_a_file_by_its_suffix_too(place: Command, ask
         (["ask", "x", "--set", "mars.max_turns=5"], "the workflow is 'hira'", "add --workflow mars"),
         (["ask", "x", "--host", "::1"], "unrecognized arguments: --host", "--host is for hira serve"),
         (["ask", "x", "--base-url", "localhost:9/v1"], "does not begin with http", "write http://localhost:9/v1"),
+        (["ask", "x", "--base-url", "htp:/x"], "does not begin with http", "write http://HOST:PORT/v1"),
         (["ask", "x", "--concurrency", "3"], "--concurrency works only with --batch", "--batch"),
         (["ask", "x", "--model", "hf:./nowhere"], "there is no folder './nowhere'", "config.json"),
         ([], "required: COMMAND", 'hira ask "question"'),

@@ -57,6 +57,11 @@ def test_questions_of_a_file_are_asked_scored_and_reported(folder: Path) -> None
     assert "6 of 6 questions are finished" in again.err
 
 
+def test_the_reason_why_runs_failed_is_printed(folder: Path) -> None:
+    said = hira(folder, "eval", "q.jsonl", "--model", "offline", "--workflow", "rag", "--output", "out")
+    assert said.out.count("--docs") == 1
+
+
 def test_an_evaluation_and_a_sweep_of_one_file_have_folders_of_their_own(folder: Path) -> None:
     assert hira(folder, "eval", "q.jsonl", *OFFLINE, "--limit", "1").code == 0
     said = hira(folder, "eval", "sweep", "q.jsonl", *OFFLINE, "--limit", "1", "--max-subtasks", "1")

@@ -1,6 +1,7 @@
 """Answers and reports in the formats of reference managers, Word and PDF, read back with real parsers."""
 
 import json
+import os
 import re
 import sys
 from collections.abc import Callable
@@ -181,6 +182,8 @@ def test_a_file_that_cannot_be_written_is_refused_before_the_question(place: Com
     ended = place("ask", QUESTION, "--output", "folder.md")
     assert (ended.code, ended.out) == (2, "")
     assert "--output folder.md: it is a folder" in ended.err
+    os.mkfifo(place.folder / "pipe.md")
+    assert "--output pipe.md: it is not a regular file" in place("ask", QUESTION, "--output", "pipe.md").err
 
 
 @pytest.mark.parametrize(("module", "name"), [("docx", "answer.docx"), ("typst", "answer.pdf")])

@@ -150,6 +150,20 @@ def test_a_run_that_its_budget_ended_says_how_to_resume_and_goes_on_with_a_large
     assert len(endpoint.calls) > before
 
 
+def test_a_call_that_a_resumed_run_does_not_use_counts_in_its_cost(hira: Command) -> None:
+    delays = iter((0, 0, 60))
+    with Endpoint(["Few rivers reach the length of the Oka.", "none"], delay=lambda _: next(delays)) as endpoint:
+        asked = ("ask", "How long is the river Oka?", "--docs", "docs", *at(endpoint), "--workflow", "rag")
+        with hira.start(*asked, "--verify", "model", "--quiet") as process:
+            while len(endpoint.calls) < 3:
+                assert process.poll() is None
+            process.kill()
+        assert hira("resume", "last", "--verify", "lexical", "--quiet").code == 4
+    (listed,) = json.loads(hira("runs", "--json").out)
+    assert listed["usage"]["calls"] == 2
+    assert json.loads(hira("show", "last", "--json").out)["usage"] == listed["usage"]
+
+
 def test_an_endpoint_that_was_down_is_tried_again_by_resume_with_the_key_of_today(hira: Command) -> None:
     with Endpoint(replies(3), faults=["401"]) as endpoint:  # type: ignore[arg-type]
         failed = hira("ask", QUESTION, *docs_at(endpoint), "--quiet", OPENAI_API_KEY="sk-old-and-wrong")

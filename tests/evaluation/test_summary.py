@@ -74,7 +74,7 @@ def test_every_field_of_a_row() -> None:
     assert row.calls_by_role == {"report": 1 / 4, "search": 8 / 4}
     assert (row.tool_calls, row.subtasks, row.cost) == (9 / 4, 1.0, 0.75)
     assert row.statuses == {"answered": 2, "failed": 1, "unverified": 1}
-    assert row.failures == {"RateLimited": 1}
+    assert (row.failures, row.reasons) == ({"RateLimited": 1}, {"RateLimited": "too many"})
     assert row.citations == {"supported": 3, "unsupported": 1}
     assert row.tools == {"browse": (2, 1), "paper": (2, 2), "python": (1, 0), "search": (4, 3)}
     assert row.parts == {"depth": 0.375, "readability": 1.0}
@@ -192,7 +192,12 @@ def test_every_table_of_the_report() -> None:
     tools = {"browse": "0.5", "paper": "0.5", "python": "0.25", "search": "1"}
     assert tables.pop("Calls of each tool") == {"of a question": name, **tools}
     assert tables.pop("Several seeds") == {"": name, "k": "2", "pass@k": "25.0", "majority": "50.0"}
-    assert tables.pop("What ended a run early") == {"": name, "kind": "RateLimited", "runs": "1"}
+    assert tables.pop("What ended a run early") == {
+        "": name,
+        "kind": "RateLimited",
+        "runs": "1",
+        "first reason": "too many",
+    }
     assert not tables
 
 
