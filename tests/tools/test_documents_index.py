@@ -4,6 +4,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -413,3 +414,18 @@ async def test_a_warning_is_new_once_also_to_a_later_process_until_it_ceases(fol
         assert len(index.warnings) == present
         index.close()
     assert [len(one) for one in taken] == [1, 0, 0, 1]
+
+
+def test_indexes_of_older_formats_that_nothing_uses_are_removed(tmp_path: Path) -> None:
+    cache, month_ago = tmp_path / "cache", time.time() - 31 * 86_400
+    cache.mkdir()
+    for name in ("documents-1-a.sqlite", "documents-1-a.sqlite-wal", "documents-1-b.sqlite", "documents-99-a.sqlite"):
+        (cache / name).touch()
+    for name in ("documents-1-a.sqlite", "documents-99-a.sqlite"):
+        os.utime(cache / name, (month_ago, month_ago))
+    (tmp_path / "docs").mkdir()
+    index = Index([tmp_path / "docs"], cache)
+    own = next(path.name for path in cache.glob("documents-*") if path.stat().st_size)
+    index.close()
+    kept = {path.name for path in cache.iterdir() if not path.name.startswith(own)}
+    assert kept == {"documents-1-b.sqlite", "documents-99-a.sqlite"}

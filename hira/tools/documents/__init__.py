@@ -6,8 +6,10 @@ Two tools use it: `search` finds passages, `browse` opens a document that was fo
 import asyncio
 import hashlib
 import threading
+import time
 import weakref
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -37,6 +39,8 @@ __all__ = [
 
 # part of the file's name: increment it when the readers, the passages or the tables change
 _EDITION = 6
+_DAYS_KEPT = 30
+"""An index of an older edition is removed if nothing has opened it for this long."""
 _LISTED = 5
 _RERANKED = 30
 """The first passages, which a reranker orders."""
@@ -65,6 +69,8 @@ class Index:
         named = [*map(str, roots_of(self.paths)), *(f"without {path}" for path in sorted(real_paths(self.exclude)))]
         identity = hashlib.blake2b("\0".join(named).encode(), digest_size=12).hexdigest()
         file = cache / f"documents-{_EDITION}-{identity}.sqlite" if cache else None
+        if cache and file and not file.exists():
+            _remove_outdated(cache)
         self._store = open_store(file)
         weakref.finalize(self, self._store.close)
         self.warnings: list[str] = []
@@ -207,6 +213,17 @@ class Index:
                 [" ".join(clean(line).split()) for line in lines] for lines in (warnings, unread.describe_faults())
             )
             self._ready = not self._stopped.is_set()
+
+
+def _remove_outdated(cache: Path) -> None:
+    """Remove the indexes of older editions that no version has used for a while. Each opening touches its file."""
+    before = time.time() - _DAYS_KEPT * 86_400
+    for old in cache.glob("documents-*.sqlite"):
+        edition = old.name.split("-")[1]
+        with suppress(OSError):
+            if edition.isdecimal() and int(edition) < _EDITION and old.stat().st_mtime < before:
+                for part in (old, old.with_name(f"{old.name}-wal"), old.with_name(f"{old.name}-shm")):
+                    part.unlink(missing_ok=True)
 
 
 def format_warnings(warnings: Sequence[str]) -> list[str]:
