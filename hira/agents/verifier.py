@@ -21,8 +21,12 @@ from hira.evidence import (
     find_lacking,
     verify_answer,
 )
+from hira.evidence.verifiers import SECONDS
 from hira.journal import CallSpec
 from hira.journal.encoding import digest_of_tool, digest_text, validate
+
+LEAST = 1.0
+"""Seconds that the check may take even if the run has none left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +79,9 @@ async def _check_answer(context: RunContext) -> CheckedAnswer:
     own = context.options.verifier
     plugged = RecordedVerifier(own, context) if own else None
     verifier: Verifier = plugged or by_model or LexicalVerifier()
-    citations, reasons = await verify_answer(run.answer, run.sources, run.question, verifier)
+    left = context.budget.remaining_seconds(last=True)
+    seconds = SECONDS if left is None else round(min(SECONDS, max(left, LEAST)), 1)
+    citations, reasons = await verify_answer(run.answer, run.sources, run.question, verifier, seconds=seconds)
     if by_model and by_model.answers and not plugged:
         return CheckedAnswer(citations, reasons, by_model.answers)
     lacking = find_lacking(citations, run.question)
