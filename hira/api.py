@@ -162,7 +162,7 @@ class Hira:
     ) -> Answer[V]: ...
     @overload
     async def ask(
-        self, question: str, *, docs: Paths | None = None, files: Paths | None = (), output_type: Mapping[str, Any]
+        self, question: str, *, docs: Paths | None = None, files: Paths | None = (), output_type: Any
     ) -> Answer[Any]: ...
     async def ask(
         self,
@@ -170,7 +170,7 @@ class Hira:
         *,
         docs: Paths | None = None,
         files: Paths | None = (),
-        output_type: type[Any] | Mapping[str, Any] | None = None,
+        output_type: Any = None,
     ) -> Answer[Any]:
         """Ask one question.
 
@@ -195,7 +195,7 @@ class Hira:
     ) -> Answer[V]: ...
     @overload
     def ask_sync(
-        self, question: str, *, docs: Paths | None = None, files: Paths | None = (), output_type: Mapping[str, Any]
+        self, question: str, *, docs: Paths | None = None, files: Paths | None = (), output_type: Any
     ) -> Answer[Any]: ...
     def ask_sync(
         self,
@@ -203,7 +203,7 @@ class Hira:
         *,
         docs: Paths | None = None,
         files: Paths | None = (),
-        output_type: type[Any] | Mapping[str, Any] | None = None,
+        output_type: Any = None,
     ) -> Answer[Any]:
         """`ask` for code that is not async. It also works inside a running loop, because it uses a separate one.
 
@@ -253,7 +253,7 @@ class Hira:
         *,
         docs: Paths | None = None,
         files: Paths | None = (),
-        output_type: type[Any] | Mapping[str, Any] | None = None,
+        output_type: Any = None,
     ) -> Run:
         """Ask one question and watch it.
 

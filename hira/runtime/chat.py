@@ -1,7 +1,7 @@
 """`Chat`: questions that follow up on each other."""
 
 import asyncio
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, Protocol, overload
 
 from typing_extensions import TypeVar
@@ -60,10 +60,8 @@ class Chat:
         self, question: str, *, files: Paths | None = (), output_type: type[V] | None = None
     ) -> Answer[V]: ...
     @overload
-    async def ask(self, question: str, *, files: Paths | None = (), output_type: Mapping[str, Any]) -> Answer[Any]: ...
-    async def ask(
-        self, question: str, *, files: Paths | None = (), output_type: type[Any] | Mapping[str, Any] | None = None
-    ) -> Answer[Any]:
+    async def ask(self, question: str, *, files: Paths | None = (), output_type: Any) -> Answer[Any]: ...
+    async def ask(self, question: str, *, files: Paths | None = (), output_type: Any = None) -> Answer[Any]:
         """Ask the next question.
 
         Args:
@@ -79,16 +77,12 @@ class Chat:
     @overload
     def ask_sync(self, question: str, *, files: Paths | None = (), output_type: type[V] | None = None) -> Answer[V]: ...
     @overload
-    def ask_sync(self, question: str, *, files: Paths | None = (), output_type: Mapping[str, Any]) -> Answer[Any]: ...
-    def ask_sync(
-        self, question: str, *, files: Paths | None = (), output_type: type[Any] | Mapping[str, Any] | None = None
-    ) -> Answer[Any]:
+    def ask_sync(self, question: str, *, files: Paths | None = (), output_type: Any) -> Answer[Any]: ...
+    def ask_sync(self, question: str, *, files: Paths | None = (), output_type: Any = None) -> Answer[Any]:
         """`ask` for code that is not async."""
         return self._owner.wait_for(self.ask(question, files=files, output_type=output_type))
 
-    async def stream(
-        self, question: str, *, files: Paths | None = (), output_type: type[Any] | Mapping[str, Any] | None = None
-    ) -> Run:
+    async def stream(self, question: str, *, files: Paths | None = (), output_type: Any = None) -> Run:
         """Ask the next question and watch it.
 
         Args:

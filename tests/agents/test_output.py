@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import BaseModel, Field, TypeAdapter
+from pydantic import BaseModel, Field, TypeAdapter, field_validator
 
 from hira import Answer, Hira
 from hira.core.errors import BadReply, UsageError
@@ -98,6 +98,31 @@ async def test_without_a_value_the_answer_is_kept_and_reading_the_output_says_wh
     assert answer.status == "answered"
     assert "Asta Brink" in answer.text
     with pytest.raises(BadReply, match="holds no JSON object"):
+        _ = answer.output
+
+
+class Unit(BaseModel):
+    """Its validator raises an error that pydantic does not turn into its own."""
+
+    unit: str
+
+    @field_validator("unit")
+    @classmethod
+    def check(cls, unit: str) -> str:
+        return {"m": "metre"}[unit]
+
+
+async def test_a_validator_may_raise_any_error(docs: Path) -> None:
+    hira, policy = asking(docs, '{"unit": "crowns"}', '{"unit": "m"}')
+    async with hira:
+        answer = await hira.ask("Who built the Nordmole?", output_type=Unit)
+        assert answer.output.unit == "metre"
+        assert "KeyError: 'crowns'" in policy.requests[-1].messages[-1].text
+    hira, _ = asking(docs, '{"unit": "x"}', '{"unit": "y"}')
+    async with hira:
+        answer = await hira.ask("Who built the Nordmole?", output_type=Unit)
+    assert "Asta Brink" in answer.text
+    with pytest.raises(BadReply, match="KeyError: 'y'"):
         _ = answer.output
 
 

@@ -3,17 +3,24 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import assert_never, assert_type
+from typing import Any, Literal, assert_never, assert_type
 
 from pydantic import BaseModel
 
-from hira import Answer, AnyEvent, Context, Hira, Hooks, Refusal, Tool, ToolUse, tool
+from hira import Answer, AnyEvent, Context, Hira, Hooks, Refusal, Settings, Tool, ToolUse, tool
 from hira.agents.trajectory import Subtask
 from hira.core import events
 from hira.core.hooks import TurnInput
 from hira.core.messages import Message
 from hira.core.policy import Completion
+from hira.runtime.settings import McpSettings, PriceSettings, RoleSettings
 from hira.tools import Observation
+
+configured = Settings(
+    roles={"planner": RoleSettings(temperature=0.2)},
+    mcp={"clock": McpSettings(command="clock", approve=("opening",))},
+    prices={"gpt-5": PriceSettings(input=2.0, output=8.0)},
+)
 
 
 class Tower(BaseModel):
@@ -87,6 +94,10 @@ async def main() -> None:
         assert_type(number.output, float)
         several = hira.ask_sync("How high?", output_type=list[str])
         assert_type(several.output, list[str])
+        choice = await hira.ask("Is it high?", output_type=Literal["yes", "no"])
+        assert_type(choice, Answer[Any])
+        either = hira.ask_sync("How high?", output_type=Tower | None)
+        assert_type(either, Answer[Any])
         chat = hira.chat()
         again = await chat.ask("And the other?", output_type=Tower)
         assert_type(again.output, Tower)

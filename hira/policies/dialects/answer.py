@@ -180,6 +180,8 @@ def read_record(completion: Completion, shape: type[M]) -> M:
                 f"{'.'.join(map(str, wrong['loc'])) or 'object'}: {uncapitalise(wrong['msg'])}"
                 for wrong in error.errors()
             )
+        except Exception as error:  # noqa: BLE001 - a validator of the program must not cost the answer
+            complaint = f"{type(error).__name__}: {error}".rstrip(": ")
     raise DialectError(f"Your JSON object does not fit: {complaint}.")
 
 
