@@ -1,7 +1,7 @@
 """Many questions at once, from Python."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +76,19 @@ async def test_questions_are_taken_only_when_there_is_room_for_them() -> None:
         async for _ in hira.batch(questions(), concurrency=3):
             break
     assert len(taken) <= 3
+
+
+@pytest.mark.parametrize("concurrency", [2, 8])
+async def test_questions_that_break_off_leave_the_answers_that_were_begun(concurrency: int) -> None:
+    def read_rows() -> Iterator[str]:
+        yield from ("q0", "q1", "q2")
+        raise ValueError("row 3 is broken")
+
+    async with echoing(ScriptedPolicy([said] * 3)) as hira:
+        answers = aiter(hira.batch(read_rows(), concurrency=concurrency))
+        assert sorted([(await anext(answers)).rollout.question for _ in range(3)]) == ["q0", "q1", "q2"]
+        with pytest.raises(ValueError, match="row 3 is broken"):
+            await anext(answers)
 
 
 async def test_a_question_that_fails_is_an_answer_with_its_error_and_the_others_go_on() -> None:

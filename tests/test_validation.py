@@ -1,5 +1,6 @@
 """What a program may get wrong when it makes a `Hira` or asks it; each mistake is told with the argument's name."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +70,9 @@ class Blocking:
         ({"tools": tide}, "`tools` must be a list", "tools=[…]"),
         ({"tools": [tide, tide]}, "tools contain the name 'tide' twice", "rename"),
         ({"tools": [silent]}, "tool 'silent' has no description", "docstring"),
+        ({"tools": [replace(tide, name="a b")]}, "the tool name 'a b' is not one that endpoints accept", "letters"),
+        ({"tools": [replace(tide, seconds="x")]}, "`seconds` of the tool 'tide' must be a number", "@tool(seconds="),
+        ({"tools": [replace(tide, shown=-1)]}, "`shown` of the tool 'tide' must be a number of at least 0", "@tool("),
         ({"tools": [search]}, "has the name of a built-in tool", "@tool(name="),
         ({"experts": [object()]}, "the expert 'object' has no name", "docs/experts.md"),
         ({"experts": [Harbour]}, "experts: Harbour is a class", "Harbour()"),

@@ -128,7 +128,7 @@ def _format_verdicts(answer: Answer, reference: Reference, *, chinese: bool) -> 
     return f" ({', '.join(lines)})" if lines else ""
 
 
-FORMS = {**export.make_forms(as_markdown), **dict.fromkeys(export.PAGES, as_html)}
+FORMS = {**export.make_forms(as_markdown), ".txt": as_markdown, **dict.fromkeys(export.PAGES, as_html)}
 SUFFIXES = tuple(FORMS)
 DEFAULT = "mams"
 

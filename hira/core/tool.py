@@ -5,7 +5,7 @@ import hashlib
 import inspect
 import json
 import re
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
 from types import NoneType
@@ -346,7 +346,7 @@ def find_context(function: Callable[..., Any]) -> tuple[str, str]:
     if not inspect.isroutine(function):
         return "", ""
     first = next(iter(inspect.signature(function).parameters), "")
-    hint = get_type_hints(function).get(first)
+    hint = _read_hints(function, extras=False).get(first)
     if (get_origin(hint) or hint) is not Context:
         return "", ""
     (deps,) = get_args(hint) or (Any,)
@@ -358,7 +358,7 @@ def _arguments(function: Callable[..., Any], context: str = "") -> "tuple[type[B
     """Return the model that checks the arguments of a function, and their JSON schema."""
     if not inspect.isroutine(function):
         raise UsageError(f"a tool needs a function, got {function!r}", fix="write @tool above a def")
-    hints = get_type_hints(function, include_extras=True)
+    hints = _read_hints(function, extras=True)
     fields: list[_Field] = []
     for parameter in inspect.signature(function).parameters.values():
         if parameter.name == context:
@@ -366,10 +366,37 @@ def _arguments(function: Callable[..., Any], context: str = "") -> "tuple[type[B
         _check_parameter(parameter, function, hints)
         hint, default = hints[parameter.name], ... if parameter.default is parameter.empty else parameter.default
         fields.append(_Field(parameter.name, _make_comparable(hint), type(default), default, hint))
+    from pydantic import PydanticUserError
+
     try:
         return _model(function.__name__, tuple(fields))
     except TypeError:  # a default such as a list cannot be looked up
         return _model.__wrapped__(function.__name__, tuple(fields))
+    except PydanticUserError:
+        raise _describe_unreadable(function.__name__, fields) from None
+
+
+def _describe_unreadable(name: str, fields: "Sequence[_Field]") -> UsageError:
+    """The error of a tool with a parameter that no JSON value can be."""
+    from pydantic import PydanticUserError, TypeAdapter
+
+    what = f"tool {name!r}: its parameters have no JSON schema"
+    for parameter in fields:
+        try:
+            TypeAdapter(parameter.hint).json_schema()
+        except PydanticUserError:
+            shown = getattr(parameter.hint, "__name__", str(parameter.hint))
+            what = f"tool {name!r}: parameter {parameter.name!r} has a type that no model can write: {shown}"
+    return UsageError(what, fix="use str, int, float, bool, a list, a dict, a dataclass or a pydantic model")
+
+
+def _read_hints(function: Callable[..., Any], *, extras: bool) -> dict[str, Any]:
+    """Return the types of a function's parameters. Raises `UsageError` for a name that its module does not have."""
+    try:
+        return get_type_hints(function, include_extras=extras)
+    except NameError as error:
+        what = f"function {function.__name__!r}: the type of a parameter is unknown: {error}"
+        raise UsageError(what, fix="define the type in the module and not in a function, or import it there") from None
 
 
 def _check_parameter(parameter: inspect.Parameter, function: Callable[..., Any], hints: Mapping[str, Any]) -> None:

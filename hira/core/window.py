@@ -26,21 +26,28 @@ async def map_concurrently(
 
     Items are taken in micro-batches of `micro`, the next one when there is room for its first item, without a barrier
     between them: each yielded result lets another item begin. |D| items of equal length take |D| / `most` times that
-    long. When the generator is closed, or when `work` raises, the other items are cancelled first.
+    long. When the generator is closed, or when `work` raises, the other items are cancelled first. An error of
+    `items` is raised after the results of those that were begun.
     """
     left = iter(items)
+    broken: Exception | None = None
     batch: deque[T] = deque()
     running: dict[asyncio.Future[R], None] = {}
     done: deque[asyncio.Future[R]] = deque()
     try:
         while True:
             while len(running) + len(done) < most:
-                if not batch:
-                    batch.extend(islice(left, micro))
+                if not (batch or broken):
+                    try:
+                        batch.extend(islice(left, micro))
+                    except Exception as error:  # noqa: BLE001 - it is raised once what was begun has ended
+                        broken = error
                 if not batch:
                     break
                 running[asyncio.ensure_future(work(batch.popleft()))] = None
             if not done and not running:
+                if broken:
+                    raise broken
                 return
             if not done:
                 finished, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)

@@ -22,6 +22,8 @@ TAKEN = frozenset(
 _EXPERT = "an expert has name, description, ability, cost, needs and async work(task, context): docs/experts.md"
 _TOOL = "write @tool above the function (from hira import tool) and give tools=[…]"
 _WORKFLOW = "a workflow has a name and async run(question, context): docs/workflows.md"
+LONGEST_NAME = 64
+"""Characters of a tool's name that endpoints accept."""
 _POLICY = "a policy has a model and async complete(request, watch): docs/policies.md"
 
 
@@ -71,6 +73,14 @@ def check_tools(tools: Any) -> None:
         if not tool.description:
             what = f"tool {tool.name!r} has no description"
             raise UsageError(what, fix="write a docstring for its function: the model reads it")
+        if not tool.name.replace("-", "_").isidentifier() or len(tool.name) > LONGEST_NAME:
+            what = f"the tool name {tool.name!r} is not one that endpoints accept"
+            raise UsageError(what, fix=f"use letters, digits, _ and -, at most {LONGEST_NAME}")
+        for name, least in (("seconds", 0.001), ("shown", 0)):
+            value = getattr(tool, name)
+            if not isinstance(value, int | float) or not value >= least:
+                what = f"`{name}` of the tool {tool.name!r} must be a number of at least {least}, got {value!r}"
+                raise UsageError(what, fix=f"write @tool({name}=60)")
         if tool.name in TAKEN:
             fix = 'rename it: @tool(name="…")'
             raise UsageError(f"tool {tool.name!r} has the name of a built-in tool", fix=fix)

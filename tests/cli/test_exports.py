@@ -123,6 +123,10 @@ def test_the_commands_write_the_cited_sources(write: Callable[[str], Path]) -> N
     assert (entry["howpublished"], record["notes"]) == ("mill.md, line 3", ["mill.md, line 3"])
 
 
+def test_the_commands_write_plain_text(write: Callable[[str], Path]) -> None:
+    assert "Ida Lorn" in write("answer.txt").read_text(encoding="utf-8")
+
+
 def test_the_commands_write_documents_with_verdicts_and_places(write: Callable[[str], Path]) -> None:
     paragraphs = Document(str(write("answer.docx"))).paragraphs
     assert (paragraphs[0].style.name, paragraphs[0].text) == ("Heading 1", QUESTION)

@@ -1,5 +1,6 @@
 """Tools that are made of functions: what calls are checked against."""
 
+import threading
 from datetime import date
 from typing import Annotated, Any, Literal
 
@@ -134,6 +135,14 @@ def test_wrong_arguments_are_explained_in_the_letters_of_the_schema() -> None:
         order.check({"part": "hp-20"})
 
 
+def locking(word: str, lock: threading.Lock) -> str:
+    return f"{word} {lock}"
+
+
+def unknown(word: "Local") -> str:  # type: ignore[name-defined]  # noqa: F821 - as with a model that is defined in a function
+    return str(word)
+
+
 def test_what_no_model_could_call_is_refused_with_a_way_out() -> None:
     for made_of, told in (
         (bare, "parameter 'number' needs a type\nwrite number: str"),
@@ -141,6 +150,8 @@ def test_what_no_model_could_call_is_refused_with_a_way_out() -> None:
         (several, "'*words' gives a model no names for its arguments\nname each parameter"),
         (placed, "parameter 'word' cannot be given by its name\nleave out the /"),
         (Archive(), "a tool needs a function, got"),
+        (locking, "parameter 'lock' has a type that no model can write: "),
+        (unknown, "function 'unknown': the type of a parameter is unknown: name 'Local' is not defined\ndefine"),
     ):
         with pytest.raises(UsageError) as caught:
             tool(made_of)
