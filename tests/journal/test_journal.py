@@ -32,7 +32,7 @@ from hira.tools import Observation, Passage, Toolbox, tool
 from hira.workflows import HiRA, rollout
 
 
-class Killed(BaseException):
+class Killed(GeneratorExit):
     """Ends a run the way nothing in hira expects."""
 
 

@@ -142,7 +142,7 @@ CONTENTS: dict[str, tuple[str, ...]] = {
     ),
     "agents/remarks": (
         "You already made this call", "Nothing was called: ‹error›", "Your reply was empty", "Write the whole answer again",
-        "all ‹limit› calls are used", "Write the answer itself, in plain sentences", "counts only in the form", "written in a text that you have read",
+        "all ‹limit› calls are used", "‹number› more of your last reply", "A reply can make ‹several›", "Write the answer itself, in plain sentences", "counts only in the form", "written in a text that you have read",
         "No more calls: ‹reason›", "Answer the question from these results", "‹results›", "Question: ‹task›", "the one JSON object only",
     ),
     "agents/shared": (
