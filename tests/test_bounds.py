@@ -98,6 +98,16 @@ async def test_an_answer_that_has_to_be_given_is_shorter(docs: Path) -> None:
         assert lengths(endpoint) == [*[REPLY] * 10, CLOSING]
 
 
+async def test_the_answer_of_a_model_that_thinks_has_room_for_its_thoughts(docs: Path) -> None:
+    def think(request: Request) -> Completion:
+        search, said = calling("search", query="ASEAN"), "It was founded on 8 August 1967 [s1]."
+        return Completion(search if request.tools else said, reasoning="Hm.", usage=Usage(1, 50, 20))
+
+    with Endpoint(think) as endpoint:
+        await ask(endpoint, docs, workflow="react", workflows={"react": {"calls": 1}})
+        assert set(lengths(endpoint)) == {REPLY}
+
+
 async def test_a_model_that_only_thinks_ends_the_run_with_what_to_do(docs: Path) -> None:
     def think(request: Request) -> Completion:
         most = request.sampling.max_tokens or 0

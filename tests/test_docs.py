@@ -37,6 +37,7 @@ from hira import Hira, cli, tool
 from hira.agents.coordinator import RECALLED
 from hira.agents.distiller import LONGEST
 from hira.agents.expert import reason
+from hira.agents.experts import EXPERTS
 from hira.agents.model_verifier import BATCH
 from hira.agents.queries import QUERIES
 from hira.agents.recovery import REPEATS
@@ -120,7 +121,7 @@ def blocks(page: Path) -> list[Block]:
 
 def rows(page: str, heading: str) -> list[list[str]]:
     """The cells of the table rows below a heading of a page, without the table's head."""
-    text = (DOCS / page).read_text(encoding="utf-8")
+    text = "\n" + (DOCS / page).read_text(encoding="utf-8")
     section = re.split(r"^#{1,3} ", text.partition(f"\n{heading}\n")[2], maxsplit=1, flags=re.MULTILINE)[0]
     lines = [line for line in section.splitlines() if line.startswith("| `")]
     return [[cell.strip() for cell in line.strip("| ").split(" | ")] for line in lines]
@@ -360,6 +361,11 @@ def test_workflows_lists_every_workflow_with_its_options_and_roles() -> None:
         assert shown == {option: "" if value in ("none", "frozenset()") else value for option, value in known.items()}
         named = set(re.findall(r"`(\w+)`", roles))
         assert named == workflow.roles if "the experts" not in roles else named < workflow.roles, name
+
+
+def test_every_expert_is_listed_with_its_cost() -> None:
+    told = {row[0].strip("`"): int(row[2]) for row in rows("experts.md", "# Experts")}
+    assert told == {expert.name: expert.cost for expert in EXPERTS}
 
 
 def test_cli_has_a_section_for_every_command() -> None:

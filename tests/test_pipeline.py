@@ -105,6 +105,10 @@ async def test_items_are_taken_a_micro_batch_at_a_time_and_only_when_there_is_ro
     async with aclosing(map_concurrently(items(), 4, do, micro=6)) as results:
         assert [await anext(results) for _ in range(2)] == [0, 1]
     assert len(taken) == 6
+    taken.clear()
+    async with aclosing(map_concurrently(items(), 1, do)) as results:
+        assert await anext(results) == 0
+    assert len(taken) == 1, "one at a time without micro-batches"
 
 
 async def test_results_that_nobody_took_keep_their_place() -> None:

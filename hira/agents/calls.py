@@ -63,7 +63,7 @@ class _CallInProgress:
         if log is None:
             return await self._prepare() or await self._change(await self._make())
         reads = tool is context.tools.files  # also what programs wrote, and so not always the same
-        shared = tool.pure and not context.options.hooks.sees_tools  # a hook sees the calls of every role
+        shared = _is_shared(tool, context)
         spec = CallSpec(
             "tool",
             "*" if shared else self.conversation.name,
@@ -238,7 +238,7 @@ async def use(conversation: Conversation, tool: Tool, arguments: Mapping[str, An
     try:
         _check_unmasked(arguments, masked)
         _check_open(arguments, tool)
-        shared = tool.pure and not context.options.hooks.sees_tools
+        shared = _is_shared(tool, context)
         spelled = f"{tool.name} {format_arguments(arguments)}"
 
         async def get_result() -> Observation:
@@ -266,6 +266,11 @@ async def use(conversation: Conversation, tool: Tool, arguments: Mapping[str, An
         ended.set()
     context.events(ToolEnded(conversation.name, tool.name, seen.ok, seen.text, round(took, 3), number))
     return seen
+
+
+def _is_shared(tool: Tool, context: RunContext) -> bool:
+    """Return whether a result counts for all roles, unless a hook sees the calls of each."""
+    return tool.pure and not context.options.hooks.sees_tools
 
 
 async def _search(conversation: Conversation, arguments: Mapping[str, Any], perform: Perform) -> Observation:

@@ -10,6 +10,8 @@ from hira.core.errors import UsageError
 
 T = TypeVar("T")
 R = TypeVar("R")
+CONCURRENCY = 8
+"""The questions or judgements under way at once, unless a setting says another number."""
 
 
 def check_concurrency(most: object) -> None:

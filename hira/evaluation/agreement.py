@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hira.core.errors import Stop, UsageError
-from hira.core.window import map_concurrently
+from hira.core.window import CONCURRENCY, map_concurrently
 from hira.evaluation.files import require_columns, rows_of
 from hira.evaluation.rewards.answer_judge import JUDGES
 from hira.evaluation.rewards.match import extract_answer
@@ -19,7 +19,6 @@ LABELS = {
     **dict.fromkeys(("false", "no", "incorrect", "wrong", "not_attempted", "0"), False),
 }
 NEEDED = ("question", "answer", "response", "label")
-CONCURRENCY = 8
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from typing import Literal
 from hira.agents.run_context import RunContext
 from hira.core.concurrency import together
 from hira.core.errors import DialectError, UsageError, did_you_mean
-from hira.core.window import map_concurrently
+from hira.core.window import CONCURRENCY, map_concurrently
 from hira.evaluation.files import require_columns, rows_of
 from hira.evaluation.record import Record, read
 from hira.evaluation.report import format_table
@@ -225,7 +225,7 @@ WAYS: dict[str, Way] = {
 
 
 async def margins(
-    way: Way, pairs: Sequence[Preference], context: RunContext, concurrency: int = 8
+    way: Way, pairs: Sequence[Preference], context: RunContext, concurrency: int = CONCURRENCY
 ) -> AsyncGenerator[tuple[str, float | None], None]:
     """Yield the id and the margin of each pair as they arrive; each pair has a separate run context."""
 
@@ -238,7 +238,7 @@ async def margins(
 
 
 async def evaluate_preferences(
-    path: Path, names: Sequence[str], settings: Settings, concurrency: int = 8
+    path: Path, names: Sequence[str], settings: Settings, concurrency: int = CONCURRENCY
 ) -> list[OrderAgreement]:
     """Return the figures of each way over the pairs of a file; the role `judge` rates, the role `rubric` writes
     rubrics."""
@@ -263,7 +263,7 @@ async def find_sound(records: Sequence[Record], settings: Settings) -> list[Reco
             faults = await find_faults(conversation, record.question, record.answer)
             return record, not faults
 
-        async with aclosing(map_concurrently(records, 8, judge)) as judged:
+        async with aclosing(map_concurrently(records, CONCURRENCY, judge)) as judged:
             kept = {id(record) async for record, sound in judged if sound}
     return [record for record in records if id(record) in kept]
 

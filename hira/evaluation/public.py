@@ -163,9 +163,9 @@ SETS: Mapping[str, PublicSet] = {
 
 def draw(items: Sequence[T], most: int | None, seed: int) -> tuple[T, ...]:
     """Draw a random sample, in the order of the set. The same seed draws the same one."""
-    if most is None or most >= len(items):
+    if most is None:
         return tuple(items)
-    drawn = set(random.Random(seed).sample(range(len(items)), most))
+    drawn = set(random.Random(seed).sample(range(len(items)), min(most, len(items))))
     return tuple(item for index, item in enumerate(items) if index in drawn)
 
 

@@ -19,7 +19,7 @@ from hira.api import Hira
 from hira.core.errors import AccessDenied, HiraError, Stop, UsageError
 from hira.core.events import Event, Reader, ToolEnded, ToolStarted
 from hira.core.files import replace_file
-from hira.core.window import check_concurrency, map_concurrently
+from hira.core.window import CONCURRENCY, check_concurrency, map_concurrently
 from hira.evaluation.cells import Cell
 from hira.evaluation.files import Item
 from hira.evaluation.record import Record, Score, read, record_of
@@ -48,7 +48,7 @@ class EvaluationPlan:
     cells: tuple[Cell, ...]
     settings: Settings
     metric: str = "match"
-    concurrency: int = 8
+    concurrency: int = CONCURRENCY
 
     def __post_init__(self) -> None:
         check_concurrency(self.concurrency)

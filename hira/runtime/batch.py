@@ -14,14 +14,13 @@ from typing import TypeVar
 from hira.agents.trajectory import Rollout
 from hira.core.errors import AccessDenied, HiraError, UsageError, fault
 from hira.core.events import Reader
-from hira.core.window import check_concurrency, map_concurrently
+from hira.core.window import CONCURRENCY, check_concurrency, map_concurrently
 from hira.journal import NoRun, StillGoing
 from hira.runtime.answer import Answer, answer_of
 from hira.runtime.resuming import resume_run
 from hira.runtime.run import Run, SessionOwner, scope
 from hira.runtime.validation import Paths
 
-CONCURRENCY = 8
 W = TypeVar("W")
 D = TypeVar("D")
 

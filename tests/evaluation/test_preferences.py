@@ -72,6 +72,8 @@ def test_eq_6_and_7_worked_by_hand() -> None:
     assert found.d.low is not None
     assert found.d.high is not None
     assert found.d.low < found.d.value < found.d.high
+    low, high = (f"{100 * bound:.1f}" for bound in (found.accuracy.low, found.accuracy.high))
+    assert f"| 50.00 | {low} to {high} |" in format_agreements([found])
 
 
 def test_an_effect_size_without_bounds_is_valid_json() -> None:

@@ -99,6 +99,8 @@ def test_what_nothing_was_scored_or_paid_for_has_no_figure() -> None:
     (alone,) = rows([record(0, "q", True, 1.0)], CELLS[:1])
     assert (alone.seeds, alone.pass_at_k, alone.majority) == (1, None, None), "one seed has neither"
     assert alone.accuracy == wilson(1, 1)
+    (two,) = rows([record(0, "q1", True), record(0, "q2", False)], CELLS[:1])
+    assert two.accuracy == wilson(1, 2)
 
 
 def test_a_report_that_has_a_score_and_no_accuracy_is_not_unscored() -> None:
