@@ -44,6 +44,7 @@ from hira.evidence import (
     is_refusal,
     verify,
 )
+from hira.evidence.passages import split_sentences
 from hira.runtime.endpoints import find_model
 from hira.runtime.factory import configure_roles
 from hira.runtime.settings import Settings, load
@@ -207,21 +208,39 @@ def accepts(answer: str, sources: Sources, question: str) -> bool:
 
 
 def format_written(path: Path) -> Iterator[str]:
-    """Yield the rows of short answers that people wrote to questions about a paragraph: right ones, and plausible ones
-    to questions that it does not answer. Rules were tuned on every other article; the rest is shown apart."""
+    """Yield the rows of answers to questions about a paragraph, the short ones that people wrote and the sentences that
+    have them: right ones, and plausible ones to questions that the paragraph does not answer. Rules were tuned on every
+    other article; the rest is shown apart."""
     articles = json.loads(path.read_text(encoding="utf-8"))["data"]
     for name, half in (("tuned on", articles[::2]), ("kept aside", articles[1::2])):
-        held: dict[str, list[bool]] = defaultdict(list)
+        held: dict[tuple[str, str], list[bool]] = defaultdict(list)
         for article in half:
             for part in article["paragraphs"]:
                 source = Source("article.md", article["title"].replace("_", " "), part["context"], "file", "s1")
                 for row in part["qas"]:
                     form = "plausible_answers" if row["is_impossible"] else "answers"
                     for answer in row.get(form, ())[:1]:
-                        accepted = accepts(f"{answer['text']} [s1]", Sources({"s1": source}), row["question"])
-                        held[form].append(accepted)
-        for form, kind, should in (("answers", "right", "accepted"), ("plausible_answers", "plausible", "rejected")):
-            yield f"| people's answers, {kind} ({name}) | {should} | {format_share(sum(held[form]), len(held[form]))} |"
+                        whole = find_sentence(part["context"], answer["answer_start"])
+                        for length, text in (("answers", answer["text"]), ("sentences", whole)):
+                            accepted = accepts(f"{text} [s1]", Sources({"s1": source}), row["question"])
+                            held[length, form].append(accepted)
+        for length in ("answers", "sentences"):
+            for form, kind, should in (
+                ("answers", "right", "accepted"), ("plausible_answers", "plausible", "rejected")
+            ):  # fmt: skip
+                accepted = held[length, form]
+                yield f"| people's {length}, {kind} ({name}) | {should} | {format_share(sum(accepted), len(accepted))} |"
+
+
+def find_sentence(text: str, position: int) -> str:
+    """Return the sentence of a text that has this position."""
+    end = 0
+    for sentence in split_sentences(text):
+        start = text.find(sentence, end)
+        end = start + len(sentence) if start >= 0 else end
+        if start <= position < end:
+            return sentence
+    return ""
 
 
 def format_answers(args: argparse.Namespace, folder: Path) -> Iterator[str]:

@@ -6,25 +6,29 @@ compared as the statement that it makes of its question (`questions`).
 """
 
 import math
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from hira.evidence.alignment import is_copy, list_orders
+from hira.core.patterns import compile_lazily
+from hira.evidence.alignment import begins_another, is_copy, list_orders
 from hira.evidence.citations import BY_WORDS, Judgement
 from hira.evidence.kinds import find_untold
-from hira.evidence.passages import Passages, Word, is_related, read_words
+from hira.evidence.passages import Passages, Word, is_denied, is_related, read_words
 from hira.evidence.questions import (
     ASKING_UNSPACED,
     BARE,
     MOST,
+    Question,
+    asks_yes_no,
     fill_gap,
     is_other_role,
     read_question,
     replace_pronoun,
 )
-from hira.evidence.sentence import Sentence, find_subject, read_keys
+from hira.evidence.sentence import Sentence, find_subject, is_past, read_keys
 from hira.evidence.verdicts import Verdict
 
 NEAREST = 12
@@ -149,7 +153,7 @@ def check_words(
     untold = find_untold(asks, words) if record is None else ()
     bare = len(value or words) <= BARE
     if question and record is None and (bare or not full):  # a longer answer may be a part of a sentence, too
-        judged = _check_answer(value or words, words, question, passages, above)
+        judged = _check_answer(value or words, words, question, passages, above, copied=full)
         if judged.verdict is Verdict.SUPPORTED or (bare and not full):
             counts = find_untold(asks, [*words, *asks.counted])  # "64 GB" with the memory that it counts
             return replace(judged, lacking=judged.lacking or counts)
@@ -159,14 +163,20 @@ def check_words(
     if not compared.copied:
         score = min(compared.score, 0.99)
         return Judgement(Verdict.UNSUPPORTED, score, compared.quote, by=BY_WORDS, missing=compared.missing)
-    lacking = find_lacking(wanted, words, compared.sentence) or untold
+    lacking = find_lacking(asks, words, compared.sentence) or untold or _find_apart(asks, words, compared.sentence)
     if asks.role and asks.role.text not in lacking and is_other_role(words, asks):
         lacking = (asks.role.text, *lacking)
     return Judgement(Verdict.SUPPORTED, 1.0, compared.quote, by="quote" if whole else BY_WORDS, lacking=lacking)
 
 
 def _check_answer(
-    answer: Sequence[Word], claim: Sequence[Word], question: str, passages: Passages, above: frozenset[str]
+    answer: Sequence[Word],
+    claim: Sequence[Word],
+    question: str,
+    passages: Passages,
+    above: frozenset[str],
+    *,
+    copied: bool,
 ) -> Judgement:
     """Put an answer of a few words into the gap of its question ("Ida built the mill" for "who built the mill?"), and
     compare that with the sentence that has most of it. The claim may repeat words of the question, in that order."""
@@ -187,7 +197,7 @@ def _check_answer(
         kinds = [word for word in asked.words if word.key in sentence.header and word not in wanted]
         value = [*kinds, answer[0]._replace(close=bool(kinds)), *answer[1:]]
     absent = [word.text for word in answer if word.key not in sentence.keys | sentence.header]
-    lacking = find_lacking(wanted, [*answer, *sentence.words], sentence)
+    lacking = find_lacking(asked, [*answer, *sentence.words], sentence, copied=copied)
     missing = tuple(dict.fromkeys([*absent, *(word.text for word in claim if word.text in lacking)]))
     words = [word for word in claim if not word.light]
     orders = list(list_orders(words)) if len(words) > len(answer) else [()]  # the answer alone has no order
@@ -214,11 +224,75 @@ def _is_part(claim: Sequence[Word], statement: Sequence[Word]) -> bool:
     )
 
 
-def find_lacking(wanted: Sequence[Word], claim: Sequence[Word], sentence: Sentence) -> tuple[str, ...]:
+def _find_apart(asked: Question, claim: Sequence[Word], sentence: Sentence) -> tuple[str, ...]:
+    """Return the words of a question that no clause of a claim has together with what is asked for: "the mill was
+    founded by Ida and closed in 1971" does not tell when it was founded."""
+    whole = (
+        sentence.is_row
+        or sentence.record is not None
+        or asks_yes_no(asked.text)
+        or any("and" in word.link.split() for word in asked.words)
+    )
+    clauses = [] if whole else list(_split_clauses(claim))
+    apart: list[tuple[str, ...]] = []
+    for clause in clauses[1:] and clauses:
+        keys = sentence.around.union(word.key for word in clause)
+        lacking = tuple(word.text for word in asked.wanted if not is_related(word.key, keys))
+        apart.append(lacking or find_untold(asked, clause))
+    return min(apart, key=len, default=())
+
+
+def _split_clauses(words: Sequence[Word]) -> Iterator[Sequence[Word]]:
+    """Yield the clauses of a statement, each with a verb and its subject: its own one, that of the first clause, or the
+    noun before "which"."""
+    joins = [place for place, word in enumerate(words) if place and begins_another(word)]
+    starts = [0]
+    for place, end in pairwise([*joins, len(words)]):
+        if _has_verb(words[place:end]) and _has_verb(words[starts[-1] : place]):
+            starts.append(place)
+    for start, end in pairwise([*starts, len(words)]):
+        first, lead = words[start], words[:0]
+        before = words[max((place for place in starts if place < start), default=0) : start]
+        if start and not _RELATIVE.isdisjoint(first.link.split()):
+            lead = words[start - 2 if words[start - 1].close else start - 1 : start]
+            if any(word.tense for word in before):  # "Ida was a smith who lived in Vesk"
+                lead = [*find_subject(before), *lead]
+        elif start and _has_verb([first]):
+            lead = find_subject(words)
+        yield [*lead, *words[start:end]]
+
+
+def _has_verb(words: Sequence[Word]) -> bool:
+    return any(word.tense or is_past(word.text) for word in words)
+
+
+_RELATIVE = frozenset(("which", "who", "whom", "whose", "where"))
+_ADVERBIAL = compile_lazily(r"(?:since |from |until )?(?:when|where|how|why|wann|wo|wie|warum)\b", re.IGNORECASE)
+"""The beginning of a question that asks for no name."""
+
+
+def _find_unsaid(asked: Question, sentence: Sentence, start: int) -> set[str]:
+    """Return the keys that a clause does not speak of, since its subject is another one than what is asked for: those
+    of the title, and what is only next to the subject ("the school near the library was sold")."""
+    by_name = _ADVERBIAL.match(asked.text) is not None
+    other = sentence.find_other_subject({word.key for word in asked.words}, start, by_name=by_name)
+    unsaid = set(sentence.topic - sentence.list_topics(other))
+    if all(word.kind == "name" for word in other):  # under "The smith", he may be meant by a name
+        unsaid &= {word.key for word in asked.wanted if word.kind == "name"}
+    clause = sentence.words[start:]
+    verb = next((place for place, word in enumerate(clause) if word.tense or is_past(word.text)), 0)
+    unsaid -= {word.key for word in clause}
+    if other and other[0] in clause[:1]:
+        unsaid |= {word.key for word in clause[:verb] if word.link not in ("", "of")}
+    return unsaid
+
+
+def find_lacking(asked: Question, claim: Sequence[Word], sentence: Sentence, *, copied: bool = True) -> tuple[str, ...]:
     """Return the words of a question that a claim does not have, with what its sentence leans on. A claim that holds
     may answer another question; what a tool returned was asked for."""
     if sentence.record is not None:
         return ()
+    wanted = asked.wanted
     wanted_keys = {word.key for word in wanted}
     others = {
         word.key
@@ -238,8 +312,15 @@ def find_lacking(wanted: Sequence[Word], claim: Sequence[Word], sentence: Senten
     keys -= others  # "the son of Otto" does not speak of Otto
     around = sentence.topic | (sentence.around - others)  # a "reporter" is no "report" of a heading
     around -= foreign
-    if sentence.is_row:  # a column is spoken of with its cell
-        spoken = [cell for cell in sentence.cells if read_keys(cell.text) <= keys | wanted_keys]
+    if copied:
+        start = min(places) if places and sentence.words[min(places)].marked else 0
+        unsaid = _find_unsaid(asked, sentence, start)
+        around, keys = around - unsaid, keys - unsaid
+    if sentence.is_row:  # a column is spoken of with its cell, unless that is "no"
+        holds = asks_yes_no(asked.text) or is_denied(asked.text)
+        denied = [cell for cell in sentence.cells if not holds and is_denied(cell.text)]
+        keys -= read_keys(" ".join(cell.name for cell in denied))
+        spoken = [c for c in sentence.cells if c not in denied and read_keys(c.text) <= keys | wanted_keys]
         around = (around - sentence.header) | read_keys(" ".join(cell.name for cell in spoken)) | sentence.topic
     return tuple(
         dict.fromkeys(word.text for word in wanted if word.key not in around and not is_related(word.key, keys))

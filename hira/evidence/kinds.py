@@ -69,9 +69,9 @@ _TENSES = {
     **dict.fromkeys("was were did had wurde wurden war waren hatte hatten".split(), "past"),
     **dict.fromkeys("is are does do wird werden ist sind".split(), "present"),
 }
+_HAS = compile_lazily(r"\bha(?:ve|s)\b|\bhat\b|\bhaben\b", re.IGNORECASE)
 _WAS = compile_lazily(r"Was (?!(?:the|an?|this|that|these|those|it|he|she|they|there|his|her|its|their)\b)[a-zäöü]")
 """German "was"."""
-_HAS_AGENT = compile_lazily(r"\b(?:did|does|do|by)\b", re.IGNORECASE)
 
 
 def find_untold(question: Question, claim: Sequence[Word]) -> tuple[str, ...]:
@@ -83,7 +83,7 @@ def find_untold(question: Question, claim: Sequence[Word]) -> tuple[str, ...]:
     asked = {word.key for word in question.words}
     speaks = not asked.isdisjoint(word.key for word in claim)
     differs = speaks and (_is_unreal(question, claim) or _has_other_tense(question, claim))
-    if speaks and _HAS_AGENT.search(question.text):
+    if speaks:
         from hira.evidence.voices import has_agents_exchanged
 
         differs = differs or has_agents_exchanged(question, claim)
@@ -212,7 +212,8 @@ def _is_unreal(question: Question, claim: Sequence[Word]) -> bool:
     keys = {word.key for word in question.words}
     texts = ("the " * word.determined + word.text * (word.key not in keys) for word in claim)
     said = " ".join(f"{word.link} {text}" for word, text in zip(claim, texts, strict=True))
-    unreal = _UNREAL.search(said) or (_read_tense(question) == "past" and _COMING.search(said))
+    has = question.counted and _HAS.search(question.text)
+    unreal = _UNREAL.search(said) or ((has or _read_tense(question) == "past") and _COMING.search(said))
     return bool(unreal) and not (_UNREAL.search(asked) or _COMING.search(asked))
 
 

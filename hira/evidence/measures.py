@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import takewhile
 
 from hira.evidence.alignment import YEAR
-from hira.evidence.passages import MONTHS, Word, fold, is_related
+from hira.evidence.passages import MONTHS, POSSESSIVES, Word, fold, is_related
 from hira.evidence.questions import MODAL, Question
 from hira.evidence.sentence import TIME_UNITS, is_day, is_time
 
@@ -59,7 +59,7 @@ def find_new(words: Sequence[Word], asked: set[str]) -> Iterator[int]:
         unit = measured and word.close and (word.kind == "word" or word.key in _ALL_UNITS)
         measured = unit or word.kind == "number"
         between = bool(named) and named[0] < place < named[-1] and word.link not in ("of", "by")
-        described = place in known or between
+        described = place in known or between or word.text.lower() in POSSESSIVES
         if not (measured or described or word.key in _ALL_UNITS or is_time(word.text)):
             yield place
 
@@ -74,7 +74,8 @@ def has_measure(words: Sequence[Word], noun: str, question: Question) -> bool:
     units = {unit for name in ours for unit in MEASURES[name]}
     for place in range(len(words)):
         after = words[place + 1] if place + 1 < len(words) and words[place + 1].close else None
-        classes = {name for name, keys in _UNITS.items() if after and after.key in keys}
+        phrase = [word.key for word in takewhile(lambda word: word.close, words[place + 1 : place + 3])]
+        classes = {name for name, keys in _UNITS.items() if not keys.isdisjoint(phrase)}  # "8 working days"
         value = words[place].link in (("be", "of") if after else _VALUE_LINKS)
         fits = bool(classes & units) if classes else bool(named) or value
         if is_quantity(words, place) and fits:
@@ -104,6 +105,8 @@ def is_count(words: Sequence[Word], place: int, counted: Sequence[str], question
         takewhile(lambda word: (word.close and word.text not in MODAL) or word.link == "of", words[place + 1 :])
     )
     ways = _WAYS.intersection((*number.link.split(), before.text.lower() if before and number.close else ""))
+    if before and before.text == "up":  # "up to three"
+        ways = frozenset()
     asked = _WAYS.intersection(question.split())
     if ways and asked and ways.isdisjoint(asked):
         return False

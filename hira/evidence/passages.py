@@ -152,7 +152,9 @@ _IRREGULAR = (
 """Verbs with forms that differ in more than an ending, without forms that are also another word ("found", "left")."""
 IRREGULAR = {form: base for base, *forms in map(str.split, _IRREGULAR.split("|")) for form in forms}
 PRONOUNS = frozenset("he she it they er sie es il elle ils elles هو هي 他 她 它".split())
-POSSESSIVES = frozenset("his her hers him its their theirs them".split())
+POSSESSIVES = frozenset(
+    "his her hers him its their theirs them sein seine seiner seinem seinen ihre ihrer ihrem ihren".split()
+)
 POINTERS = PRONOUNS | POSSESSIVES | frozenset("this that these those dieser diese dieses 其 该 這 这".split())
 _ARTICLES = frozenset("a an the this these those each every such".split())
 _BE = frozenset("is are was were be been am".split())
@@ -359,7 +361,7 @@ def is_denied(text: str) -> bool:
     """Return whether a text has a negation."""
     lower = [word.text.lower() for word in read_words(text)]
     denied = (word in NEGATIONS or word.endswith(("n't", "n’t")) for word in lower)
-    return any(no and other != "only" for no, other in zip(denied, [*lower[1:], ""], strict=True))
+    return any(no and other != "only" for no, other in zip(denied, [*lower, ""][1:], strict=True))
 
 
 def _bind_light(link: str, role: str) -> str:

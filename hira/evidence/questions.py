@@ -71,7 +71,7 @@ _QUESTION = compile_lazily(
 )
 MODAL = "will would can could should must may might shall kann können muss müssen soll sollen darf dürfen".split()
 """Auxiliaries that say something else: they belong to the statement."""
-_AUXILIARY = compile_lazily(
+AUXILIARY = compile_lazily(
     rf"\b(?:is|are|was|were|do|does|did|has|have|had|{'|'.join(MODAL)}"
     r"|ist|sind|war|waren|wird|werden|wurde|wurden|hat|haben|hatte|hatten)\b",
     re.IGNORECASE,
@@ -120,7 +120,7 @@ def read_question(text: str) -> Question:
     words = tuple(read_words(ASKING_UNSPACED.sub(" ", text))[:MOST])
     lower = [word.text.lower() for word in words]
     before = {"which", "how"}
-    if _AUXILIARY.search(text):  # "What repels …?" asks for a thing
+    if AUXILIARY.search(text):  # "What repels …?" asks for a thing
         before.add("what")
     kinds = {
         place
@@ -155,7 +155,7 @@ def asks_yes_no(question: str) -> bool:
     """Return whether a question has no asking word, so that yes or no answers it."""
     lower = re.findall(r"\w+", question.lower())[:3]
     asking = _ASKING.union(*(words for words, _ in _ASKING_ELSEWHERE)) - {"i", "we", "you"}
-    asks = asking.isdisjoint(lower[:2]) or _AUXILIARY.match(question.strip())
+    asks = asking.isdisjoint(lower[:2]) or AUXILIARY.match(question.strip())
     return bool(lower and asks) and not ASKING_UNSPACED.search(question)
 
 
@@ -211,7 +211,7 @@ def fill_gap(answer: Sequence[Word], asked: Question, sentence: Sentence) -> Ite
     """Yield the statements that an answer makes of its question: the answer in front of the words of the question, or,
     if it has an auxiliary ("did Otto teach", "is the inn"), at each place among them. "By", which tells who does it,
     must be the same, and of what "does" asks for the sentence may not speak as past."""
-    helped = _AUXILIARY.search(asked.text) or _ASKS_ADVERB.match(asked.text)
+    helped = AUXILIARY.search(asked.text) or _ASKS_ADVERB.match(asked.text)
     described = [word for word in asked.described if word.key in sentence.keys]
     taken = {word.key for word in (*asked.counted, *described)}
     wanted = [word for word in asked.wanted if word.key not in taken]

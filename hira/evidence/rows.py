@@ -71,13 +71,14 @@ def _fits_row(claim: Sequence[Word], cells: Sequence[_CellKeys], sentence: Sente
     they are in; a column that the claim names comes with its cell, in the same order."""
     places: dict[str, int] = {}
     for place, word in enumerate(claim):
-        for key in (word.key, *word.link.split()):
+        for key in (word.key, word.text.lower(), *word.link.split()):
             places.setdefault(key, place)
     keys = {word.key for word in claim}
     held = [cell for cell in cells if cell.text and cell.text <= keys]
     values = frozenset[str]().union(*(cell.text for cell in held))
     names = frozenset[str]().union(*(cell.name for cell in cells))
-    if not held or not keys <= values | names | sentence.topic:
+    said = {word.key for word in claim if word.text.lower() not in names}
+    if not held or not said <= values | names | sentence.topic:
         return False
     texts = [cell.text for cell, read in zip(sentence.cells, cells, strict=True) if read in held]
     if not all(_are_in_order(read_words(text), claim) and _keeps_limits(claim, text, names) for text in texts):

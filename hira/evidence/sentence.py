@@ -1,5 +1,6 @@
 """A sentence of a text with what it leans on: headings, title, what its pronoun refers to, its label or its columns."""
 
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,6 +19,7 @@ from hira.evidence.passages import (
     Word,
     begins_with_pointer,
     fold,
+    is_related,
     is_row,
     is_taking_back,
     read_words,
@@ -53,8 +55,8 @@ _VOIDING_ABOVE = VOIDING | frozenset(
     " frühere kandidaten beispiel beispiele ideen vorschläge".split()
 )
 """Words of a heading below which nothing is said to be so."""
-_STRUCK = compile_lazily(r"~~|\A>|\A[^\"“]*[.!?][\"”]\Z|\A(?:[-*+]\s+)?\[ \]\s|\A<!--")
-"""Marks of what is not said: struck out, quoted from another, not done yet, or a comment."""
+_STRUCK = compile_lazily(r"~~|\A>|\A[^\"“]*[.!?][\"”]\Z|\A(?:[-*+]\s+)?\[ \]\s|\A<!--|\Acolumns: A = ")
+"""Marks of what is not said: struck out, quoted from another, not done yet, a comment, or the names of columns."""
 
 
 @dataclass(frozen=True)
@@ -132,6 +134,31 @@ class Sentence:
                 return (self.context | above) - self.keys - {word.key for word in words}
         return frozenset()
 
+    def find_other_subject(self, asked: Collection[str], start: int, *, by_name: bool) -> list[Word]:
+        """Return the words of the subject of a sentence, or of its clause that begins at `start`, that are not `asked`:
+        "café" of "The café closes at four" for "When does the library close?". With `by_name`, a name is a subject,
+        too, and not the answer."""
+        is_sentence = self.text[-1] in ".!?" and not (self.is_row or self.value_start)
+        if not is_sentence or _WITHOUT_SUBJECT.match(self.text) or _OBJECT.search(self.text):
+            return []
+        other: list[Word] = []
+        for word in find_subject(self.words[start:]):
+            known = is_related(word.key, asked)
+            if is_past(word.text) or (known and word.close and word.text.endswith("s")):
+                break
+            light = word.kind == "number" or is_condition(word) or is_time(word.text)
+            if not (known or light or (word.kind == "name" and not by_name)):
+                other.append(word)
+        return other
+
+    def list_topics(self, subject: Sequence[Word]) -> frozenset[str]:
+        """Return the keys of the title and the headings that have this subject: below "Lakeside Library", what a
+        sentence says of the café says nothing of the library."""
+        keys = {word.key for word in subject}
+        lines = [self.context, *(frozenset(word.key for word in words) for words in self.above)]
+        named = any(word.kind == "name" for word in subject)
+        return frozenset().union(*(line for line in lines if keys <= line and not named)) if keys else self.topic
+
     def is_name(self, words: Sequence[Word]) -> bool:
         """Return whether the words of a heading or a label are a name that the text also has elsewhere, always
         capitalised. One word alone is a name within a sentence or as a label."""
@@ -208,6 +235,14 @@ class Sentence:
         for place, word in enumerate(self.words):
             by_key.setdefault(word.key, []).append(place)
         return by_key
+
+
+_WITHOUT_SUBJECT = compile_lazily(
+    r"\W*(?:yes|no|ja|nein|please|bitte|we|you|i|they|he|she|it|this|these|there|here|wir|sie|er|es|ich|dies\w*|nous|vous|on|ils?|elles?|hay)\b",
+    re.IGNORECASE,
+)
+"""The beginning of a sentence whose subject is what the text is about, or its reader."""
+_OBJECT = compile_lazily(r"\b(?:it|its|them|their|him|his|her)\b")
 
 
 def read_keys(text: str) -> frozenset[str]:

@@ -127,3 +127,71 @@ def test_a_question_about_what_is_thought_or_to_come_is_answered_by_it(claim: st
 @pytest.mark.parametrize("claim", ["Selby beat Hask in 1911", "Hask was beaten by Selby in 1911"])
 def test_who_acts_in_the_question_acts_in_the_claim(claim: str, question: str, *, tells: bool) -> None:
     assert bool(judge(claim, question).lacking) != tells
+
+
+HALL = "# Vesk Hall\n\n{}"
+
+
+@pytest.mark.parametrize(
+    ("claim", "question", "tells"),
+    [
+        ("The café closes at 16:00", "When does the hall close?", False),
+        ("Vesk Hall closes at 16:00", "When does the hall close?", True),
+        ("It closes at 16:00", "When does the hall close?", True),
+        ("We close at 16:00", "When does the hall close?", True),
+        ("The manager of the bar is Tim Ohl", "Who is the manager of the hall?", False),
+        ("The manager is Tim Ohl", "Who is the manager of the hall?", True),
+        ("The school next to the hall was sold in 2009", "When was the hall sold?", False),
+        ("The hall next to the school was sold in 2009", "When was the hall sold?", True),
+        ("The stage has 14 lamps", "How many lamps does the hall have?", False),
+        ("The hall will have 14 lamps", "How many lamps does the hall have?", False),
+        ("The office in Selby is open at noon", "When is the office in Vesk open?", False),
+    ],
+)
+def test_a_title_lends_no_subject_to_a_sentence_about_another_thing(claim: str, question: str, *, tells: bool) -> None:
+    judged = check_words(claim, Passages(HALL.format(f"{claim}.")), question=question, context="Vesk Hall")
+    assert judged.verdict.holds
+    assert bool(judged.lacking) != tells
+
+
+@pytest.mark.parametrize(
+    ("question", "tells"),
+    [
+        ("When was the Sula built?", True),
+        ("When was the Petrel built?", False),
+        ("Where was the Petrel built?", False),
+        ("When was the Sula replaced?", False),
+        ("Who replaced the Sula?", False),
+        ("Since when had the Petrel sailed?", True),
+    ],
+)
+def test_one_clause_tells_what_is_asked_for(question: str, *, tells: bool) -> None:
+    claim = "The Sula was built in 1998 in Gdansk and replaced the Petrel, which had sailed since 1967"
+    assert bool(judge(claim, question).lacking) != tells
+
+
+@pytest.mark.parametrize(
+    ("question", "tells"),
+    [
+        ("Which room has a beamer?", False),
+        ("Which room has no beamer?", True),
+        ("Does Birch have a beamer?", True),
+        ("How many seats does Birch have?", True),
+        ("Since when has Birch been open?", True),
+    ],
+)
+def test_no_in_the_column_that_is_asked_for_takes_the_row_back(question: str, *, tells: bool) -> None:
+    row = "Room: Birch | Seats: 40 | Beamer: no | Open since: 2019"
+    judged = check_words(
+        row.replace(" |", ","), Passages(f"{row}\nRoom: Elm | Seats: 90 | Beamer: yes"), question=question
+    )
+    assert judged.verdict.holds
+    assert bool(judged.lacking) != tells
+
+
+def test_up_to_and_working_days_are_quantities_and_a_line_of_column_names_is_no_answer() -> None:
+    assert not judge("You may stay on up to three days a week", "How many days a week may you stay?").lacking
+    assert not judge("Parcels take up to eight working days", "How long do parcels take?").lacking
+    columns = "columns: A = Region, B = Target met"
+    judged = check_words(columns, Passages(f"{columns}\nrow 2: Region: North | Target met: yes"))
+    assert not judged.verdict.holds
