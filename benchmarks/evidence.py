@@ -228,8 +228,8 @@ def format_written(path: Path) -> Iterator[str]:
             for form, kind, should in (
                 ("answers", "right", "accepted"), ("plausible_answers", "plausible", "rejected")
             ):  # fmt: skip
-                accepted = held[length, form]
-                yield f"| people's {length}, {kind} ({name}) | {should} | {format_share(sum(accepted), len(accepted))} |"
+                share = format_share(sum(held[length, form]), len(held[length, form]))
+                yield f"| people's {length}, {kind} ({name}) | {should} | {share} |"
 
 
 def find_sentence(text: str, position: int) -> str:
