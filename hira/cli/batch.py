@@ -18,7 +18,8 @@ from hira.cli.running import announce_model, open_view, show_progress
 from hira.cli.shell import Shell, read_text, short_pauses
 from hira.core.errors import UsageError, count_of
 from hira.core.events import Event, Reader, record
-from hira.runtime.batch import CONCURRENCY, Batch, Question
+from hira.core.window import CONCURRENCY
+from hira.runtime.batch import Batch, Question
 from hira.runtime.ray_batch import RayBatch
 from hira.runtime.settings import Settings
 

@@ -17,7 +17,8 @@ from typing import Any
 
 from hira.core.errors import EndpointError, HiraError, UsageError
 from hira.core.events import Reader
-from hira.runtime.batch import CONCURRENCY, Batch, Done, Question, make_failed, watch_nothing
+from hira.core.window import CONCURRENCY
+from hira.runtime.batch import Batch, Done, Question, make_failed, watch_nothing
 from hira.runtime.factory import open_session
 from hira.runtime.session import Session
 from hira.runtime.settings import Settings
