@@ -228,7 +228,7 @@ async def test_whatever_models_say_the_run_ends_within_its_bound_and_cites_only_
         record = await rollout(
             workflow, TOPIC, make_context(ScriptedPolicy({"*": say}), tools=Toolbox(search=pages(*texts)))
         )
-        assert record.status in {"answered", "unverified", "insufficient_evidence", "failed"}, seed
+        assert record.status in {"answered", "unverified", "insufficient_evidence", "partial", "failed"}, seed
         assert set(find_cited(record.answer)) <= set(record.sources.read), seed
         for role, usage in workflow.bound(Sizes()).items():
             made = sum(len(one.turns) for one in record.trajectories.values() if one.role == role)
