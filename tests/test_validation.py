@@ -85,6 +85,7 @@ class Blocking:
         ({"workflow": Blocking()}, "workflow 'blocking' has no async method run", "docs/workflows.md"),
         ({"docs": 3}, "`docs` must be a path, got 3", "docs="),
         ({"docs": ["a", 3]}, "`docs` must contain only paths, got 3", "pathlib.Path"),
+        ({"otel": "nonsense"}, "`otel` must be the address of a collector, got 'nonsense'", "otel="),
         ({"model": 3}, "`model` must be a string, got 3", "model="),
         ({"roles": {"planner": 3}}, "`roles` must map roles to models", "roles="),
         ({"policies": {"*": object()}}, "policies['*'] is not a policy", "docs/policies.md"),

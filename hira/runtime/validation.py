@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from hira.core.errors import UsageError
 from hira.core.sanitize import is_text, printable
-from hira.runtime.settings import Settings
+from hira.runtime.settings import OFF, Settings
 
 if TYPE_CHECKING:
     from hira.agents.output_type import OutputType
@@ -29,6 +29,9 @@ def check(given: Mapping[str, Any]) -> None:
         elif not isinstance(value, str) and not (name == "otel" and value is False):
             shown = type(value).__name__ if name == "api_key" else repr(value)
             raise UsageError(f"`{name}` must be a string, got {shown}", fix=f'write {name}="…"')
+    otel = given.get("otel") or OFF
+    if otel != OFF and not otel.startswith(("http://", "https://")):
+        raise UsageError(f"`otel` must be the address of a collector, got {otel!r}", fix='write otel="http://…:4318"')
     paths_of(given.get("docs", ()), "docs")
     roles = given.get("roles", {})
     if not isinstance(roles, Mapping) or not all(isinstance(role, str) for role in (*roles, *roles.values())):
