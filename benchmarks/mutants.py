@@ -106,7 +106,7 @@ def _alter(value: float) -> float:
 
 
 def _find_conditions(node: ast.AST) -> Iterator[tuple[str, ast.expr, str]]:
-    if isinstance(node, ast.If | ast.IfExp):
+    if isinstance(node, ast.If | ast.IfExp) and ast.unparse(node.test) != "TYPE_CHECKING":
         yield "condition", node.test, "True"
         yield "condition", node.test, "False"
     elif isinstance(node, ast.comprehension):

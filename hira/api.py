@@ -330,8 +330,8 @@ class Hira:
             await session.aclose()
 
     def _drop_sessions_of_closed_loops(self) -> None:
-        """Let go of what loops left that ended without closing their generators."""
-        for loop in [loop for loop in self._sessions if loop.is_closed()]:
+        """Close the records of sessions whose event loops ended without closing them."""
+        for loop in [loop for ref in self._sessions.keyrefs() if (loop := ref()) and loop.is_closed()]:
             held = self._sessions.pop(loop, None)
             if held and held.opening.done() and not held.has_failed:
                 held.opening.result().close_records()
@@ -384,9 +384,10 @@ class Hira:
         another thread raises `UsageError`."""
         self._drop_sessions_of_closed_loops()
         with self._lock:
-            self._closed = True
-            thread, self._thread = self._thread, None
-        if thread is not None and thread.is_of_this_process():
+            thread = self._thread if self._thread and self._thread.is_of_this_process() else None
+            if thread is None or thread.elsewhere():  # else it is refused
+                self._closed, self._thread = True, None
+        if thread is not None:
             thread.close(self.aclose())
 
     async def __aenter__(self) -> Self:

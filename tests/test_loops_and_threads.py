@@ -60,11 +60,12 @@ def test_code_in_the_background_loop_cannot_wait_for_it(name: str) -> None:
         raised.append(caught.value)
         return ""
 
-    replies = [calling("nest"), "Done."]
+    replies, before = [calling("nest"), "Done."], set(threading.enumerate())
     hira = Hira(policies={"*": ScriptedPolicy(replies)}, workflow="react", tools=[nest], settings=OFFLINE)
     assert hira.ask_sync("What is it?").text == "Done."
     assert raised
     hira.close()
+    assert not [thread for thread in set(threading.enumerate()) - before if thread.name == "hira"]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")

@@ -156,7 +156,8 @@ def check_words(
         judged = _check_answer(value or words, words, question, passages, above, copied=full)
         if judged.verdict is Verdict.SUPPORTED or (bare and not full):
             counts = find_untold(asks, [*words, *asks.counted])  # "64 GB" with the memory that it counts
-            return replace(judged, lacking=judged.lacking or counts)
+            apart = _find_apart(asks, words, compared.sentence) if full and compared.sentence else ()
+            return replace(judged, lacking=judged.lacking or counts or apart)
     if compared.sentence is None:
         verdict = Verdict.UNSUPPORTED if is_comparable(claim, passages) else Verdict.UNCHECKED
         return Judgement(verdict, by=BY_WORDS, missing=tuple(dict.fromkeys(word.text for word in words)))

@@ -97,7 +97,7 @@ class LoopThread:
     def _serve(self) -> None:
         ended = False
         while not ended:
-            # what ends a process ends its task alone: whoever waits for the task gets it
+            # SystemExit ends only its task; the caller that waits for the task receives it
             with suppress(SystemExit, KeyboardInterrupt):
                 self.loop.run_forever()
                 ended = True

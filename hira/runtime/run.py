@@ -226,7 +226,7 @@ class Run:
         why = str(error) or type(error).__name__
         if self._log:
             self._log.describe(self.question, session.workflow.name)
-            self._log.end("failed", "", why)
+            self._log.end("failed", "", why, self.spent + self._log.read_unused())
             await self._log.settle()
         self._break_off(session, "failed", error if isinstance(error, HiraError) else HiraError(why))
 

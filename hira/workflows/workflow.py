@@ -129,11 +129,12 @@ def _close(record: Rollout, context: RunContext) -> None:
 
 
 def _is_cut(record: Rollout) -> bool:
-    """Return whether the answer ends where a reply was cut off for its length."""
+    """Return whether the answer ends where a reply was cut off for its length, and in no whole reply."""
     ending = record.answer[-ENDING:].strip()
     completions = (turn.completion for trajectory in record.trajectories.values() for turn in trajectory.turns)
-    return bool(ending) and any(
-        completion.finish == "length" and completion.text.rstrip().endswith(ending) for completion in completions
+    written = [completion for completion in completions if ending and ending in completion.text]
+    return bool(written) and all(
+        completion.finish == "length" and completion.text.rstrip().endswith(ending) for completion in written
     )
 
 

@@ -168,7 +168,7 @@ def _read(journal: Journal, entry: Entry, earlier: Earlier | None) -> Reading:
     notices = [event.text for event in events if isinstance(event, Notice)]
     replies = [call.result for call in calls if call.kind == "policy" and call.result is not None and not call.failed]
     paid = sum((validate(Completion, reply).usage for reply in replies), Usage())
-    usage = Usage(**entry.usage) if entry.usage else paid
+    usage = Usage(**entry.usage) if any(entry.usage.values()) else paid
     return Reading(entry, record, turns, tools_of(calls, events), subtasks, remembered, notices, usage, earlier)
 
 
