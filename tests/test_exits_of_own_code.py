@@ -1,6 +1,7 @@
 """Code of the program's own that exits, or is cancelled from within, fails alone: neither the run nor the process."""
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,7 +10,10 @@ from hira import Answer, Hira, HiraError, Hooks, Settings, expert, tool
 from hira.agents.expert import Task
 from hira.agents.run_context import RunContext
 from hira.core.hooks import ToolUse
+from hira.core.messages import Filled, user
+from hira.core.policy import Completion, Usage
 from hira.evidence import SourcedClaim
+from hira.journal import Journal
 from hira.testing import ScriptedPolicy, calling
 
 QUESTION = "How high is the tower?"
@@ -174,3 +178,22 @@ def test_a_policy_that_exits_ends_its_question_alone() -> None:
         for _ in range(2):
             with pytest.raises(RuntimeError, match="raised SystemExit: 2"):
                 hira.ask_sync(QUESTION)
+
+
+class Breaks:
+    name = "breaks"
+
+    async def run(self, question: str, context: RunContext) -> str:
+        await context.conversation("reader").reply(user(Filled(question)))
+        raise KeyError("tower")
+
+
+def test_a_run_that_a_fault_ends_keeps_the_cost_of_its_calls(tmp_path: Path) -> None:
+    policy = ScriptedPolicy([Completion("31 m", usage=Usage(1, 200, 30))])
+    settings = Settings(verify="off", journal=tmp_path / "journal.sqlite")
+    with Hira(settings=settings, policies={"*": policy}, workflow=Breaks()) as hira, pytest.raises(KeyError):
+        hira.ask_sync(QUESTION)
+    journal = Journal(tmp_path / "journal.sqlite")
+    (entry,) = journal.runs()
+    journal.close()
+    assert (entry.status, Usage(**entry.usage).tokens) == ("failed", 230)

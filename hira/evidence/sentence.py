@@ -238,7 +238,7 @@ class Sentence:
 
 
 _WITHOUT_SUBJECT = compile_lazily(
-    r"\W*(?:yes|no|ja|nein|please|bitte|we|you|i|they|he|she|it|this|these|there|here|wir|sie|er|es|ich|dies\w*|nous|vous|on|ils?|elles?|hay)\b",
+    r"\W*(?:yes|no|ja|nein|please|bitte|we|you|i|they|he|she|it|this|these|there|here|wir|sie|er|es|ich|dies\w*|nous|vous|ils?|elles?|hay)\b",
     re.IGNORECASE,
 )
 """The beginning of a sentence whose subject is what the text is about, or its reader."""

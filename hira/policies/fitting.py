@@ -88,6 +88,8 @@ def trim_messages(messages: Sequence[Message], limit: int) -> tuple[Message, ...
         if len(text) > len(note):
             put(index, short[index].text.replace(clean(text), note, 1))
     for index in sorted(range(len(short)), key=lambda place: -sizes[place]):
+        if over <= 0:
+            break
         put(index, clip(short[index].text, max(SHORTEST, sizes[index] - over), middle=True))
     return tuple(short)
 

@@ -103,7 +103,7 @@ def merge_equal(rows: Sequence[Weighted]) -> list[Weighted]:
     for same in equal.values():
         weight = sum(weighted.weight for weighted in same)
         gained = sum(weighted.weight * weighted.advantage for weighted in same)
-        merged.append(replace(same[0], weight=weight, advantage=gained / weight))
+        merged.append(same[0] if len(same) == 1 else replace(same[0], weight=weight, advantage=gained / weight))
     return merged
 
 

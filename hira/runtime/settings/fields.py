@@ -319,16 +319,22 @@ class Settings(StrictModel):
         except ValidationError as error:
             raise invalid(error, (info.context or {}).get(ORIGINS, {})) from None
 
-    @field_validator("experts", "docs", "exclude", "tools", "journal", "memory", mode="before")
+    @field_validator("experts", mode="before")
     @classmethod
-    def _spell_out(cls, value: Any, info: ValidationInfo) -> Any:
-        """Read what has a short form: one entry for several, experts by their places alone, `off` for no file."""
-        if info.field_name in ("journal", "memory"):
-            return None if str(value) == OFF else value
-        if info.field_name == "experts":
-            names = [value] if isinstance(value, str) else value
-            return {name: {"object": name} for name in names} if isinstance(names, list | tuple) else names
-        return (value,) if value and isinstance(value, str | Path) else value
+    def _name_experts(cls, experts: Any) -> Any:
+        """Name experts that are listed without a table by their places."""
+        names = [experts] if isinstance(experts, str) else experts
+        return {name: {"object": name} for name in names} if isinstance(names, list | tuple) else names
+
+    @field_validator("docs", "exclude", "tools", mode="before")
+    @classmethod
+    def _one_or_several(cls, paths: Any) -> Any:
+        return (paths,) if paths and isinstance(paths, str | Path) else paths
+
+    @field_validator("journal", "memory", mode="before")
+    @classmethod
+    def _drop_off(cls, file: Any) -> Any:
+        return None if str(file) == OFF else file
 
     @model_validator(mode="after")
     def _chains_in_tags(self) -> Self:
