@@ -3,6 +3,7 @@ by an estimate.
 """
 
 import hashlib
+import math
 import os
 import re
 import tempfile
@@ -18,6 +19,8 @@ _NEWEST = "o200k_base"
 _BYTES = 4
 """The most bytes of a character in UTF-8."""
 _SAME_FILE = {"o200k_harmony": _NEWEST}
+_MOST = 10**12
+_DIGITS = 12
 Counter = Callable[[str], int]
 
 
@@ -101,3 +104,12 @@ def clip(text: str, limit: int, *, middle: bool = False, counted: Counter = coun
     if not middle:
         return text[:keep] + " […]"
     return text[: keep // 2] + "\n[… the middle is left out …]\n" + text[len(text) - keep // 2 :]
+
+
+def read_count(number: Any) -> int:
+    """Parse a server's count, a number or text; 0 for anything else."""
+    if isinstance(number, str) and number.isdecimal() and len(number) <= _DIGITS:
+        number = int(number)
+    if not isinstance(number, int | float) or (isinstance(number, float) and not math.isfinite(number)):
+        return 0
+    return min(max(0, int(number)), _MOST)

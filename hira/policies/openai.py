@@ -24,7 +24,7 @@ from hira import __version__
 from hira.core.errors import BadReply, EndpointError, TimedOut, ToolsRefused, UsageError
 from hira.core.policy import UNWATCHED, CallOptions, Completion, Request, Watch, role_of
 from hira.core.sanitize import without_userinfo
-from hira.core.tokens import count
+from hira.core.tokens import count, read_count
 from hira.policies.chat import (
     BY_OPENAI,
     PROMPT_CACHE_KEY,
@@ -48,7 +48,6 @@ from hira.policies.reply import (
     count_spoken_tokens,
     notice_cut_prompt,
     parts_of,
-    whole,
 )
 from hira.policies.responses import PATH, Turns, is_wanted, parts_of_response, responses_body, take_event
 from hira.policies.streaming import (
@@ -282,7 +281,7 @@ class OpenAIPolicy:
         read = state.parts.usage or {}
         details = read.get("prompt_tokens_details")
         cached = details.get("cached_tokens") if isinstance(details, dict) else 0
-        fresh = whole(read.get("prompt_tokens")) - whole(cached)
+        fresh = read_count(read.get("prompt_tokens")) - read_count(cached)
         self._pace.saw_reading(fresh, state.first - state.began)
         self._pace.saw_writing(state.pieces, state.last - state.first)
 

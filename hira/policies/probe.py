@@ -8,8 +8,8 @@ from typing import Any, Protocol, runtime_checkable
 import httpx
 
 from hira.core.errors import find_near
+from hira.core.tokens import read_count
 from hira.policies.names import LOCAL_PORTS, is_nearby
-from hira.policies.reply import whole
 from hira.policies.transport import StreamTransport, transport_for
 
 SECONDS = 2.0
@@ -45,16 +45,16 @@ async def ask_server(base_url: str, model: str, headers: Mapping[str, str]) -> S
         entry = next((entry for entry in entries if entry.get("id") == model), entries[0] if len(entries) == 1 else {})
         if entry.get("owned_by") == "llamacpp":
             return await _llama(client, base_url.removesuffix("/v1"), entry)
-        return ServedModel(next((size for name in _WINDOWS if (size := whole(entry.get(name)))), 0))
+        return ServedModel(next((size for name in _WINDOWS if (size := read_count(entry.get(name)))), 0))
 
 
 async def _llama(client: httpx.AsyncClient, root: str, entry: Mapping[str, Any]) -> ServedModel:
     """llama.cpp tells the window of one slot, and the template that it uses, which may be its own."""
     props = await _json(client, "GET", f"{root}/props")
-    window = whole(_dict(props.get("default_generation_settings")).get("n_ctx"))
+    window = read_count(_dict(props.get("default_generation_settings")).get("n_ctx"))
     template = props.get("chat_template")
     if not isinstance(template, str) or not " ".join(template.split()).startswith(" ".join(LLAMA_FALLBACK.split())):
-        return ServedModel(window or whole(_dict(entry.get("meta")).get("n_ctx")))
+        return ServedModel(window or read_count(_dict(entry.get("meta")).get("n_ctx")))
     mark = await _json(client, "POST", f"{root}/tokenize", {"content": "<|im_start|>", "parse_special": True})
     return ServedModel(window, untaught=len(_list(mark.get("tokens"))) > 1)
 

@@ -14,7 +14,7 @@ from uuid import uuid4
 from hira.core.errors import BadReply
 from hira.core.messages import ToolCall
 from hira.core.policy import Completion, Finish, Request, Tokens, Usage, cut_at_stop
-from hira.core.tokens import count
+from hira.core.tokens import count, read_count
 from hira.policies.chat import TURN_ENDS
 from hira.policies.failures import EmptyReply, gist
 from hira.policies.repetition import find_repetition
@@ -39,8 +39,6 @@ _ECHO = 200
 """Characters from which on a message that a reply begins with is an echo."""
 _REASONING = ("reasoning", "reasoning_content", "thinking")
 _BROKE_OFF = frozenset({"error", "abort", "aborted", "cancelled", "canceled"})
-_MOST_TOKENS = 10**12
-_DIGITS = 12
 _SUSPECT_BYTES = 6000
 _SUSPECT_TOKENS = 2000
 _BYTES_A_TOKEN = 7  # of what was read; English has four or five, so half of it left unread is seen
@@ -290,18 +288,24 @@ def _new_id() -> str:
 
 def _usage(usage: Mapping[str, Any] | None) -> Usage | None:
     """Return the server's token counts; None without any."""
-    if not usage or not (whole(usage.get("prompt_tokens")) or whole(usage.get("completion_tokens"))):
+    if not usage or not (read_count(usage.get("prompt_tokens")) or read_count(usage.get("completion_tokens"))):
         return None
     details = usage.get("prompt_tokens_details")
     details = details if isinstance(details, dict) else {}
     cached = details.get("cached_tokens") or usage.get("prompt_cache_hit_tokens")
     cost = usage.get("cost")
+    if not isinstance(cost, float) or not math.isfinite(cost):
+        cost = read_count(cost) if isinstance(cost, int) else None
     return Usage(
         1,
-        whole(usage.get("prompt_tokens")),
-        whole(usage.get("completion_tokens")),
-        whole(cached),
-        cost if isinstance(cost, float) and math.isfinite(cost) else whole(cost) if isinstance(cost, int) else None,
+        read_count(usage.get("prompt_tokens")),
+        read_count(usage.get("completion_tokens")),
+        read_count(cached),
+        cost
+        if isinstance(cost, float) and math.isfinite(cost)
+        else read_count(cost)
+        if isinstance(cost, int)
+        else None,
     )
 
 
@@ -330,22 +334,13 @@ def trim_repetition(parts: ReplyParts) -> None:
 
 def notice_cut_prompt(parts: ReplyParts, request: Request) -> str:
     """Return a notice if the server's count shows that it has not read the whole prompt; empty otherwise."""
-    read = whole((parts.usage or {}).get("prompt_tokens"))
+    read = read_count((parts.usage or {}).get("prompt_tokens"))
     if not read or parts.sent < max(_SUSPECT_BYTES, _BYTES_A_TOKEN * read):  # spares the counting
         return ""
     ours = sum(count(message.text) for message in request.messages)
     if ours <= _SUSPECT_TOKENS or read >= ours / 2:
         return ""
     return f"the server seems to cut prompts: it read {read:,} of about {ours:,} tokens (Ollama: raise num_ctx)"
-
-
-def whole(number: Any) -> int:
-    """Parse a server's count, a number or text; 0 for anything else."""
-    if isinstance(number, str) and number.isdecimal() and len(number) <= _DIGITS:
-        number = int(number)
-    if not isinstance(number, int | float) or (isinstance(number, float) and not math.isfinite(number)):
-        return 0
-    return min(max(0, int(number)), _MOST_TOKENS)
 
 
 def read_string(value: Any) -> str:
