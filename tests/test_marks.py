@@ -75,6 +75,20 @@ def test_the_end_of_a_frame_stands_in_no_answer(said: str, shown: str, sources: 
     assert drop_unknown(said, sources)[0] == shown
 
 
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("Built in 1894 [S1].", "Built in 1894 [s1]."),
+        ("Built in 1894 (s1).", "Built in 1894 [s1]."),
+        ("建于1894年【s1†source】。", "建于1894年[s1]。"),
+        ("Built in 1894 [S1; S2].", "Built in 1894 [S1; S2]."),
+        ("Call f(s1) with the plural(s).", "Call f(s1) with the plural(s)."),
+    ],
+)
+def test_marks_of_known_ids_may_be_written_in_another_way(said: str, shown: str, sources: Sources) -> None:
+    assert drop_unknown(said, sources)[0] == shown
+
+
 def test_citations_of_what_nobody_read_are_dropped_and_reported(sources: Sources) -> None:
     assert drop_unknown("Built in 1894 [s1, s7] , once [s9].", sources) == ("Built in 1894 [s1], once.", ["s7", "s9"])
 

@@ -93,6 +93,7 @@ class Judgement:
 # Blanks are matched possessively, so that a bracket before a million of them is tried only once.
 CITED = compile_lazily(r"\[\s*+(s\d++(?:\s*+[,;]\s*+s\d++)*)\s*+\]")
 _MARK = compile_lazily(r"\[(\s*+/?\s*+s\d++(?:\s*+[,;]\s*+s\d++)*+\s*+)\]")
+_OTHER_MARK = compile_lazily(r"(?<![A-Za-z_])[\[(【]\s*+([sS]\d++(?:\s*+[,;]\s*+[sS]\d++)*+)\s*+(?:†[^】\n]{0,40}+)?[\])】]")
 _MARK_OR_PARAGRAPH = compile_lazily(rf"(\s?){_MARK.pattern}|\n\n")
 _BEFORE_STOP = compile_lazily(r"(?<!\s)\s++([.,;:])")
 _CODE = compile_lazily(r"```.*?(?:```|\Z)|`[^`\n]+`", re.DOTALL)
@@ -250,9 +251,20 @@ def cite_frames(text: str) -> str:
     return _MARK_OR_PARAGRAPH.sub(mark, text)
 
 
+def spell_marks(text: str, sources: Sources) -> str:
+    """Turn marks of known ids that are written in another way, `(s1)`, `[S1]` or `【s1†source】`, into `[s1]`."""
+
+    def spell(match: re.Match[str]) -> str:
+        ids = _ID.findall(match[1].lower())
+        return f"[{', '.join(ids)}]" if all(source in sources for source in ids) else match[0]
+
+    return _OTHER_MARK.sub(spell, text)
+
+
 def drop_unknown(text: str, sources: Sources) -> tuple[str, list[str]]:
-    """Return the text without citations of unknown ids, and those ids. The ends of frames count as citations."""
-    text = cite_frames(text)
+    """Return the text without citations of unknown ids, and those ids. The ends of frames count as citations, and so do
+    marks that are written in another way."""
+    text = cite_frames(spell_marks(text, sources))
     unknown = [source for source in find_cited(text) if source not in sources]
 
     def keep(match: re.Match[str]) -> str:
