@@ -93,7 +93,9 @@ class Judgement:
 # Blanks are matched possessively, so that a bracket before a million of them is tried only once.
 CITED = compile_lazily(r"\[\s*+(s\d++(?:\s*+[,;]\s*+s\d++)*)\s*+\]")
 _MARK = compile_lazily(r"\[(\s*+/?\s*+s\d++(?:\s*+[,;]\s*+s\d++)*+\s*+)\]")
-_OTHER_MARK = compile_lazily(r"(?<![A-Za-z_])[\[(【]\s*+([sS]\d++(?:\s*+[,;]\s*+[sS]\d++)*+)\s*+(?:†[^】\n]{0,40}+)?[\])】]")
+_OTHER_MARK = compile_lazily(
+    r"(?<![A-Za-z_])[\[(【]\s*+([sS]\d++(?:\s*+[,;]\s*+[sS]\d++)*+)\s*+(?:†[^】\n]{0,40}+)?[\])】]"
+)
 _MARK_OR_PARAGRAPH = compile_lazily(rf"(\s?){_MARK.pattern}|\n\n")
 _BEFORE_STOP = compile_lazily(r"(?<!\s)\s++([.,;:])")
 _CODE = compile_lazily(r"```.*?(?:```|\Z)|`[^`\n]+`", re.DOTALL)

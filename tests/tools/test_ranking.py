@@ -115,6 +115,13 @@ async def test_an_outdated_passage_comes_with_what_the_newest_vintage_has_under_
     assert ("rules_2024.md", "The rule number 8.") not in shown
 
 
+async def test_of_an_older_year_that_is_asked_for_nothing_newer_comes_along(tmp_path: Path) -> None:
+    rules = {"rules_2024": "Staff may carry over five holidays.", "rules_2026": "Nothing is kept."}
+    index = write(tmp_path, **{name: f"# Of {name}\n\n## Leave\n\n{rule}\n" for name, rule in rules.items()})
+    assert await names(index, "How many holidays may staff carry over?") == ["rules_2026", "rules_2024"]
+    assert await names(index, "How many holidays could staff carry over in 2024?") == ["rules_2024"]
+
+
 async def test_the_initials_of_words_that_follow_each_other_are_looked_for(tmp_path: Path) -> None:
     index = write(tmp_path, sheet="# Sheet\n\nGFT of the port: 900 tons.\n", other="# Other\n\nThe port sleeps.\n")
     assert await names(index, "gross freight tonnage") == ["sheet"]

@@ -19,6 +19,7 @@ from hira.tools.documents.ranking import (
     find_names,
     find_possible_titles,
     put_newest_first,
+    read_vintage,
     sort_key,
     spread,
 )
@@ -182,7 +183,9 @@ class Store:
         return texts
 
     def _arrange(self, order: Sequence[Ranked], question: str, top: int) -> list[Ranked]:
-        spread_out = self._add_current(spread(order, top), top)
+        spread_out = spread(order, top)
+        if not read_vintage("", question).date:
+            spread_out = spread(self._add_current(spread_out, top), top)
         files = {ranked.file for ranked in spread_out[:top]}
         rows = self.select_among("SELECT id, series, date FROM files WHERE id IN ({})", list(files))
         vintages: dict[int, Vintage] = {row[0]: Vintage(*row[1:]) for row in rows}  # type: ignore[misc,arg-type]
