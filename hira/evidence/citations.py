@@ -253,20 +253,15 @@ def cite_frames(text: str) -> str:
     return _MARK_OR_PARAGRAPH.sub(mark, text)
 
 
-def spell_marks(text: str, sources: Sources) -> str:
-    """Turn marks of known ids that are written in another way, `(s1)`, `[S1]` or `【s1†source】`, into `[s1]`."""
+def drop_unknown(text: str, sources: Sources) -> tuple[str, list[str]]:
+    """Return the text without citations of unknown ids, and those ids. The ends of frames count as citations, and so do
+    marks of known ids that are written in another way: `(s1)`, `[S1]` or `【s1†source】`."""
 
     def spell(match: re.Match[str]) -> str:
         ids = _ID.findall(match[1].lower())
         return f"[{', '.join(ids)}]" if all(source in sources for source in ids) else match[0]
 
-    return _OTHER_MARK.sub(spell, text)
-
-
-def drop_unknown(text: str, sources: Sources) -> tuple[str, list[str]]:
-    """Return the text without citations of unknown ids, and those ids. The ends of frames count as citations, and so do
-    marks that are written in another way."""
-    text = cite_frames(spell_marks(text, sources))
+    text = cite_frames(_OTHER_MARK.sub(spell, text))
     unknown = [source for source in find_cited(text) if source not in sources]
 
     def keep(match: re.Match[str]) -> str:
