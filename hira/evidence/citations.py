@@ -93,8 +93,8 @@ class Judgement:
 # Blanks are matched possessively, so that a bracket before a million of them is tried only once.
 CITED = compile_lazily(r"\[\s*+(s\d++(?:\s*+[,;]\s*+s\d++)*)\s*+\]")
 _MARK = compile_lazily(r"\[(\s*+/?\s*+s\d++(?:\s*+[,;]\s*+s\d++)*+\s*+)\]")
-_OTHER_MARK = compile_lazily(
-    r"(?<![A-Za-z_])[\[(【]\s*+([sS]\d++(?:\s*+[,;]\s*+[sS]\d++)*+)\s*+(?:†[^】\n]{0,40}+)?[\])】]"
+_ANY_MARK = compile_lazily(
+    r"(?:[\[【]|(?<![A-Za-z_])\()\s*+([sS]\d++(?:\s*+[,;]\s*+[sS]\d++)*+)\s*+(?:†[^】\n]{0,40}+)?[\])】]"
 )
 _MARK_OR_PARAGRAPH = compile_lazily(rf"(\s?){_MARK.pattern}|\n\n")
 _BEFORE_STOP = compile_lazily(r"(?<!\s)\s++([.,;:])")
@@ -256,19 +256,18 @@ def cite_frames(text: str) -> str:
 def drop_unknown(text: str, sources: Sources) -> tuple[str, list[str]]:
     """Return the text without citations of unknown ids, and those ids. The ends of frames count as citations, and so do
     marks of known ids that are written in another way: `(s1)`, `[S1]` or `【s1†source】`."""
-
-    def spell(match: re.Match[str]) -> str:
-        ids = _ID.findall(match[1].lower())
-        return f"[{', '.join(ids)}]" if all(source in sources for source in ids) else match[0]
-
-    text = cite_frames(_OTHER_MARK.sub(spell, text))
+    text = cite_frames(text)
     unknown = [source for source in find_cited(text) if source not in sources]
 
     def keep(match: re.Match[str]) -> str:
-        ids = [source for source in _ID.findall(match[1]) if source in sources]
-        return f"[{', '.join(ids)}]" if ids else ""
+        ids = _ID.findall(match[1].lower())
+        known = [source for source in ids if source in sources]
+        if known == ids or CITED.fullmatch(match[0]):
+            return f"[{', '.join(known)}]" if known else ""
+        return match[0]
 
-    return (_BEFORE_STOP.sub(r"\1", CITED.sub(keep, text)) if unknown else text), unknown
+    kept = _ANY_MARK.sub(keep, text)
+    return (_BEFORE_STOP.sub(r"\1", kept) if unknown else kept), unknown
 
 
 _CHINESE = compile_lazily(r"[\u3400-\u9fff]")
