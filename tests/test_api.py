@@ -18,8 +18,11 @@ from hira.agents.expert import Account, Task
 from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Subtask
 from hira.core.errors import AccessDenied, EndpointError, UsageError
-from hira.core.events import RunEnded, RunStarted, SourceRead, TurnText
+from hira.core.events import Notice, RunEnded, RunStarted, SourceRead, TurnText
 from hira.core.policy import Completion, Request, Watch
+from hira.journal import Journal
+from hira.runtime.replay import replay
+from hira.runtime.trace.reading import read
 from hira.testing import Endpoint, ScriptedPolicy, calling
 
 QUESTION = "When was ASEAN founded?"
@@ -88,7 +91,9 @@ async def test_a_question_is_answered_with_checked_citations(hira: Hira) -> None
     assert (answer.text, answer.status) == ("ASEAN was founded on 8 August 1967 [s1].", "answered")
     assert [(one.source, one.verdict) for one in answer.citations] == [("s1", "supported")]
     assert [source.location for source in answer.sources] == ["asean.txt"]
-    with pytest.raises(KeyError, match="no source 's9'; it has s1"):
+    with pytest.raises(UsageError, match="no source 's9'\nit has s1"):
+        answer.source("s9")
+    with pytest.raises(KeyError):
         answer.source("s9")
     assert answer.cited == answer.sources
     assert set(answer.rollout.trajectories) >= {"planner", "1/simple_search"}
@@ -122,6 +127,19 @@ async def test_the_answer_as_json_has_exactly_the_keys_of_the_contract(hira: Hir
     assert (said["question"], said["workflow"], said["model"]) == (QUESTION, "hira", "scripted")
 
 
+async def test_an_answer_has_the_notices_of_its_run_and_so_has_its_record(docs: Path, tmp_path: Path) -> None:
+    journal = tmp_path / "journal.sqlite"
+    wrong = script(planner=[calling("subtask", task=QUESTION), "ASEAN was founded on 8 August 1967 [s1] [s9]."])
+    async with Hira(docs=docs, policies={"*": wrong}, settings=OFFLINE, journal=journal) as hira:
+        run = hira.stream(QUESTION)
+        shown = [event.text async for event in run if isinstance(event, Notice)]
+    assert "dropped citations of sources that do not exist: s9" in shown
+    assert list(run.answer.notices) == run.answer.json()["notices"] == shown
+    with closing(Journal(journal)) as recorded:
+        assert list(read(recorded, run.id).answer.notices) == shown
+        assert list((await replay(recorded, run.id)).answer.notices) == shown
+
+
 async def test_a_stream_gives_every_event_the_end_of_the_run_last_and_then_the_answer(hira: Hira) -> None:
     run = hira.stream(QUESTION)
     events = []
@@ -139,8 +157,12 @@ async def test_a_stream_gives_every_event_the_end_of_the_run_last_and_then_the_a
 
 
 async def test_the_answer_of_a_run_that_has_not_ended_is_a_mistake(hira: Hira) -> None:
-    with pytest.raises(RuntimeError, match="iterate over it to its end"):
-        _ = hira.stream(QUESTION).answer
+    run = hira.stream(QUESTION)
+    with pytest.raises(UsageError, match="iterate over it to its end"):
+        _ = run.answer
+    await run.finish()
+    with pytest.raises(UsageError, match="asks its question once"):
+        await run.finish()
 
 
 async def test_a_stream_that_is_left_early_has_an_interrupted_answer_once_it_is_closed(docs: Path) -> None:

@@ -51,6 +51,12 @@ def test_each_place_wins_over_the_ones_below_it(folder: Path, home: Path) -> Non
     assert (settings.temperature, settings.top_p, settings.origin("temperature")) == (0.7, 0.95, "default")
 
 
+@pytest.mark.parametrize("values", [{"temperature": 9}, {"roles": {"planner": {"temperature": 2.5}}}])
+def test_a_temperature_that_no_endpoint_takes_is_an_error(values: dict[str, Any], folder: Path, home: Path) -> None:
+    with pytest.raises(UsageError, match=r"temperature(.|\n)*less than or equal to 2"):
+        load(values, {}, folder, home)
+
+
 def test_the_user_configuration_is_looked_for_where_xdg_says(folder: Path, home: Path, tmp_path: Path) -> None:
     elsewhere = tmp_path / "xdg" / "hira"
     elsewhere.mkdir(parents=True)

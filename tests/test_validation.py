@@ -71,6 +71,8 @@ class Blocking:
         ({"tools": [tide, tide]}, "tools contain the name 'tide' twice", "rename"),
         ({"tools": [silent]}, "tool 'silent' has no description", "docstring"),
         ({"tools": [replace(tide, name="a b")]}, "the tool name 'a b' is not one that endpoints accept", "letters"),
+        ({"tools": [replace(tide, name="größe")]}, "the tool name 'größe' is not one that endpoints accept", "a to z"),
+        ({"experts": [Harbour(name="a b")]}, "the expert name 'a b' is not one that endpoints accept", "a to z"),
         ({"tools": [replace(tide, seconds="x")]}, "`seconds` of the tool 'tide' must be a number", "@tool(seconds="),
         ({"tools": [replace(tide, shown=-1)]}, "`shown` of the tool 'tide' must be a number of at least 0", "@tool("),
         ({"tools": [search]}, "has the name of a built-in tool", "@tool(name="),

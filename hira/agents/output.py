@@ -4,7 +4,7 @@ import json
 from dataclasses import replace
 from typing import Any
 
-from hira.agents.output_type import OutputType, find_field_citations, keep_supported
+from hira.agents.output_type import VALUE, OutputType, find_field_citations, keep_supported
 from hira.agents.record import ask_for_record
 from hira.agents.role import OUTPUT
 from hira.agents.run_context import RunContext
@@ -57,8 +57,8 @@ async def settle_output(context: RunContext, output: OutputType) -> None:
         record.has_output = True
         cited = find_field_citations(record.output, list(record.citations))
         if record.status == "answered" and (bare := [path for path, citations in cited.items() if not citations]):
-            text = f"no supported claim has the value of {', '.join(bare[:_SHOWN])} in the output: compare it"
-            context.note(text, important=True)
+            where = "the output" if bare == [VALUE] else f"{', '.join(bare[:_SHOWN])} in the output"
+            context.note(f"no supported claim has the value of {where}: compare it", important=True)
     except (DialectError, EndpointError, Stop) as error:
         record.output_error = f"the model wrote no value of the output type: {error.what}"
         context.note(record.output_error, important=True)

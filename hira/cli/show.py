@@ -68,7 +68,7 @@ def _lines(reading: Reading) -> Iterator[str]:
     yield from _conversation(reading, "")
     for number, subtask in enumerate(reading.subtasks, 1):
         yield from _subtask(reading, subtask, last=number == len(reading.subtasks))
-    for notice in reading.notices:
+    for notice in reading.rollout.notices:
         yield f"note: {brief(notice, WIDTH)}"
     if entry.error:
         yield f"ended by: {brief(entry.error, WIDTH)}"
@@ -154,7 +154,7 @@ def _as_json(reading: Reading) -> dict[str, object]:
         for tool in reading.tools
     ]  # fmt: skip
     about = as_json(reading.entry, reading.usage)
-    return {**answer, **about, "subtasks": subtasks, "turns": calls, "tools": tools, "notices": list(reading.notices),
+    return {**answer, **about, "subtasks": subtasks, "turns": calls, "tools": tools, "notices": reading.rollout.notices,
             "error": reading.entry.error}  # fmt: skip
 
 

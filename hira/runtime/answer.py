@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic
 from typing_extensions import TypeVar
 
 from hira.agents.trajectory import Rollout, Status
-from hira.core.errors import BadReply
+from hira.core.errors import BadReply, UsageError
 from hira.evidence import Citation, Source, Sources, find_cited, flag_claims
 from hira.evidence.citations import find_page, find_places, locate
 
@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from hira.agents.output_type import OutputType
 
 T = TypeVar("T", default=Any)
+
+
+class NoSource(UsageError, KeyError):
+    """An answer has no source of this id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +36,8 @@ class Answer(Generic[T]):
         rollout: Every turn of the run, its memory and its usage.
         model: The model that answered.
         error: The failure that ended the run, empty if none did.
+        notices: What the terminal shows as notes of the run: a service was down, a fallback was taken, a limit was
+            reached.
         output_type: The requested type of `output`.
     """
 
@@ -42,6 +48,7 @@ class Answer(Generic[T]):
     rollout: Rollout = field(repr=False)
     model: str
     error: str = ""
+    notices: tuple[str, ...] = ()
     output_type: "OutputType | None" = field(default=None, repr=False)
 
     @property
@@ -77,10 +84,8 @@ class Answer(Generic[T]):
     def cited(self) -> tuple[Source, ...]:
         """The sources that the text cites, in its order, and those that were found to support an uncited claim."""
         read = self.rollout.sources.read
-        cited_ids = [citation.source for citation in self.citations if citation.attributed and citation.verdict.holds]
-        return tuple(
-            read[fromkey] for fromkey in dict.fromkeys([*find_cited(self.text), *cited_ids]) if fromkey in read
-        )
+        found = [citation.source for citation in self.citations if citation.attributed and citation.verdict.holds]
+        return tuple(read[source] for source in dict.fromkeys([*find_cited(self.text), *found]) if source in read)
 
     def __str__(self) -> str:
         """The answer, its status, and each claim with its verdict, its source and the words that the source lacks."""
@@ -106,10 +111,11 @@ class Answer(Generic[T]):
         return flag_claims(self.text, self.citations)
 
     def source(self, source: str) -> Source:
-        """The source with an id such as `s1`. Raises `KeyError` for an unknown id."""
+        """The source with an id such as `s1`. Raises `NoSource`, a `UsageError` and a `KeyError`, for an
+        unknown id."""
         read = self.rollout.sources.read
         if source not in read:
-            raise KeyError(f"this answer has no source {source!r}; it has {', '.join(read) or 'none'}")
+            raise NoSource(f"this answer has no source {source!r}", fix=f"it has {', '.join(read) or 'none'}")
         return read[source]
 
     def json(self) -> dict[str, Any]:
@@ -151,6 +157,7 @@ class Answer(Generic[T]):
             "workflow": record.workflow,
             "model": self.model,
             "run_id": record.run,
+            **({"notices": list(self.notices)} if self.notices else {}),
             **self._output_as_json(),
         }
 
@@ -187,13 +194,5 @@ def citations_as_json(citations: Sequence[Citation], sources: Sources) -> list[d
 
 def answer_of(record: Rollout, model: str, output_type: "OutputType | None" = None) -> Answer[Any]:
     """The answer that a rollout came to."""
-    return Answer(
-        record.answer,
-        record.status,
-        tuple(record.citations),
-        tuple(record.sources.read.values()),
-        record,
-        model,
-        record.error,
-        output_type,
-    )
+    citations, sources, notices = tuple(record.citations), tuple(record.sources.read.values()), tuple(record.notices)
+    return Answer(record.answer, record.status, citations, sources, record, model, record.error, notices, output_type)

@@ -73,9 +73,7 @@ def check_tools(tools: Any) -> None:
         if not tool.description:
             what = f"tool {tool.name!r} has no description"
             raise UsageError(what, fix="write a docstring for its function: the model reads it")
-        if not tool.name.replace("-", "_").isidentifier() or len(tool.name) > LONGEST_NAME:
-            what = f"the tool name {tool.name!r} is not one that endpoints accept"
-            raise UsageError(what, fix=f"use letters, digits, _ and -, at most {LONGEST_NAME}")
+        _check_name(tool.name, "tool")
         for name, least in (("seconds", 0.001), ("shown", 0)):
             value = getattr(tool, name)
             if not isinstance(value, int | float) or not value >= least:
@@ -96,6 +94,7 @@ def check_experts(experts: Any) -> None:
             value = getattr(candidate, name, None)
             if not isinstance(value, kinds) or value == "":
                 raise UsageError(f"the expert {_name_of(candidate)} has no {name}", fix=_EXPERT)
+        _check_name(candidate.name, "expert")
         needs = getattr(candidate, "needs", None)
         if isinstance(needs, str) or not isinstance(needs, Collection):
             raise UsageError(
@@ -112,6 +111,12 @@ def check_experts(experts: Any) -> None:
     _no_name_twice(
         [*(expert.name for expert in EXPERTS), *(expert.name for expert in experts)], "experts, with hira's own,"
     )
+
+
+def _check_name(name: str, kind: str) -> None:
+    if not (name.isascii() and name.replace("-", "_").isidentifier() and len(name) <= LONGEST_NAME):
+        what = f"the {kind} name {name!r} is not one that endpoints accept"
+        raise UsageError(what, fix=f"use the letters a to z, digits, _ and -, at most {LONGEST_NAME}")
 
 
 def _check_policies(policies: Any) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Rollout, Status
-from hira.core.errors import HiraError, Interrupted, Stop
+from hira.core.errors import HiraError, Interrupted, Stop, UsageError
 from hira.core.events import AnyEvent, Notice, Reader, RunEnded
 from hira.core.policy import Usage
 from hira.journal import Log
@@ -101,10 +101,11 @@ class Run:
 
     @property
     def answer(self) -> Answer:
-        """The answer of a run that has ended; `failure` says what made it fail, if it did."""
+        """The answer of a run that has ended; `failure` says what made it fail, if it did. Raises `UsageError` before
+        its end."""
         if self._answer is None:
             how = "iterate over it to its end, or leave it early inside of contextlib.aclosing(aiter(run))"
-            raise RuntimeError(f"the run has not ended yet: {how}")
+            raise UsageError("the run has not ended yet", fix=how)
         return self._answer
 
     @property
@@ -172,12 +173,12 @@ class Run:
 
     async def work(self, *readers: Reader, stream: bool = False, notice: str = "") -> None:
         """Ask the question, once; afterwards `answer` is ready. `stream` sends the models' text to the readers as it
-        arrives.
+        arrives. Raises `UsageError` for a run that was asked before.
 
         `notice` is a text that the person has already seen, for the record.
         """
         if self._context:
-            raise RuntimeError("a run asks its question once; start another run for the next question")
+            raise UsageError("a run asks its question once", fix="start another run for the next question")
         self.going = True
         try:
             session = await self._owner.open_session()

@@ -95,7 +95,9 @@ class Session:
         """
         options = options or self.options
         secrets = self.settings.secrets
+        notices: list[str] = []
         events = Events(*readers, secrets=secrets)
+        events.readers.append(lambda event: notices.append(event.text) if isinstance(event, Notice) else None)
         if log:
             events.readers.append(log.event)
         if RUNS.isEnabledFor(logging.WARNING):
@@ -110,7 +112,7 @@ class Session:
             context = Context(options.deps, run, question)
             tools = await stack.enter_async_context(self.toolset.toolbox(context, files, events, budget))
             budget.began = time.monotonic()  # the time for reading documents is not the run's
-            record = Rollout(run, question, self.workflow.name, unread=tools.unread)
+            record = Rollout(run, question, self.workflow.name, unread=tools.unread, notices=notices)
             if log:
                 record.began = log.began
                 if self.journal and self.settings.cache_responses:

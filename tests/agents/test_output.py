@@ -80,6 +80,14 @@ async def test_a_value_that_no_supported_claim_has_is_named(docs: Path, caplog: 
     assert "no supported claim has the value of year in the output: compare it" in caplog.text
 
 
+async def test_a_bare_value_that_no_supported_claim_has_is_the_output(docs: Path) -> None:
+    hira, _ = asking(docs, '{"value": 2031}')
+    async with hira:
+        answer = await hira.ask("When was the Nordmole built?", output_type=int)
+    assert answer.output_sources == {"value": ()}
+    assert "no supported claim has the value of the output: compare it" in answer.notices
+
+
 async def test_a_value_that_only_the_passage_of_a_claim_has_gets_no_source(docs: Path) -> None:
     (docs / "mole.md").write_text("The Nordmole was built by Asta Brink and has 38 lamps.\n")
     policy = ScriptedPolicy(

@@ -128,7 +128,7 @@ class RoleSettings(StrictModel):
     base_url: str = ""
     api: Api | None = None
     api_key: SecretStr = SecretStr("")
-    temperature: float | None = Field(default=None, ge=0)
+    temperature: float | None = Field(default=None, ge=0, le=2)
     top_p: float | None = Field(default=None, gt=0, le=1)
     top_k: int | None = Field(default=None, ge=1)
     reasoning_effort: Effort | None = None
@@ -277,7 +277,7 @@ class Settings(StrictModel):
     mcp: Mapping[Annotated[str, Field(pattern="^[A-Za-z0-9_-]{1,32}$")], McpSettings] = Field(default_factory=dict)
     contact: str = ""
     allowed_hosts: tuple[str, ...] = ()
-    temperature: float = Field(default=0.7, ge=0)
+    temperature: float = Field(default=0.7, ge=0, le=2)
     top_p: float = Field(default=0.95, gt=0, le=1)
     top_k: int | None = Field(default=None, ge=1)
     seed: int | None = None

@@ -81,7 +81,7 @@ def data(reading: Reading) -> dict[str, Any]:
             for citation in reading.rollout.citations
         ],
         "sources": [_source(source, reading.rollout.citations) for source in reading.rollout.sources.read.values()],
-        "notices": list(reading.notices),
+        "notices": reading.rollout.notices,
     }  # fmt: skip
 
 

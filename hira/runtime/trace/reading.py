@@ -99,7 +99,6 @@ class Reading:
     tools: Sequence[ReadTool]
     subtasks: Sequence[ReadSubtask]
     remembered: Sequence[Remembered]
-    notices: Sequence[str]
     usage: Usage
     earlier: Earlier | None = None
 
@@ -165,11 +164,11 @@ def _read(journal: Journal, entry: Entry, earlier: Earlier | None) -> Reading:
     record.failure = HiraError(entry.error) if entry.error else None
     if output := find_recorded_output(entry.settings):
         _read_output(record, output)
-    notices = [event.text for event in events if isinstance(event, Notice)]
+    record.notices = [event.text for event in events if isinstance(event, Notice)]
     replies = [call.result for call in calls if call.kind == "policy" and call.result is not None and not call.failed]
     paid = sum((validate(Completion, reply).usage for reply in replies), Usage())
     usage = Usage(**entry.usage) if any(entry.usage.values()) else paid
-    return Reading(entry, record, turns, tools_of(calls, events), subtasks, remembered, notices, usage, earlier)
+    return Reading(entry, record, turns, tools_of(calls, events), subtasks, remembered, usage, earlier)
 
 
 def read_earlier(journal: Journal, entry: Entry) -> Earlier | None:
