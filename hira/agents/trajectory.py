@@ -98,7 +98,7 @@ class Rollout:
     unread: list[str] = field(default_factory=list)
     """The documents and attached files that could not be read, and why; empty in a run read from its record."""
     notices: list[str] = field(default_factory=list)
-    """What a person should know of the run: a fallback was taken, a service was down, a limit was reached."""
+    """The texts that the terminal shows as notes: a fallback was taken, a service was down, a limit was reached."""
     status: Status = "partial"
     failure: HiraError | None = None
     """The error that ended the run early, None if none did."""
