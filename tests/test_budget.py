@@ -17,7 +17,7 @@ from hira.agents.loop import Loop
 from hira.agents.run_context import RoleConfig, RunContext
 from hira.agents.trajectory import Finding, Subtask
 from hira.core.budget import AGAIN, ANSWER, LONGEST_ASKED, ROOM, Allowance, Budget, CallNeed, Ledger, Limits, size
-from hira.core.errors import OutOfBudget, RoleBudgetExceeded
+from hira.core.errors import OutOfBudget, RoleBudgetExceeded, UsageError
 from hira.core.memory import DualMemory
 from hira.core.messages import Media, ToolCall, assistant, user
 from hira.core.policy import Completion, Request, Usage, Watch
@@ -62,7 +62,7 @@ def test_the_reserve_is_at_least_what_the_answering_call_takes() -> None:
 def test_a_budget_that_pays_for_no_call_is_refused_before_anything_is_paid() -> None:
     budget = Budget(tokens=1_000)
     for last in (False, True):
-        with pytest.raises(OutOfBudget, match="is too small: a call and the answer need about"):
+        with pytest.raises(UsageError, match="is too small: a call and the answer need about"):
             budget.admit(CallNeed("planner", 2_000, answers=True, last=last))
     assert budget.spent == Usage()
 

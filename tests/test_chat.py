@@ -123,6 +123,15 @@ async def test_a_question_is_refused_while_the_one_before_has_no_answer(docs: Pa
                 await chat.ask(THIRD)
 
 
+async def test_the_next_question_can_be_asked_after_a_break(docs: Path, settings: Settings) -> None:
+    async with Hira(docs=docs, policies={"*": script(READS, KNOWS)}, settings=settings) as hira:
+        chat = hira.chat()
+        async for _ in await chat.stream(FIRST):
+            break
+        assert (await chat.ask(FIRST)).text
+        assert chat.runs[0].answer.status == "interrupted"
+
+
 class FailsOnce:
     name = "fails-once"
 

@@ -124,9 +124,10 @@ class Loop:
                 closes = self.final or isinstance(stop, RoleBudgetExceeded)
                 return await self.close(stop.what) if closes else self._end(stop)
             parsed = self.reader.parse(completion)
+            self._left_out = parsed.left_out
             match self.recovery.judge(completion, parsed):
                 case Accept(calls):
-                    self.said, self.plans, self._left_out = parsed.text, bool(calls), parsed.left_out
+                    self.said, self.plans = parsed.text, bool(calls)
                     self._keep(parsed)
                     self._write_down(parsed.text, calls)
                     return Step(parsed.text, calls)
@@ -183,8 +184,9 @@ class Loop:
     def observe(self, results: Sequence[tuple[Call, str]], notice: Filled | None = None) -> None:
         """Bring the results back into the conversation, in the order of the calls; the refused have theirs already."""
         results = self.calls.join(results)
-        if self._left_out and not notice:
-            notice = LEFT_OUT.fill(number=self._left_out, several=count_of(self.several, "call"))
+        if self._left_out:
+            left_out = LEFT_OUT.fill(number=self._left_out, several=count_of(self.several, "call"))
+            notice = Filled(f"{notice}\n\n{left_out}") if notice else left_out
         self._left_out = 0
         conversation = self.conversation
         self.transcript += [f"{call.name} returned: {text}" for call, text in results]

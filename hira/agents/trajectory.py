@@ -106,6 +106,8 @@ class Rollout:
     """Seconds since the epoch; a run that is resumed keeps them, so that its prompts name the same day."""
     summary: str = ""
     """The summary of earlier turns that this run made, empty if it made none."""
+    unused: Usage = Usage()
+    """The usage of recorded calls that a resumed run did not take; known at its end."""
     output: Any = None
     """The answer as a value, if one was asked for and written."""
     has_output: bool = False
@@ -123,4 +125,4 @@ class Rollout:
 
     @property
     def usage(self) -> Usage:
-        return sum((trajectory.usage for trajectory in self.trajectories.values()), Usage())
+        return sum((trajectory.usage for trajectory in self.trajectories.values()), self.unused)

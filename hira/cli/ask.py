@@ -39,9 +39,8 @@ class AnswerOutput:
         elif answer.rollout.has_output and answer.output_type:
             shell.say_json(answer.output_type.dump(answer.output))
         elif answer.text:
-            (shell.tell if answer.output_type else shell.say)(
-                output.text(answer)
-            )  # what is no JSON stays off its stream
+            show_text = shell.tell if answer.output_type else shell.say  # what is no JSON stays off its stream
+            show_text(output.text(answer))
 
     def write(self, answer: Answer, path: Path) -> None:
         from hira.cli.export import write  # most answers are only printed

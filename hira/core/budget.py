@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Self
 
-from hira.core.errors import OutOfBudget, RoleBudgetExceeded
+from hira.core.errors import BudgetTooSmall, OutOfBudget, RoleBudgetExceeded
 from hira.core.messages import Message
 from hira.core.policy import Usage
 from hira.core.prices import Price
@@ -92,19 +92,22 @@ class Ledger:
     def check(self, call: CallNeed, reserve: Usage | None) -> int | None:
         """Return the most tokens of the reply, None if no bound is needed.
 
-        Raises `OutOfBudget` if the call would leave less than the `reserve`. Without a reserve (the call is the one
-        that the reserve is kept for) any rest is enough, if a call has been paid for already.
+        Raises `OutOfBudget` if the call would leave less than the `reserve`, `BudgetTooSmall` if it is the run's first.
+        Without a reserve (the call is the one that it is kept for) any rest is enough, once a call has been paid for.
         """
         if self.limits == Limits():
             return None
         used = self.spent + self.held
         if short := self._short(call, used, reserve):
             limit, name, needed = short
-            unit = name.removesuffix("s") if limit == 1 else name
-            text = f"the budget of {limit:,} {unit}{self.whose}"
+            text = f"the budget of {limit:,} {name.removesuffix('s') if limit == 1 else name}{self.whose}"
             if self._short(call, self.spent, reserve) is None:
                 raise self.spends(f"{text} is held by other calls under way", fix=AGAIN)
-            raise self.spends(f"{text} {_explain_used_up(name, not self.spent.calls, needed)}")
+            if self.spent.calls or name == "calls":
+                raise self.spends(f"{text} is used up")
+            amount = f"{needed:,.0f}" if needed >= 100 else f"{needed:.2g}"
+            make = BudgetTooSmall if self.spends is OutOfBudget else self.spends
+            raise make(f"{text} is too small: a call and the answer need about {amount}", fix="raise or remove it")
         left = self.count_remaining(used + (reserve or Usage()) + call.usage(), call.price)
         room = LONGEST_ASKED if left is None else max(ANSWER if reserve is None else ROOM, left)
         return room if room < LONGEST_ASKED else None
@@ -132,14 +135,6 @@ class Ledger:
 def _measure(usage: Usage) -> dict[str, float]:
     """Return a usage by the names of its limits."""
     return {"tokens": usage.tokens, "US dollars": usage.cost or 0.0, "calls": usage.calls}
-
-
-def _explain_used_up(name: str, nothing: bool, needed: float) -> str:  # noqa: FBT001 - the two endings of one sentence
-    if nothing and name != "calls":
-        return (
-            f"is too small: a call and the answer need about {f'{needed:,.0f}' if needed >= 100 else f'{needed:.2g}'}"
-        )
-    return "is used up"
 
 
 @dataclass(slots=True)

@@ -20,6 +20,7 @@
     │   └── ToolDown          a service that the tool needs is down, whatever the call
     └── Stop                  the run has to end now, with an answer from the results so far
         ├── OutOfBudget
+        │   ├── BudgetTooSmall         it pays for no call with an answer; also a `UsageError`
         │   └── RoleBudgetExceeded     only one role's budget is used up: it closes, the run continues
         └── Interrupted
 
@@ -165,6 +166,10 @@ class Stop(HiraError):
 
 
 class OutOfBudget(Stop):
+    pass
+
+
+class BudgetTooSmall(OutOfBudget, UsageError):
     pass
 
 

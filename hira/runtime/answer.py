@@ -36,8 +36,7 @@ class Answer(Generic[T]):
         rollout: Every turn of the run, its memory and its usage.
         model: The model that answered.
         error: The failure that ended the run, empty if none did.
-        notices: The notes of the run that the terminal shows: a service was down, a fallback was taken, a limit was
-            reached.
+        notices: The notes of the run that the terminal shows, such as a service that was down.
         output_type: The requested type of `output`.
     """
 

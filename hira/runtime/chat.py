@@ -99,12 +99,19 @@ class Chat:
 
         attached = present(paths_of(() if files is None else files, "files"))
         output = make_output_type(output_type)
-        if self._preparing or (self.runs and self.runs[-1].going):
-            raise UsageError("the question before has no answer yet", fix="await it, then ask the next one")
-        if self.runs and not self.runs[-1].ended:
-            self.runs.pop()  # its question was never asked
+        refusal = UsageError("the question before has no answer yet", fix="await it, then ask the next one")
+        if self._preparing:
+            raise refusal
         self._preparing = True
         try:
+            if self.runs and (last := self.runs[-1]).going:
+                for _ in range(2):  # Python closes an iteration that a `break` left in the second turn of its loop
+                    await asyncio.sleep(0)
+                if last.left is None:
+                    raise refusal
+                await asyncio.wait([last.left])
+            if self.runs and not self.runs[-1].ended:
+                self.runs.pop()  # its question was never asked
             await self._look_back()
         finally:
             self._preparing = False

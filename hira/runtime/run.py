@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Rollout, Status
-from hira.core.errors import HiraError, Interrupted, Stop, UsageError
+from hira.core.errors import HiraError, Interrupted, UsageError
 from hira.core.events import AnyEvent, Notice, Reader, RunEnded
 from hira.core.policy import Usage
 from hira.journal import Log
@@ -67,6 +67,7 @@ class Run:
         files: The files that the question is about.
         earlier: The turns that a follow-up question continues.
         going: True while the run is in progress.
+        left: The cancelled work of a run whose iteration was left early.
         failure: The error that made the run fail, None if none did.
     """
 
@@ -98,6 +99,7 @@ class Run:
         self._opening: asyncio.Task[None] | None = None
         self._cut = False
         self._answer: Answer | None = None
+        self.left: asyncio.Task[None] | None = None
 
     @property
     def answer(self) -> Answer:
@@ -154,6 +156,7 @@ class Run:
                 yield last
         finally:
             if not task.done():
+                self.left = task
                 task.cancel()
                 await asyncio.wait([task])
 
@@ -206,7 +209,7 @@ class Run:
             except Exception as error:
                 await self._end_failed(session, error)
                 raise
-            self.failure = None if isinstance(record.failure, Stop) else record.failure
+            self.failure = record.failure if record.status == "failed" else None
             self._answer = answer_of(record, session.model, self.output)
         finally:
             self.going, self._opening = False, None
@@ -225,11 +228,13 @@ class Run:
         """End a run that could not begin, or that a fault in the program's workflow ended."""
         self._begun = True
         why = str(error) or type(error).__name__
+        self._break_off(session, "failed", error if isinstance(error, HiraError) else HiraError(why))
         if self._log:
             self._log.describe(self.question, session.workflow.name)
-            self._log.end("failed", "", why, self.spent + self._log.read_unused())
+            record = self.answer.rollout
+            record.unused = self._log.read_unused()
+            self._log.end("failed", "", why, record.usage)
             await self._log.settle()
-        self._break_off(session, "failed", error if isinstance(error, HiraError) else HiraError(why))
 
     def _break_off(self, session: Session, status: Status, failure: HiraError) -> None:
         """Make the answer of a run that was interrupted or failed."""

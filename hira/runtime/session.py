@@ -282,10 +282,8 @@ def warn_of_missing_prices(events: Events) -> Reader:
         nonlocal reported
         if isinstance(event, TurnEnded) and event.usage.cost is None and not reported:
             reported = True
-            text = (
-                f"the price of {event.role}'s model is unknown, so the limit in US dollars cannot be enforced; set it: "
-            )
-            events(Notice(f'{text}[prices."MODEL"] in hira.toml', important=True))
+            text = f"the price of {event.role}'s model is unknown, so the limit in US dollars cannot be enforced"
+            events(Notice(f'{text}; set it: [prices."MODEL"] in hira.toml', important=True))
 
     return read
 

@@ -84,14 +84,17 @@ async def rollout(workflow: Workflow, question: str, context: RunContext, earlie
     except asyncio.CancelledError:
         record.status, record.failure = "interrupted", Interrupted("cancelled")
         if context.log:
-            context.log.end(record.status, "", record.error, record.usage + context.log.read_unused())
+            record.unused = context.log.read_unused()
+            context.log.end(record.status, "", record.error, record.usage)
         raise
     if failure := record.failure:
-        late = isinstance(failure, OutOfBudget)
+        late = isinstance(failure, OutOfBudget) and not isinstance(failure, UsageError)
         record.status = "interrupted" if isinstance(failure, Interrupted) else "partial" if late else "failed"
+    if context.log:
+        record.unused = context.log.read_unused()
     context.events(RunEnded(record.run, record.status, record.answer, record.usage))
     if context.log:
-        context.log.end(record.status, record.answer, record.error, record.usage + context.log.read_unused())
+        context.log.end(record.status, record.answer, record.error, record.usage)
     return record
 
 

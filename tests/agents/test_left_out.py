@@ -21,6 +21,12 @@ def price(article: str) -> str:
     return f"The {article} costs 5 euros."
 
 
+@tool(name="price", pure=True)
+def pure_price(article: str) -> str:
+    """Tell the price of an article."""
+    return f"The {article} costs 5 euros."
+
+
 def call(*articles: str) -> Completion:
     """One reply with a native call for each article."""
     calls = [ToolCall(f"c{article}", "price", f'{{"article": "{article}"}}') for article in articles]
@@ -35,6 +41,15 @@ async def test_a_model_reads_how_many_calls_of_its_reply_were_not_made() -> None
     assert "5 euros" in after_three.messages[-2].text
     assert after_three.messages[-1].text.startswith("Not called: 2 more of your last reply. A reply can make 1 call;")
     assert "5 euros" in after_one.messages[-1].text, "nothing was left out of the second reply"
+
+
+async def test_it_reads_so_also_beside_another_remark() -> None:
+    script = ScriptedPolicy([call("lamp"), call("chair"), call("lamp", "desk"), r"\boxed{5 euros [s1]}"])
+    async with Hira(policies={"*": script}, workflow="react", tools=[pure_price], settings=OFFLINE) as hira:
+        await hira.ask("What do lamp, chair and desk cost?")
+    remark = script.requests[-1].messages[-1].text
+    assert "You already made this call" in remark
+    assert "Not called: 1 more of your last reply." in remark
 
 
 @pytest.mark.parametrize("workflow", ["rag", "direct", "react"])

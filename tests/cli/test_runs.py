@@ -150,6 +150,13 @@ def test_a_run_that_its_budget_ended_says_how_to_resume_and_goes_on_with_a_large
     assert len(endpoint.calls) > before
 
 
+def test_a_budget_too_small_for_any_call_is_a_wrong_flag(hira: Command, endpoint: Endpoint) -> None:
+    said = hira("ask", QUESTION, *docs_at(endpoint), "--max-tokens", "10", "--quiet")
+    assert (said.code, said.out, endpoint.calls) == (2, "", [])
+    assert "the budget of 10 tokens is too small: a call and the answer need about" in said.err
+    assert json.loads(hira("runs", "--json").out)[0]["status"] == "failed"
+
+
 def test_a_call_that_a_resumed_run_does_not_use_counts_in_its_cost(hira: Command) -> None:
     delays = iter((0, 0, 60))
     with Endpoint(["Few rivers reach the length of the Oka.", "none"], delay=lambda _: next(delays)) as endpoint:
@@ -158,7 +165,9 @@ def test_a_call_that_a_resumed_run_does_not_use_counts_in_its_cost(hira: Command
             while len(endpoint.calls) < 3:
                 assert process.poll() is None
             process.kill()
-        assert hira("resume", "last", "--verify", "lexical", "--quiet").code == 4
+        resumed = hira("resume", "last", "--verify", "lexical")
+    assert resumed.code == 4
+    assert "· 2 calls ·" in resumed.err, "the terminal shows the usage of the record"
     (listed,) = json.loads(hira("runs", "--json").out)
     assert listed["usage"]["calls"] == 2
     assert json.loads(hira("show", "last", "--json").out)["usage"] == listed["usage"]
