@@ -88,7 +88,7 @@ async def rollout(workflow: Workflow, question: str, context: RunContext, earlie
             context.log.end(record.status, "", record.error, record.usage)
         raise
     if failure := record.failure:
-        late = isinstance(failure, OutOfBudget) and not isinstance(failure, UsageError)
+        late = isinstance(failure, OutOfBudget) and (record.answer or not isinstance(failure, UsageError))
         record.status = "interrupted" if isinstance(failure, Interrupted) else "partial" if late else "failed"
     if context.log:
         record.unused = context.log.read_unused()
