@@ -205,20 +205,8 @@ class Hira:
         files: Paths | None = (),
         output_type: Any = None,
     ) -> Answer[Any]:
-        """`ask` for code that is not async. It also works inside a running loop, because it uses a separate one.
-
-        Args:
-            question: The question, as a person would write it.
-            docs: Files and folders to search in place of those of this object; [] searches none.
-            files: Files that the question is about.
-            output_type: The type of an additional value of the answer, as for `ask`.
-
-        Returns:
-            The answer with its citations; `output` is the value of the `output_type`.
-
-        Raises:
-            HiraError: The run failed before it found anything, for example because the key was refused.
-        """
+        """`ask` for code that is not async, with the same arguments, result and errors. It also works inside a running
+        loop, because it uses a separate one."""
         return self.wait_for(self.stream(question, docs=docs, files=files, output_type=output_type).finish())
 
     def chat(self, run: str | Run = "", *, docs: Paths | None = None) -> "Chat":
@@ -464,21 +452,6 @@ def ask_sync(
     search: "str | Retriever | None" = None,
     settings: Settings | None = None,
 ) -> Answer:
-    """`ask` for code that is not async; works inside a running loop too.
-
-    Args:
-        question: The question, as a person would write it.
-        model: The model's name; without it, the one of the environment or of hira.toml.
-        docs: Files and folders to search.
-        files: Files that the question is about.
-        search: Names of web search services, separated by commas, or a retriever of your own.
-        settings: All settings at once; then neither the environment nor hira.toml is read.
-
-    Returns:
-        The answer with its citations.
-
-    Raises:
-        HiraError: The run failed before it found anything, for example because the key was refused.
-    """
+    """`ask` for code that is not async, with the same arguments, result and errors; works inside a running loop too."""
     with Hira(model, docs=docs, search=search, settings=settings) as hira:
         return hira.ask_sync(question, files=files)

@@ -13,8 +13,10 @@ from hira import Context, Hira
 from hira.core.errors import NotTrusted, UsageError
 from hira.core.events import Events
 from hira.evidence import Source
+from hira.journal import Journal
 from hira.runtime.services import merge_searches
 from hira.runtime.settings import load
+from hira.runtime.trace.reading import read
 from hira.testing import ScriptedPolicy, calling
 from hira.tools.retriever import make_search_tool
 from hira.workflows import WORKFLOWS
@@ -192,3 +194,15 @@ async def test_what_is_none_counts_as_left_out() -> None:
                 experts=None, policies={"*": ScriptedPolicy([ANSWER])}, hooks=None, instructions=None, verify=None)  # fmt: skip
     async with hira:
         assert (await hira.ask(QUESTION)).text
+
+
+async def test_the_answer_says_that_a_search_failed(tmp_path: Path) -> None:
+    def refuse(query: str) -> list[Source]:
+        raise ConnectionError("the store is down")
+
+    async with Hira("offline", search=refuse, workflow="rag", journal=tmp_path / "runs") as hira:
+        answer = await hira.ask(QUESTION)
+        (notice,) = answer.notices
+    assert "the store is down" in notice
+    assert answer.json()["notices"] == [notice]
+    assert read(Journal(tmp_path / "runs"), answer.rollout.run).answer.notices == (notice,)
