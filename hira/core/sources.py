@@ -26,7 +26,8 @@ class Source:
     """A page, file, computation or tool result that was read. `id` is set when it enters the run.
 
     `places` say where the passages of `text` begin, in order, and where each is in the document: `(0, "p. 12")`. `date`
-    is when it was published, as the search service writes it, empty if that is unknown.
+    is when it was published, as the search service writes it, empty if that is unknown. `newer` is the location of the
+    newest version of the document, empty if this is it.
     """
 
     location: str
@@ -36,6 +37,7 @@ class Source:
     id: str = ""
     places: Places = ()
     date: str = ""
+    newer: str = ""
 
     @property
     def evidence(self) -> str:
@@ -163,8 +165,7 @@ class Sources:
             known = replace(_join_texts(known, source), kind=source.kind, title=known.title or source.title)
         elif known.kind == "hit":
             known = replace(known, kind=source.kind)
-        if source.date and not known.date:
-            known = replace(known, date=source.date)
+        known = replace(known, date=known.date or source.date, newer=known.newer or source.newer)
         self.read[known.id] = known
         return known
 

@@ -16,6 +16,7 @@ from hira.core.sanitize import presentable
 from hira.evidence import Citation, drop_unknown, has_only_marks, is_accepted, is_refusal
 from hira.evidence.verdicts import Relevance
 from hira.policies.dialects.text_calls import drop_calls
+from hira.tools.documents.ranking import read_vintage
 
 if TYPE_CHECKING:
     from hira.agents.history import Earlier
@@ -159,10 +160,23 @@ async def settle(record: Rollout, context: RunContext) -> None:
         accepted = is_accepted(record.citations) and checked.answers is Relevance.YES
         if counted := count_supported(record.citations):
             context.events(Notice(counted))
+        if accepted and not read_vintage("", record.question).date:
+            note_outdated(context)
         if record.citations or not refused:
             citations = tuple(asdict(citation) for citation in record.citations)
             context.events(AnswerChecked(citations, checked.answers or "", checked.lacking))
     record.status = "insufficient_evidence" if refused else "answered" if accepted else "unverified"
+
+
+def note_outdated(context: RunContext) -> None:
+    """Say which of the sources that support an answer has a newer version that does not."""
+    citations, read = context.rollout.citations, context.rollout.sources.read
+    held = {
+        read[citation.source].location: read[citation.source].newer for citation in citations if citation.verdict.holds
+    }
+    for location, newer in held.items():
+        if newer and newer not in held:
+            context.note(f"{location} supports the answer, and {newer} is a newer version of it", important=True)
 
 
 def count_supported(citations: Sequence[Citation]) -> str:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from hira import Hira
 from hira.tools.documents import Index, search_documents
 from hira.tools.documents.ranking import Ranked, Vintage, find_names, fuse, name_document, read_vintage, sort_key
 
@@ -191,3 +192,14 @@ async def test_the_best_passages_come_with_the_passages_around_them(tmp_path: Pa
         "The wheel is red.",
         "It ends.",
     ]
+
+
+@pytest.mark.parametrize(("when", "noted"), [("", True), (" in 2024", False)])
+async def test_an_answer_from_an_older_version_says_which_is_newer(when: str, noted: bool, tmp_path: Path) -> None:
+    rules = {"rules_2024": f"Staff could carry over five holidays{when}.", "rules_2026": "Nothing is kept."}
+    write(tmp_path, **{name: f"# Rules\n\n## Leave\n\n{rule}\n" for name, rule in rules.items()})
+    async with Hira("offline", docs=tmp_path, workflow="rag") as hira:
+        answer = await hira.ask(f"How many holidays could staff carry over{when}?")
+    assert answer.status == "answered"
+    note = "rules_2024.md supports the answer, and rules_2026.md is a newer version of it"
+    assert (note in answer.notices) is noted

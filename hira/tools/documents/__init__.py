@@ -283,9 +283,11 @@ def _passage(hit: PassageHit) -> Passage:
     piece = hit.piece
     place = f"({piece.place})" if piece.place else ""
     text, places = join_pieces([piece], hit.title, placed=True)
-    issue = f"({hit.issue.describe()})" if hit.issue else ""
+    issue, newer = (f"({hit.issue.describe()})", hit.issue.newest) if hit.issue else ("", "")
     shown = (issue, place, drop_title(piece.heading, hit.title), piece.text)
-    return Passage(Source(hit.name, hit.title, text, "file", places=places), "\n".join(filter(None, shown)))
+    return Passage(
+        Source(hit.name, hit.title, text, "file", places=places, newer=newer), "\n".join(filter(None, shown))
+    )
 
 
 def browse_documents(index: Index) -> Tool:
