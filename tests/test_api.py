@@ -29,7 +29,7 @@ QUESTION = "When was ASEAN founded?"
 OFFLINE = Settings(model="offline")
 CONTRACT = {
     "question", "answer", "status", "citations", "sources", "facts", "resources", "subtasks", "usage", "workflow",
-    "model", "run_id", "error", "answers_question",
+    "model", "run_id", "error", "answers_question", "notices",
 }  # fmt: skip
 
 

@@ -154,8 +154,7 @@ def _as_json(reading: Reading) -> dict[str, object]:
         for tool in reading.tools
     ]  # fmt: skip
     about = as_json(reading.entry, reading.usage)
-    return {**answer, **about, "subtasks": subtasks, "turns": calls, "tools": tools, "notices": reading.rollout.notices,
-            "error": reading.entry.error}  # fmt: skip
+    return {**answer, **about, "subtasks": subtasks, "turns": calls, "tools": tools, "error": reading.entry.error}
 
 
 def verify(options: RecordOptions, shell: Shell) -> int:

@@ -125,6 +125,7 @@ class Answer(Generic[T]):
             "answer": self.text,
             "status": self.status,
             "error": self.error,
+            "notices": list(self.notices),
             "citations": citations_as_json(self.citations, record.sources),
             "answers_question": record.answers,
             "sources": [
@@ -156,7 +157,6 @@ class Answer(Generic[T]):
             "workflow": record.workflow,
             "model": self.model,
             "run_id": record.run,
-            **({"notices": list(self.notices)} if self.notices else {}),
             **self._output_as_json(),
         }
 

@@ -169,14 +169,14 @@ async def settle(record: Rollout, context: RunContext) -> None:
 
 
 def note_outdated(context: RunContext) -> None:
-    """Say which of the sources that support an answer has a newer version that does not."""
+    """Name the newest edition of each document of which only an older one supports the answer."""
     citations, read = context.rollout.citations, context.rollout.sources.read
     held = {
         read[citation.source].location: read[citation.source].newer for citation in citations if citation.verdict.holds
     }
     for location, newer in held.items():
         if newer and newer not in held:
-            context.note(f"{location} supports the answer, and {newer} is a newer version of it", important=True)
+            context.note(f"{location} supports the answer; {newer} is a newer edition of it", important=True)
 
 
 def count_supported(citations: Sequence[Citation]) -> str:

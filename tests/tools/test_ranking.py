@@ -195,11 +195,11 @@ async def test_the_best_passages_come_with_the_passages_around_them(tmp_path: Pa
 
 
 @pytest.mark.parametrize(("when", "noted"), [("", True), (" in 2024", False)])
-async def test_an_answer_from_an_older_version_says_which_is_newer(when: str, noted: bool, tmp_path: Path) -> None:
+async def test_an_answer_from_an_older_edition_says_which_is_newer(when: str, noted: bool, tmp_path: Path) -> None:
     rules = {"rules_2024": f"Staff could carry over five holidays{when}.", "rules_2026": "Nothing is kept."}
     write(tmp_path, **{name: f"# Rules\n\n## Leave\n\n{rule}\n" for name, rule in rules.items()})
     async with Hira("offline", docs=tmp_path, workflow="rag") as hira:
         answer = await hira.ask(f"How many holidays could staff carry over{when}?")
     assert answer.status == "answered"
-    note = "rules_2024.md supports the answer, and rules_2026.md is a newer version of it"
+    note = "rules_2024.md supports the answer; rules_2026.md is a newer edition of it"
     assert (note in answer.notices) is noted
