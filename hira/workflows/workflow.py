@@ -16,7 +16,6 @@ from hira.core.sanitize import presentable
 from hira.evidence import Citation, drop_unknown, has_only_marks, is_accepted, is_refusal
 from hira.evidence.verdicts import Relevance
 from hira.policies.dialects.text_calls import drop_calls
-from hira.tools.documents.ranking import read_vintage
 
 if TYPE_CHECKING:
     from hira.agents.history import Earlier
@@ -160,7 +159,7 @@ async def settle(record: Rollout, context: RunContext) -> None:
         accepted = is_accepted(record.citations) and checked.answers is Relevance.YES
         if counted := count_supported(record.citations):
             context.events(Notice(counted))
-        if accepted and not read_vintage("", record.question).date:
+        if accepted:
             note_outdated(context)
         if record.citations or not refused:
             citations = tuple(asdict(citation) for citation in record.citations)
@@ -169,13 +168,15 @@ async def settle(record: Rollout, context: RunContext) -> None:
 
 
 def note_outdated(context: RunContext) -> None:
-    """Name the newest edition of each document of which only an older one supports the answer."""
-    citations, read = context.rollout.citations, context.rollout.sources.read
-    held = {
-        read[citation.source].location: read[citation.source].newer for citation in citations if citation.verdict.holds
-    }
-    for location, newer in held.items():
-        if newer and newer not in held:
+    """Name the newest edition of each document of which only an older one supports the answer, unless the question has
+    a date."""
+    record, read = context.rollout, context.rollout.sources.read
+    held = {read[cited.source].location: read[cited.source].newer for cited in record.citations if cited.verdict.holds}
+    outdated = {location: newer for location, newer in held.items() if newer and newer not in held}
+    if outdated:
+        from hira.tools.documents.ranking import read_vintage  # other answers need no index
+
+        for location, newer in outdated.items() if not read_vintage("", record.question).date else ():
             context.note(f"{location} supports the answer; {newer} is a newer edition of it", important=True)
 
 
