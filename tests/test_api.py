@@ -158,7 +158,7 @@ async def test_a_stream_gives_every_event_the_end_of_the_run_last_and_then_the_a
 
 async def test_the_answer_of_a_run_that_has_not_ended_is_a_mistake(hira: Hira) -> None:
     run = hira.stream(QUESTION)
-    with pytest.raises(UsageError, match="iterate over the run to its end"):
+    with pytest.raises(UsageError, match="iterate over it to its end"):
         _ = run.answer
     await run.finish()
     with pytest.raises(UsageError, match="asks its question once"):
