@@ -159,10 +159,15 @@ class Log:
         return self.ended if self.missed else None
 
     def read_conversation(self, conversation: str) -> list[Completion]:
-        """Return the recorded completions of a conversation."""
-        held = [call for call in self.known.values() if call.kind == "policy" and call.conversation == conversation]
-        good = [call for call in held if call.result is not None and not call.failed]
-        return [validate(Completion, call.result) for call in sorted(good, key=lambda call: call.position)]
+        """Return the recorded completions of a conversation; with them the run has taken these calls."""
+        good = {
+            key: call
+            for key, call in self.known.items()
+            if call.kind == "policy" and call.conversation == conversation and call.result is not None
+            if not call.failed
+        }
+        self._taken |= good.keys()
+        return [validate(Completion, call.result) for call in sorted(good.values(), key=lambda call: call.position)]
 
     def read_unused(self) -> Usage:
         """Return the usage of the recorded calls of policies that the resumed run did not take."""
