@@ -98,6 +98,12 @@ async def test_hours_days_and_labels_answer(tmp_path: Path, question: str, answe
     assert answer is None or answer in told.text
 
 
+async def test_what_a_document_says_before_an_output_is_read(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("# Churn\n\nThe churn rate in 2025 was 4.2 percent.\n\nOutput:\nDone.\n")
+    async with Hira("offline", docs=tmp_path, workflow="rag") as hira:
+        assert (await hira.ask("What was the churn rate in 2025?")).text.startswith("The churn rate in 2025 was 4.2")
+
+
 def test_a_tool_that_the_request_does_not_offer_is_named_and_not_called() -> None:
     assert isinstance(lookup, Tool)
     asked = read_request(Request((), tools=(lookup.spec,)))

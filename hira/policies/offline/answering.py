@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from hira.core.bm25 import BM25, words
+from hira.core.sources import ASKED, OUTPUT
 from hira.core.tool import LEFT_OUT
-from hira.evidence import OUTPUT
 from hira.evidence.passages import FENCE, Passages, begins_with_pointer, is_related, split_sentences
 
 _HEADER = re.compile(r"^\[(s\d+)\] (.*) \(([^()\n]*)\)$", re.MULTILINE)
@@ -47,14 +47,15 @@ class Sentence:
 
 
 def find_passages(text: str) -> list[ShownPassage]:
-    """The passages that a prompt or a result shows, each once."""
+    """The passages that a prompt or a result shows, each once; of a call only the result."""
     heads = list(_HEADER.finditer(text))
     ends = [*(head.start() for head in heads[1:]), len(text)]
-    passages = [
-        ShownPassage(head[1], head[2], head[3], part.strip())
-        for head, end in zip(heads, ends, strict=False)
-        for part in text[head.end() : end].partition(f"[/{head[1]}]")[0].rpartition(OUTPUT)[2].split(LEFT_OUT)
-    ]
+    passages = list[ShownPassage]()
+    for head, end in zip(heads, ends, strict=False):
+        shown = text[head.end() : end].partition(f"[/{head[1]}]")[0]
+        called = head[3].startswith("python:") or ASKED in shown
+        parts = (shown.rpartition(OUTPUT)[2] if called else shown).split(LEFT_OUT)
+        passages += [ShownPassage(head[1], head[2], head[3], part.strip()) for part in parts]
     return list(dict.fromkeys(passages))
 
 
