@@ -70,7 +70,7 @@ def ask(options: AskOptions, shell: Shell) -> int:
     if options.output:
         from hira.cli.export import check_output_path  # most answers are only printed
 
-        path = check_output_path(options.output, shell.folder, text=question)
+        path = check_output_path(options.output, shell.folder, text=question, docs=(*settings.docs, *files))
     person = at_terminal(shell, needed=options.approve)
     hira = Hira(settings=settings, approve=person if options.approve else None, approve_tool=person)
 

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -10,7 +10,7 @@ from pathlib import Path
 from hira.cli.missing import what_is_missing
 from hira.cli.output import as_json, text
 from hira.cli.shell import visible
-from hira.core.errors import UsageError
+from hira.core.errors import HiraError, UsageError
 from hira.core.files import replace_file
 from hira.evidence import Source
 from hira.evidence.citations import locate, references
@@ -87,9 +87,12 @@ FORMS = {**make_forms(markdown), ".txt": text}
 SUFFIXES = tuple(FORMS)
 
 
-def check_output_path(name: str, folder: Path, suffixes: Sequence[str] = SUFFIXES, text: str = "") -> Path:
+def check_output_path(
+    name: str, folder: Path, suffixes: Sequence[str] = SUFFIXES, text: str = "", docs: Iterable[Path] = ()
+) -> Path:
     """Return the path of `--output`. Raises `UsageError` for an unknown suffix, a missing package or folder, one that
-    cannot be written, or a PDF for which no font has the letters of the `text`, before any work starts."""
+    cannot be written, one of the documents (`docs`) that hira did not write itself, or a PDF for which no font has the
+    letters of the `text`, before any work starts."""
     path = (folder / name).absolute()
     if path.suffix.lower() not in suffixes:
         raise UsageError(f"--output {name}: unknown kind of file {path.suffix!r}", fix=f"use {', '.join(suffixes)}")
@@ -102,11 +105,24 @@ def check_output_path(name: str, folder: Path, suffixes: Sequence[str] = SUFFIXE
         kind = "a folder" if path.is_dir() else "not a regular file"
         what = f"it is {kind}" if taken else f"you may not write to the folder {path.parent}"
         raise UsageError(f"--output {name}: {what}", fix="name another file")
+    if path.exists() and any(path.resolve().is_relative_to(doc.resolve()) for doc in docs) and not _is_own(path):
+        raise UsageError(f"--output {name}: it is one of the documents", fix="name another file")
     if path.suffix.lower() == ".pdf":
         from hira.cli.report_pdf import render_pdf
 
         render_pdf(escape_markdown(text))
     return path
+
+
+def _is_own(path: Path) -> bool:
+    """Return whether hira wrote a file."""
+    from hira.tools.documents.reader import FileReader, open_regular  # most answers have no file yet
+
+    try:
+        with FileReader() as reader, open_regular(path) as file:
+            return reader.read_passages(file).is_own
+    except (HiraError, OSError):
+        return False
 
 
 def write(answer: Answer, path: Path, forms: Mapping[str, Form] = FORMS) -> None:

@@ -141,7 +141,10 @@ def report(options: AskOptions, shell: Shell) -> int:
     files = find_attached_files(options, shell)
     if options.dry_run:
         return print_bound(options, settings, shell)
-    path = export.check_output_path(options.output, shell.folder, SUFFIXES, topic) if options.output else None
+    documents = (*settings.docs, *files)
+    path = (
+        export.check_output_path(options.output, shell.folder, SUFFIXES, topic, documents) if options.output else None
+    )
     hira = Hira(settings=settings)
     begin = partial(hira.chat().stream, topic, files=files)
     run = asyncio.run(show(hira, begin, options, shell))

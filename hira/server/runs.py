@@ -270,7 +270,8 @@ class Runs:
             spent = run.answer.rollout.failure
             if isinstance(spent, KeySpent) and not run.spent.calls:
                 raise client.refuse_unpaid(spent)  # what is left of it pays for no call
-            watched.failure = run.failure if run.failure and not run.answer.text else None
+            if not (run.answer.text and run.answer.rollout.usage.calls):  # passages alone are no answer of a model
+                watched.failure = run.failure
         except (HiraError, RejectedRequest) as error:
             watched.failure = error
         except Exception as error:  # noqa: BLE001 - a fault in one run must not end the server

@@ -181,6 +181,16 @@ def test_a_page_with_an_answer_of_hira_in_it_is_a_document(place: Command) -> No
     assert "in 1801" in place("ask", "When was the mill of Orn built?", "--docs", "guide.md").out
 
 
+@pytest.mark.parametrize("command", ["ask", "report"])
+def test_a_document_is_not_overwritten_by_an_answer_and_an_earlier_answer_is(place: Command, command: str) -> None:
+    text = (place.folder / "mill.md").read_text(encoding="utf-8")
+    said = place(command, QUESTION, "--docs", ".", "-o", "mill.md")
+    assert (said.code, "it is one of the documents" in said.err) == (2, True)
+    assert (place.folder / "mill.md").read_text(encoding="utf-8") == text
+    for name in ("answer.md", "answer.docx", "answer.html"):
+        assert [place(command, QUESTION, "--docs", ".", "-o", name).code for _ in range(2)] == [0, 0], name
+
+
 def test_a_file_that_cannot_be_written_is_refused_before_the_question(place: Command) -> None:
     (place.folder / "folder.md").mkdir()
     ended = place("ask", QUESTION, "--output", "folder.md")

@@ -102,6 +102,18 @@ async def test_where_the_model_is_stays_the_servers_own(settings: Settings) -> N
         assert WHERE not in text
 
 
+@pytest.mark.parametrize("model", ["rag", "hira", "auto"])
+async def test_a_model_that_never_answered_is_an_error_although_passages_were_read(
+    settings: Settings, model: str
+) -> None:
+    failing = Failing(0)
+    failing.begun = 1  # as if the first call were over
+    async with connect(settings, failing) as client:
+        told = await client.post("/v1/chat/completions", json={**ASKED, "model": model})
+    assert (told.status_code, "choices" in told.json()) == (502, False)
+    assert "the endpoint answered 503" in told.json()["error"]["message"]
+
+
 async def test_a_run_is_gone_on_with_once_however_often_that_is_asked(settings: Settings) -> None:
     slow = Failing(0)
     async with connect(settings, slow) as client:
