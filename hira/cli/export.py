@@ -116,7 +116,8 @@ def check_output_path(
 
 def _is_own(path: Path) -> bool:
     """Return whether hira wrote a file."""
-    from hira.tools.documents.reader import FileReader, open_regular  # most answers have no file yet
+    from hira.tools.documents.reader import FileReader  # most answers have no file yet
+    from hira.tools.opening import open_regular
 
     try:
         with FileReader() as reader, open_regular(path) as file:
