@@ -165,12 +165,7 @@ class Hira:
         self, question: str, *, docs: Paths | None = None, files: Paths | None = (), output_type: Any
     ) -> Answer[Any]: ...
     async def ask(
-        self,
-        question: str,
-        *,
-        docs: Paths | None = None,
-        files: Paths | None = (),
-        output_type: Any = None,
+        self, question: str, *, docs: Paths | None = None, files: Paths | None = (), output_type: Any = None
     ) -> Answer[Any]:
         """Ask one question.
 
@@ -198,12 +193,7 @@ class Hira:
         self, question: str, *, docs: Paths | None = None, files: Paths | None = (), output_type: Any
     ) -> Answer[Any]: ...
     def ask_sync(
-        self,
-        question: str,
-        *,
-        docs: Paths | None = None,
-        files: Paths | None = (),
-        output_type: Any = None,
+        self, question: str, *, docs: Paths | None = None, files: Paths | None = (), output_type: Any = None
     ) -> Answer[Any]:
         """`ask` for code that is not async, with the same arguments, result and errors. It also works inside a running
         loop, because it uses a separate one."""
@@ -236,12 +226,7 @@ class Hira:
         return thread.run(work)
 
     def stream(
-        self,
-        question: str,
-        *,
-        docs: Paths | None = None,
-        files: Paths | None = (),
-        output_type: Any = None,
+        self, question: str, *, docs: Paths | None = None, files: Paths | None = (), output_type: Any = None
     ) -> Run:
         """Ask one question and watch it.
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from hira import Hira
 from hira.agents.coordinator import Coordinator
 from hira.agents.experts import EXPERTS
 from hira.agents.loop import Loop
@@ -399,3 +400,16 @@ def test_a_call_that_only_others_under_way_stand_against_is_told_so_and_may_be_t
         other.admit(CallNeed("planner", 1_500))
     assert not spent.value.fix
     assert shared.ledger.held == Usage()
+
+
+async def test_the_code_of_a_workflow_of_ones_own_ends_with_the_time_of_the_run() -> None:
+    class Waits:
+        name = "waits"
+
+        async def run(self, question: str, context: RunContext) -> str:
+            await asyncio.Event().wait()
+            return question
+
+    async with Hira("offline", workflow=Waits(), max_time=0.1) as hira:
+        answer = await hira.ask("How long?")
+    assert (answer.status, answer.error) == ("partial", "the budget of 0.1 seconds is used up")

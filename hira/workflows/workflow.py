@@ -3,12 +3,13 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Rollout
 from hira.agents.verifier import check_answer
-from hira.core.concurrency import contain
+from hira.core.concurrency import EndsEarly, any_time, contain
 from hira.core.errors import BadReply, HiraError, Interrupted, OutOfBudget, UsageError
 from hira.core.events import AnswerChecked, Notice, RunEnded, RunStarted
 from hira.core.policy import Usage
@@ -70,8 +71,11 @@ async def rollout(workflow: Workflow, question: str, context: RunContext, earlie
     try:
         try:
             full_question = await _write_question(question, context, earlier)
+            # hira's own workflows look at the time themselves, and answer before it is over
+            left = any_time if hasattr(workflow, "bound") else partial(context.budget.remaining_seconds, last=True)
             with contain(f"the workflow {workflow.name!r}"):
-                answer = await workflow.run(full_question, context)
+                async with EndsEarly(left, context.budget.make_late_error):
+                    answer = await workflow.run(full_question, context)
             record.answer = _take_answer(answer, workflow, context)
         except HiraError as error:
             record.failure = error
