@@ -180,8 +180,10 @@ def note_outdated(context: RunContext) -> None:
     if outdated:
         from hira.tools.documents.ranking import read_vintage  # other answers need no index
 
-        for location, newer in outdated.items() if not read_vintage("", record.question).date else ():
-            context.note(f"{location} supports the answer; {newer} is a newer edition of it", important=True)
+        dated = read_vintage("", record.question).date
+        for location, newer in outdated.items():
+            if not dated:
+                context.note(f"{location} supports the answer; {newer} is a newer edition of it", important=True)
 
 
 def count_supported(citations: Sequence[Citation]) -> str:
