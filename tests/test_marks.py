@@ -83,6 +83,7 @@ def test_the_end_of_a_frame_stands_in_no_answer(said: str, shown: str, sources: 
         ("建于1894年【s1†source】。", "建于1894年[s1]。"),
         ("Built in 1894 [S1; S2].", "Built in 1894 [S1; S2]."),
         ("Call f(s1) with the plural(s).", "Call f(s1) with the plural(s)."),
+        ("Write `for (s1) in x` (s1).", "Write `for (s1) in x` [s1]."),
     ],
 )
 def test_marks_of_known_ids_may_be_written_in_another_way(said: str, shown: str, sources: Sources) -> None:

@@ -258,13 +258,15 @@ def drop_unknown(text: str, sources: Sources) -> tuple[str, list[str]]:
     marks of known ids that are written in another way: `(s1)`, `[S1]` or `【s1†source】`."""
     text = cite_frames(text)
     unknown = [source for source in find_cited(text) if source not in sources]
+    code = [span.span() for span in _CODE.finditer(text)]
 
     def keep(match: re.Match[str]) -> str:
         ids = _ID.findall(match[1].lower())
         known = [source for source in ids if source in sources]
-        if known == ids or CITED.fullmatch(match[0]):
+        if CITED.fullmatch(match[0]):
             return f"[{', '.join(known)}]" if known else ""
-        return match[0]
+        other = known == ids and not any(begin <= match.start() < end for begin, end in code)
+        return f"[{', '.join(ids)}]" if other else match[0]
 
     kept = _ANY_MARK.sub(keep, text)
     return (_BEFORE_STOP.sub(r"\1", kept) if unknown else kept), unknown

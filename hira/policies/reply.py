@@ -301,11 +301,7 @@ def _usage(usage: Mapping[str, Any] | None) -> Usage | None:
         read_count(usage.get("prompt_tokens")),
         read_count(usage.get("completion_tokens")),
         read_count(cached),
-        cost
-        if isinstance(cost, float) and math.isfinite(cost)
-        else read_count(cost)
-        if isinstance(cost, int)
-        else None,
+        cost,
     )
 
 
