@@ -30,6 +30,7 @@ from tiny_hf import tiny_model, tiny_tokenizer
 
 from hira.core.policy import Sampling
 from hira.policies.local.batching import BatchingEngine
+from hira.policies.local.engine import SampleRequest
 from hira.policies.local.template import Template
 
 SHAPES: dict[str, dict[str, Any]] = {
@@ -103,7 +104,7 @@ def ways(model: Any, template: Template) -> dict[str, tuple[Ask, int]]:
     alone = asyncio.Semaphore(1)
 
     async def batched(prompt: list[int], length: int) -> int:
-        return len((await engine.sample(prompt, Sampling(1.0, max_tokens=length))).ids)
+        return len((await engine.sample(SampleRequest(tuple(prompt), Sampling(1.0, max_tokens=length)))).ids)
 
     async def single(prompt: list[int], length: int) -> int:
         async with alone:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hira.core.policy import Completion, Policy, Request, Watch
-from hira.policies.local.engine import Sampled
+from hira.policies.local.engine import Sampled, SampleRequest
 from hira.policies.offline import OfflinePolicy
 
 NEXT: ContextVar[str] = ContextVar("next")
@@ -21,20 +21,19 @@ class ScriptedEngine:
     say: Callable[[tuple[int, ...]], Sequence[int]] | None = None
     prompts: list[tuple[int, ...]] = field(default_factory=list)
 
-    async def sample(
-        self, prompt: Any, sampling: Any, stops: Any = (), adapter: Any = None, *, seen: Any = None
-    ) -> Sampled:
-        self.prompts.append(tuple(prompt))
+    async def sample(self, request: SampleRequest) -> Sampled:
+        self.prompts.append(request.prompt)
         if self.say:
-            ids = list(self.say(tuple(prompt)))
+            ids = list(self.say(request.prompt))
         else:
             ids = [*self.tokenizer(NEXT.get(), add_special_tokens=False)["input_ids"], self.tokenizer.eos_token_id]
         text = self.tokenizer.decode(ids, skip_special_tokens=False)
-        stop = min((stop for stop in stops if stop in text), key=text.index, default=None)
+        stop = min((stop for stop in request.stops if stop in text), key=text.index, default=None)
         while stop and stop in self.tokenizer.decode(ids[:-1], skip_special_tokens=False):
             ids = ids[:-1]
-        for token in ids if seen else ():
-            seen(token)
+        if request.seen:
+            for token in ids:
+                request.seen(token)
         return Sampled(tuple(ids), tuple(-0.5 for _ in ids), "stop", stop)
 
     async def aclose(self) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Self
 from transformers import TrainerCallback
 
 from hira.policies.local.batching import BatchingEngine
-from hira.policies.local.engine import Sampled
+from hira.policies.local.engine import Sampled, SampleRequest
 from hira.trainers.rows import Collected, Credited, Group
 from hira.trainers.schedule import Gate
 
@@ -20,8 +20,8 @@ class Counting(BatchingEngine):
     sampled = 0
     calls = 0
 
-    async def sample(self, *args: Any, **kwargs: Any) -> Sampled:
-        found = await super().sample(*args, **kwargs)
+    async def sample(self, request: SampleRequest) -> Sampled:
+        found = await super().sample(request)
         self.sampled += len(found.ids)
         self.calls += 1
         return found

@@ -47,14 +47,15 @@ from plain import Plain, plain_batch, plain_config  # noqa: E402
 from workload import DATA, QWEN_05B, TINY, Thinking, contexts, every_other, model, problems, tokenizer  # noqa: E402
 
 from hira.core.policy import Sampling  # noqa: E402
+from hira.policies.local import LocalPolicy  # noqa: E402
 from hira.policies.local.batching import BatchingEngine  # noqa: E402
+from hira.policies.local.engine import SampleRequest  # noqa: E402
 from hira.policies.local.loading import hide_renaming_warnings  # noqa: E402
 from hira.policies.local.template import Template  # noqa: E402
 from hira.tools.documents import Index  # noqa: E402
 from hira.trainers import records  # noqa: E402
 from hira.trainers.configuration import Configuration, ModelConfig, RolloutConfig, TrainConfig  # noqa: E402
 from hira.trainers.credit import matpo  # noqa: E402
-from hira.trainers.engines import LivePolicy  # noqa: E402
 from hira.trainers.grpo import RoleTrainer  # noqa: E402
 from hira.trainers.plan import GIB, DecoderShape, TrainingWork, sheet  # noqa: E402
 from hira.trainers.rollouts import Collector, Rollouts  # noqa: E402
@@ -106,7 +107,8 @@ class Measured:
 def trained(size: Size, adapters: dict[str, str], folder: Path, words: Any) -> Measured:
     """Some updates of MATPO: real rollouts of the real workflow, every other one right, bf16 LoRA."""
     weights = model(size.shape, sorted(set(adapters.values())), rank=RANK)
-    engine = BatchingEngine(weights, Template(words), seed=0)
+    template = Template(words)
+    engine = BatchingEngine(weights, template, seed=0)
     thinking = Thinking(engine, words, size.thought)
     found = Measured()
 
@@ -118,7 +120,7 @@ def trained(size: Size, adapters: dict[str, str], folder: Path, words: Any) -> M
 
     with asyncio.Runner() as runner, tempfile.TemporaryDirectory() as cache:
         index = Index([DATA / "docs"], Path(cache))
-        live = LivePolicy("random", words, thinking, adapters)
+        live = LocalPolicy("random", template, thinking, adapters, versioned=True)
         rollouts = Rollouts(
             contexts(live, index),
             MATPO(max_subtasks=size.subtasks, worker_calls=size.calls),
@@ -191,7 +193,9 @@ async def speed_of_engine(size: Size, words: Any) -> dict[str, float]:
     speeds: dict[str, list[float]] = {"hira": [], "trl": []}
     for _ in range(3):
         began = time.perf_counter()
-        found = await asyncio.gather(*(engine.sample(one, how, (), "default") for one in ids.tolist()))
+        found = await asyncio.gather(
+            *(engine.sample(SampleRequest(tuple(one), how, (), "default")) for one in ids.tolist())
+        )
         speeds["hira"].append(sum(len(one.ids) for one in found) / (time.perf_counter() - began))
         began = time.perf_counter()
         with torch.no_grad():

@@ -36,13 +36,13 @@ from hira.core.policy import Completion, Policy, Request, Watch
 from hira.evaluation.rewards.answers import ByWords
 from hira.evaluation.rewards.match import equal
 from hira.policies.dialects import DIALECTS
+from hira.policies.local import LocalPolicy
 from hira.policies.local.template import Template
 from hira.testing.script import role_of
 from hira.trainers import records
 from hira.trainers.agentic import Agentic
 from hira.trainers.configuration import Configuration, ModelConfig, RolloutConfig, StageConfig, TrainConfig
 from hira.trainers.credit.masking import drop_mastered
-from hira.trainers.engines import LivePolicy
 from hira.trainers.grpo import RoleTrainer
 from hira.trainers.pipeline import PipelinedCollector, Segmented
 from hira.trainers.plan import DecoderShape
@@ -145,9 +145,10 @@ class Way:
     def measured(self) -> dict[str, Any]:
         """A run of it, and what came out."""
         made, gate = stages(self.name, self.load), Draining()
-        engine = Counting(self.weights, Template(self.words), seed=0)
+        template = Template(self.words)
+        engine = Counting(self.weights, template, seed=0)
         sampling = Segmented(engine, gate, made.segment or None) if made.limits else engine
-        live = LivePolicy("random", self.words, sampling, ADAPTERS)
+        live = LocalPolicy("random", template, sampling, ADAPTERS, versioned=True)
         with asyncio.Runner() as runner, Clock(engine) as clock:
             agentic, piped = Agentic(self.rollouts(live), made, search=False), made.limits is not None
             collector = Collector(runner, agentic.collect, engine.pause)
@@ -178,7 +179,7 @@ class Way:
                     pass
         return self._told(course, engine, gate)
 
-    def rollouts(self, live: LivePolicy) -> Rollouts:
+    def rollouts(self, live: LocalPolicy) -> Rollouts:
         problems = sums()
         answers = {one.question: one.references[0] for one in problems}
 

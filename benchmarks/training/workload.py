@@ -21,15 +21,15 @@ from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
 from hira.agents.run_context import RoleConfig, RunContext
 from hira.agents.trajectory import Rollout
 from hira.core.events import Events, Reader
-from hira.core.policy import Completion, Policy, Request, Sampling, Watch
+from hira.core.policy import Completion, Policy, Request, Watch
 from hira.evaluation.rewards.answers import RolloutScore
 from hira.policies.dialects import DIALECTS
+from hira.policies.local import LocalPolicy
 from hira.policies.local.batching import BatchingEngine
-from hira.policies.local.engine import Sampled, Seen
+from hira.policies.local.engine import Sampled, SampleRequest
 from hira.policies.offline import OfflinePolicy
 from hira.tools import Toolbox
 from hira.tools.documents import Index, browse_documents, search_documents
-from hira.trainers.engines import LivePolicy
 from hira.trainers.plan import DecoderShape
 from hira.trainers.rollouts import OpenContext, Problem
 
@@ -113,19 +113,11 @@ class Thinking:
     def window(self) -> int:
         return self.inner.window
 
-    async def sample(
-        self,
-        prompt: Sequence[int],
-        sampling: Sampling,
-        stops: Sequence[str] = (),
-        adapter: str | None = None,
-        *,
-        seen: Seen | None = None,
-    ) -> Sampled:
-        del stops
-        found = await self.inner.sample(prompt, replace(sampling, max_tokens=self.thought), (), adapter, seen=seen)
+    async def sample(self, request: SampleRequest) -> Sampled:
+        sampling = replace(request.sampling, max_tokens=self.thought)
+        found = await self.inner.sample(replace(request, sampling=sampling, stops=()))
         self.sampled += len(found.ids)
-        self.read += len(prompt)
+        self.read += len(request.prompt)
         text, stop = _NEXT.get()
         ends = self.words.eos_token_id
         kept = [(one, chance) for one, chance in zip(found.ids, found.logprobs, strict=True) if one != ends]
@@ -158,7 +150,7 @@ class Speaking:
         await self.policy.aclose()
 
 
-def contexts(live: LivePolicy, index: Index) -> OpenContext:
+def contexts(live: LocalPolicy, index: Index) -> OpenContext:
     """Run contexts whose roles all speak through the live policy, with hira's own documents and tools."""
     tools = Toolbox(search=search_documents(index), browse=browse_documents(index))
     part = RoleConfig(Speaking(live, OfflinePolicy()), dialect=DIALECTS["xml"])

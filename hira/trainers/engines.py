@@ -1,77 +1,15 @@
-"""The policy in training: sampled in this process, or at a vLLM server."""
+"""Sampling at a vLLM server that gets the adapters of each update."""
 
 import asyncio
 import shutil
-from collections import Counter
-from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from hira.core.policy import Completion, Request, Sampling, Watch, role_of
-from hira.policies.local import SECONDS, LocalPolicy
-from hira.policies.local.engine import Engine, Sampled, Seen
+from hira.policies.local.engine import Sampled, SampleRequest
 from hira.policies.local.template import Template
 from hira.policies.local.vllm import VllmEngine
 from hira.trainers import records
-
-Adapters = Mapping[str, str | None] | str | None
-
-
-class LivePolicy:
-    """One engine and one base for all roles. `adapter` names the LoRA adapter of all roles, or of each role, with `*`
-    for the others; None is the base alone.
-
-    The `model` of a completion, such as `policy:planner@3`, names the model, the adapter and the number of weight
-    updates so far. Pass it as the policy of all roles, or `of(role)` for one of them.
-    """
-
-    def __init__(
-        self, name: str, tokenizer: Any, engine: Engine, adapter: Adapters = None, *, seconds: float = SECONDS
-    ) -> None:
-        self.engine = engine
-        self.template = Template(tokenizer, where=f"model {name!r}")
-        self._name = name
-        self._adapters: Mapping[str, str | None] = adapter if isinstance(adapter, Mapping) else {"*": adapter}
-        self._policies = {
-            adapter: LocalPolicy(
-                f"{name}:{adapter}" if adapter else name,
-                self.template,
-                engine,
-                adapter,
-                seconds=seconds,
-                versioned=True,
-            )
-            for adapter in dict.fromkeys(self._adapters.values())
-        }
-
-    @property
-    def model(self) -> str:
-        return self._name
-
-    @property
-    def counts(self) -> Counter[str]:
-        """The number of turns, of rows, and of rows begun because the run-time prompt did not continue the sampled
-        tokens."""
-        return sum((policy.conversations.counts for policy in self._policies.values()), Counter())
-
-    def adapter_of(self, role: str) -> str | None:
-        return self._adapters[role] if role in self._adapters else self._adapters["*"]
-
-    def of(self, role: str) -> LocalPolicy:
-        """Return the policy of a role; roles with one adapter share it."""
-        return self._policies[self.adapter_of(role)]
-
-    async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
-        return await self.of(role_of(request.conversation)).complete(request, watch)
-
-    def count(self, text: str) -> int:
-        """Count the tokens of a text, with the one tokenizer of all roles."""
-        return next(iter(self._policies.values())).count(text)
-
-    async def aclose(self) -> None:
-        await self.engine.aclose()
-
 
 SAMPLED = "sampled"
 """The folder of the server's adapters, within that of the run."""
@@ -108,17 +46,9 @@ class ServedEngine:
             raise
         return self
 
-    async def sample(
-        self,
-        prompt: Sequence[int],
-        sampling: Sampling,
-        stops: Sequence[str] = (),
-        adapter: str | None = None,
-        *,
-        seen: Seen | None = None,
-    ) -> Sampled:
+    async def sample(self, request: SampleRequest) -> Sampled:
         await self._current()
-        return await self._engine.sample(prompt, sampling, stops, adapter, seen=seen)
+        return await self._engine.sample(request)
 
     def record_update(self, version: int) -> None:
         self.version = version

@@ -1,14 +1,13 @@
 """The agentic pipeline: it trains on complete groups while other replies are still sampled, in segments."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from statistics import mean
 
-from hira.core.policy import Sampling
-from hira.policies.local.engine import Engine, Sampled, Seen
+from hira.policies.local.engine import Engine, Sampled, SampleRequest
 from hira.trainers import records
 from hira.trainers.agentic import Agentic, MemberOutput, Stage
 from hira.trainers.calls import seed_of
@@ -106,25 +105,17 @@ class Segmented:
     def window(self) -> int:
         return self.engine.window
 
-    async def sample(
-        self,
-        prompt: Sequence[int],
-        sampling: Sampling,
-        stops: Sequence[str] = (),
-        adapter: str | None = None,
-        *,
-        seen: Seen | None = None,
-    ) -> Sampled:
-        room = self.window - len(prompt)
+    async def sample(self, request: SampleRequest) -> Sampled:
+        sampling, room = request.sampling, self.window - len(request.prompt)
         most = max(1, min(room, sampling.max_tokens or room))
-        length = most if stops or self.segment is None else self.segment
+        length = most if request.stops or self.segment is None else self.segment
         whole: Sampled | None = None
         while True:
             held = whole.ids if whole else ()
             seed = sampling.seed if sampling.seed is None or not held else seed_of(sampling.seed, len(held))
-            limited_sampling = replace(sampling, max_tokens=min(length, most - len(held)), seed=seed)
+            limited = replace(sampling, max_tokens=min(length, most - len(held)), seed=seed)
             async with self.gate:
-                part = await self.engine.sample((*prompt, *held), limited_sampling, stops, adapter, seen=seen)
+                part = await self.engine.sample(replace(request, prompt=(*request.prompt, *held), sampling=limited))
             whole = _join(whole, part)
             if part.finish == "stop" or len(whole.ids) >= most or not part.ids:
                 return whole

@@ -15,6 +15,7 @@ from accelerate.utils import gather_object  # type: ignore[import-untyped]
 
 from hira.core.errors import UsageError
 from hira.evaluation.rewards.answers import Reward, RolloutScore, close_reward
+from hira.policies.local import LocalPolicy
 from hira.policies.local.batching import BatchingEngine
 from hira.policies.local.template import Template
 from hira.runtime.factory import open_session
@@ -24,7 +25,7 @@ from hira.trainers.agentic import Agentic
 from hira.trainers.assembly import TrainingPlan, credit_of, reward_of
 from hira.trainers.configuration import Configuration
 from hira.trainers.credit import Credit
-from hira.trainers.engines import LivePolicy, ServedEngine
+from hira.trainers.engines import ServedEngine
 from hira.trainers.grpo import RoleTrainer
 from hira.trainers.metrics import summarise_exam
 from hira.trainers.models import open_model
@@ -108,11 +109,12 @@ class Training:
     def open(self, runner: asyncio.Runner) -> Iterator[tuple[Session, AnyEngine, Gate]]:
         """Open a session in which the model plays all roles, its engine, and the gate of the pipeline."""
         model = self.configuration.model
-        engine, gate = self._engine(runner), Gate()
+        template = Template(self.tokenizer, where=f"model {model.name!r}")
+        engine, gate = self._engine(runner, template), Gate()
         sampling = Segmented(engine, gate, self.configuration.marsrl.segment or None) if self.limits else engine
-        live = LivePolicy(model.name, self.tokenizer, sampling, dict(model.adapters))
+        live = LocalPolicy(model.name, template, sampling, model.adapters, versioned=True)
         context = runner.run(open_session(self.plan.settings, policies={"*": live}, workflow=self.plan.workflow))
-        untrained = LivePolicy(model.name, self.tokenizer, sampling)
+        untrained = LocalPolicy(model.name, template, sampling, versioned=True)
         try:
             for reward in (self.reward, self.exam_reward):
                 runner.run(open_reward(reward, context, untrained))
@@ -123,12 +125,11 @@ class Training:
                 runner.run(close_reward(reward))
             runner.run(live.aclose())
 
-    def _engine(self, runner: asyncio.Runner) -> AnyEngine:
-        model, config = self.configuration.model, self.configuration.rollouts
-        template = Template(self.tokenizer, where=f"model {model.name!r}")
+    def _engine(self, runner: asyncio.Runner, template: Template) -> AnyEngine:
+        config = self.configuration.rollouts
         if not config.vllm:
             return BatchingEngine(self.model, template)
-        named = config.vllm_model or model.name
+        named = config.vllm_model or self.configuration.model.name
         return runner.run(ServedEngine(config.vllm, named, self.model, template, self.folder).open())
 
     def _collector(self, runner: asyncio.Runner, rollouts: Rollouts, engine: AnyEngine, gate: Gate) -> Collector:

@@ -15,6 +15,7 @@ from hira.agents.trajectory import Rollout, Trajectory, Turn
 from hira.core.messages import user
 from hira.core.policy import Request, Sampling
 from hira.policies.dialects import DIALECTS
+from hira.policies.local import LocalPolicy
 from hira.policies.local.template import Template
 from hira.runtime.registry import make_workflow
 from hira.runtime.settings import Settings
@@ -22,7 +23,6 @@ from hira.tools import Toolbox
 from hira.tools.documents import Index, browse_documents, search_documents
 from hira.tools.files import files_tool
 from hira.tools.python import open_python
-from hira.trainers.engines import LivePolicy
 from hira.trainers.rows import rows_of
 from hira.workflows import WORKFLOWS, HiRA, rollout
 
@@ -49,7 +49,7 @@ async def tools(tmp_path: Path) -> AsyncIterator[Toolbox]:
     index.close()
 
 
-async def ran(name: str, dialect: str, live: LivePolicy, tools: Toolbox, *, chain: bool = False) -> Rollout:
+async def ran(name: str, dialect: str, live: LocalPolicy, tools: Toolbox, *, chain: bool = False) -> Rollout:
     """A run of the workflow in which `offline` decides what the weights say."""
     part = RoleConfig(Speaking(live), dialect=DIALECTS[dialect], continuation="chain" if chain else "turns")
     context = RunContext({"*": part}, tools=tools, files=(ASEAN / "myanmar.md",))
@@ -85,13 +85,13 @@ WAYS += [(name, "tags", False) for name in WORKFLOWS if name != "hira"]
 async def test_a_rollout_sees_the_token_ids_of_the_run_time_prompt(
     name: str, dialect: str, chain: bool, tools: Toolbox
 ) -> None:
-    live = LivePolicy("tiny", TOKENIZER, ScriptedEngine(TOKENIZER))
+    live = LocalPolicy("tiny", Template(TOKENIZER), ScriptedEngine(TOKENIZER))
     record = await ran(name, dialect, live, tools, chain=chain)
     assert record.failure is None
     assert turns(record)
     assert [seen(turn) for turn in turns(record)] == [at_run_time(turn, live.template) for turn in turns(record)]
-    assert live.counts["broken"] == sum(map(leaves_out_the_end, record.trajectories.values()))
-    assert live.counts["rows"] == len(rows_of(record).rows)
+    assert live.conversations.counts["broken"] == sum(map(leaves_out_the_end, record.trajectories.values()))
+    assert live.conversations.counts["rows"] == len(rows_of(record).rows)
 
 
 async def test_a_template_that_rewrites_breaks_rows_and_still_shows_the_run_time_prompt(tools: Toolbox) -> None:
@@ -103,20 +103,22 @@ async def test_a_template_that_rewrites_breaks_rows_and_still_shows_the_run_time
             return await self.policy.complete(request, watch)
 
     tokenizer = tiny_tokenizer(FORGETFUL, window=1_000_000)
-    live = LivePolicy("tiny", tokenizer, ScriptedEngine(tokenizer))
+    live = LocalPolicy("tiny", Template(tokenizer), ScriptedEngine(tokenizer))
     context = RunContext({"*": RoleConfig(Thinking(live), dialect=DIALECTS["tags"])}, tools=tools)
     record = await rollout(HiRA(), QUESTION, context)
     assert record.status == "answered"
     assert all(turn.completion.reasoning == "hm" for turn in turns(record))
     assert [seen(turn) for turn in turns(record)] == [at_run_time(turn, live.template) for turn in turns(record)]
-    assert live.counts["broken"] == rows_of(record).breaks > 0
+    assert live.conversations.counts["broken"] == rows_of(record).breaks > 0
 
 
 async def test_a_role_speaks_with_its_adapter_and_tells_the_version_of_its_weights() -> None:
     tokenizer = tiny_tokenizer()
     model = with_adapters(tiny_model(tokenizer), "planner", "worker")
-    engine = BatchingEngine(model, Template(tokenizer), seed=5)
-    live = LivePolicy("tiny", tokenizer, engine, {"planner": "planner", "judge": None, "*": "worker"})
+    template = Template(tokenizer)
+    engine = BatchingEngine(model, template, seed=5)
+    adapters = {"planner": "planner", "judge": None, "*": "worker"}
+    live = LocalPolicy("tiny", template, engine, adapters, versioned=True)
     asked = {
         name: Request((user("Question?"),), Sampling(0.0, max_tokens=12), conversation=name)
         for name in ("planner", "2/code.3", "judge", "1/planner")

@@ -24,13 +24,13 @@ from hira.core.policy import Sampling  # noqa: E402
 from hira.evaluation.rewards.answers import ByWords  # noqa: E402
 from hira.evaluation.rewards.match import exact  # noqa: E402
 from hira.policies.dialects import DIALECTS  # noqa: E402
+from hira.policies.local import LocalPolicy  # noqa: E402
 from hira.policies.local.batching import BatchingEngine  # noqa: E402
 from hira.policies.local.template import Template  # noqa: E402
 from hira.trainers import records  # noqa: E402
 from hira.trainers.agentic import Agentic  # noqa: E402
 from hira.trainers.configuration import Configuration, ModelConfig, RolloutConfig, StageConfig, TrainConfig  # noqa: E402
 from hira.trainers.credit import Credit, marsrl  # noqa: E402
-from hira.trainers.engines import LivePolicy  # noqa: E402
 from hira.trainers.grpo import RoleTrainer  # noqa: E402
 from hira.trainers.rollouts import Collector, Problem, Rollouts  # noqa: E402
 from hira.trainers.rows import Collected  # noqa: E402
@@ -78,8 +78,10 @@ def learned(
 ) -> list[dict[str, Any]]:
     """A run of so many steps; what was told of each."""
     words = tokenizer()
-    engine = BatchingEngine(made, Template(words), seed=0)
-    part = RoleConfig(LivePolicy("tiny", words, engine, ADAPTERS), Sampling(max_tokens=5), DIALECTS["tags"])
+    template = Template(words)
+    engine = BatchingEngine(made, template, seed=0)
+    policy = LocalPolicy("tiny", template, engine, ADAPTERS, versioned=True)
+    part = RoleConfig(policy, Sampling(max_tokens=5), DIALECTS["tags"])
 
     @asynccontextmanager
     async def opened(run: str, question: str, _: Any, readers: Sequence[Reader]) -> AsyncIterator[RunContext]:

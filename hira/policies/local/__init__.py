@@ -6,15 +6,15 @@ Beside `hira.trainers` the only part of hira that imports torch, transformers an
 import asyncio
 from array import array
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from hira.core.errors import ContextOverflow, TimedOut
 from hira.core.messages import Message
-from hira.core.policy import Completion, Delta, Request, Tokens, Usage, Watch
+from hira.core.policy import Completion, Delta, Request, Tokens, Usage, Watch, role_of
 from hira.policies.dialects.thought import split_thought
-from hira.policies.local.engine import Engine, Sampled
+from hira.policies.local.engine import Engine, Sampled, SampleRequest
 from hira.policies.local.template import Template, opens_thought
 from hira.policies.reply import ReplyParts, trim_repetition
 
@@ -169,9 +169,10 @@ REMEMBERED = 512
 class LocalPolicy:
     """Samples with an engine, through a chat template; every completion carries its token ids.
 
-    `model` is what the policy is called, `adapter` names the LoRA adapter that speaks, None the base alone. `seconds`
-    is the longest that a call may take; a `versioned` policy tells how often its weights had been updated, in the
-    completion's `model`. A JSON `schema` is left to the prompt: nothing forces the reply to follow it.
+    `model` is what the policy is called. `adapter` names the LoRA adapter of all roles, or of each role, with `*` for
+    the others; None is the base alone. `seconds` is the longest that a call may take. The `model` of a `versioned`
+    policy's completion, such as `policy:planner@3`, names the model, the adapter and the number of weight updates so
+    far. A JSON `schema` is left to the prompt: nothing forces the reply to follow it.
     """
 
     def __init__(
@@ -179,15 +180,15 @@ class LocalPolicy:
         model: str,
         template: Template,
         engine: Engine,
-        adapter: str | None = None,
+        adapter: Mapping[str, str | None] | str | None = None,
         *,
         seconds: float = SECONDS,
         versioned: bool = False,
     ) -> None:
         self.conversations = Conversations(template)
         self.engine = engine
-        self.adapter = adapter
         self.template = template
+        self._adapters = adapter if isinstance(adapter, Mapping) else {"*": adapter}
         self._model = model
         self._seconds = seconds
         self._versioned = versioned
@@ -202,16 +203,17 @@ class LocalPolicy:
         prompt = self.conversations.prompt(request)
         sampling = replace(request.sampling, max_tokens=self._room(len(prompt.ids), request.sampling.max_tokens))
         streamed = Streamed(self.template, request, watch, opened=opens_thought(prompt.text)) if watch else None
+        role = role_of(request.conversation)
+        adapter = self._adapters[role if role in self._adapters else "*"]
+        seen = streamed.see if streamed else None
         try:
             async with asyncio.timeout(self._seconds):
-                sampled = await self.engine.sample(
-                    prompt.ids, sampling, request.stop, self.adapter, seen=streamed.see if streamed else None
-                )
+                sampled = await self.engine.sample(SampleRequest(prompt.ids, sampling, request.stop, adapter, seen))
         except TimeoutError:
             what = f"no whole reply within {self._seconds:g} seconds"
             fix = "reduce max_reply_tokens, or increase [timeout] in hira.toml"
             raise TimedOut(what, where=self._where, fix=fix) from None
-        completion = self._completion(request, prompt, sampled)
+        completion = self._completion(request, prompt, sampled, adapter)
         if streamed:
             streamed.end(completion)
         return completion
@@ -224,7 +226,7 @@ class LocalPolicy:
     async def aclose(self) -> None:
         await self.engine.aclose()
 
-    def _completion(self, request: Request, prompt: TokenPrompt, sampled: Sampled) -> Completion:
+    def _completion(self, request: Request, prompt: TokenPrompt, sampled: Sampled, adapter: str | None) -> Completion:
         text = self.template.decode(sampled.ids)
         self.conversations.keep(request, prompt, sampled.ids, text)
         if sampled.stop is not None and (position := text.find(sampled.stop)) >= 0:
@@ -234,13 +236,14 @@ class LocalPolicy:
         thought = split_thought(text, opened=opens_thought(prompt.text))
         parts = ReplyParts(thought.text, thought.reasoning, finish=sampled.finish)
         trim_repetition(parts)
+        model = f"{self._model}:{adapter}" if adapter and self._versioned else self._model
         return Completion(
             parts.text,
             parts.reasoning,
             finish="stop" if parts.finish == "stop" else "length",
             stop=sampled.stop,
             usage=Usage(1, len(prompt.ids), len(sampled.ids), cost=0.0),
-            model=f"{self._model}@{sampled.version}" if self._versioned else self._model,
+            model=f"{model}@{sampled.version}" if self._versioned else model,
             tokens=Tokens(prompt.ids, sampled.ids, sampled.logprobs),
             notes=(parts.cut,) if parts.cut else (),
         )

@@ -17,9 +17,8 @@ from typing import Any
 import torch
 
 from hira.core.errors import EndpointError, UsageError
-from hira.core.policy import Sampling
 from hira.policies.local.decoding import DecodingBatch
-from hira.policies.local.engine import PendingReply, Sampled, Seeds, Seen
+from hira.policies.local.engine import PendingReply, Sampled, SampleRequest, Seeds
 from hira.policies.local.model import (
     at_rest,
     capacity,
@@ -78,27 +77,16 @@ class BatchingEngine:
     def window(self) -> int:
         return self._window
 
-    async def sample(
-        self,
-        prompt: Sequence[int],
-        sampling: Sampling,
-        stops: Sequence[str] = (),
-        adapter: str | None = None,
-        *,
-        seen: Seen | None = None,
-    ) -> Sampled:
-        check_adapter(self.model, adapter)
-        room = self._window - len(prompt)
-        seed = sampling.seed if sampling.seed is not None else self._seeds.of(prompt, self.version, adapter)
+    async def sample(self, request: SampleRequest) -> Sampled:
+        check_adapter(self.model, request.adapter)
+        room, seed = self._window - len(request.prompt), request.sampling.seed
+        if seed is None:
+            seed = self._seeds.of(request.prompt, self.version, request.adapter)
         row = PendingReply(
-            tuple(prompt),
-            max(1, min(room, sampling.max_tokens or room)),
+            request,
+            max(1, min(room, request.sampling.max_tokens or room)),
             random.Random(seed),  # noqa: S311 - sampling, not secrets
             self._template,
-            sampling,
-            tuple(stops),
-            adapter,
-            seen,
             asyncio.get_running_loop(),
         )
         with self._changed:
@@ -201,7 +189,7 @@ class BatchingEngine:
     def _list_adapters(self) -> list[str | None]:
         """The adapters that are at work or asked for."""
         busy = (name for name, batch in self._batches.items() if batch.rows)
-        return list(dict.fromkeys((*busy, *(row.adapter for row in list(self._waiting)))))
+        return list(dict.fromkeys((*busy, *(row.request.adapter for row in list(self._waiting)))))
 
     def _turn(self, name: str | None, batch: DecodingBatch) -> None:
         """Some steps of one batch; rows that wait for it join at its beginning and every few steps."""
@@ -230,7 +218,7 @@ class BatchingEngine:
         with self._changed:
             share = self._limit // max(1, len(self._list_adapters()))
             for row in list(self._waiting):
-                if row.adapter != name or row.cancelled:
+                if row.request.adapter != name or row.cancelled:
                     continue
                 wider = max(width, len(row.ids) + _TURN)
                 if (rows + 1) * wider > share and rows:

@@ -293,7 +293,7 @@ class DecodingBatch:
 
 
 def _choosing(rows: Sequence[PendingReply], logits: torch.Tensor) -> Choosing:
-    return Choosing.of([row.sampling for row in rows], logits.shape[-1], logits.device)
+    return Choosing.of([row.request.sampling for row in rows], logits.shape[-1], logits.device)
 
 
 def _chunks(rows: Sequence[PendingReply], limit: int) -> Iterator[list[PendingReply]]:

@@ -17,7 +17,17 @@ from hira.core.policy import Sampling
 from hira.policies.local.template import Template
 from hira.policies.repetition import Circling
 
-Seen = Callable[[int], None]
+
+@dataclass(frozen=True, slots=True)
+class SampleRequest:
+    """A prompt to continue, up to one of the strings in `stops`, with this adapter, None for the base alone."""
+
+    prompt: tuple[int, ...]
+    sampling: Sampling
+    stops: tuple[str, ...] = ()
+    adapter: str | None = None
+    seen: Callable[[int], None] | None = None
+    """Gets each id as it is sampled, in the caller's event loop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,19 +52,9 @@ class Engine(Protocol):
     @property
     def window(self) -> int: ...
 
-    async def sample(
-        self,
-        prompt: Sequence[int],
-        sampling: Sampling,
-        stops: Sequence[str] = (),
-        adapter: str | None = None,
-        *,
-        seen: Seen | None = None,
-    ) -> Sampled:
-        """One reply to the prompt. `seen` is handed each id as it is sampled, in the caller's event loop.
-
-        A coroutine that is cancelled takes its row out of the batch. Raises `EndpointError` if the engine died.
-        """
+    async def sample(self, request: SampleRequest) -> Sampled:
+        """Return one reply to the prompt. A coroutine that is cancelled takes its row out of the batch. Raises
+        `EndpointError` if the engine died."""
         ...
 
     async def aclose(self) -> None: ...
@@ -92,17 +92,13 @@ class PendingReply:
     where it was.
     """
 
-    prompt: tuple[int, ...]
+    request: SampleRequest
     limit: int
     """Its most tokens."""
     draw: random.Random
     """Its own source of random numbers."""
     template: Template
-    sampling: Sampling
-    stops: tuple[str, ...] = ()
-    adapter: str | None = None
-    seen: Seen | None = None
-    loop: asyncio.AbstractEventLoop | None = None
+    loop: asyncio.AbstractEventLoop
     version: int = 0
     future: "Future[Sampled]" = field(default_factory=Future)
     cancelled: bool = False
@@ -117,12 +113,12 @@ class PendingReply:
 
     @property
     def ids(self) -> tuple[int, ...]:
-        return (*self.prompt, *self.sampled)
+        return (*self.request.prompt, *self.sampled)
 
     @property
     def held(self) -> int:
         """How many of its tokens the cache holds: all but the one sampled last."""
-        return len(self.prompt) + len(self.sampled) - 1
+        return len(self.request.prompt) + len(self.sampled) - 1
 
     def take(self, token: int, logprob: float) -> None:
         """Take the next token in; `done` tells whether it was the last."""
@@ -135,9 +131,9 @@ class PendingReply:
             return
         self.sampled.append(token)
         self.logprobs.append(logprob)
-        if self.seen and self.loop:
+        if self.request.seen:
             with suppress(RuntimeError):  # the loop is closed, nobody is listening
-                self.loop.call_soon_threadsafe(self.seen, token)
+                self.loop.call_soon_threadsafe(self.request.seen, token)
         if token in self.template.ends:
             self.finish("stop")
         elif (stop := self._find_stop(token)) is not None:
@@ -164,14 +160,12 @@ class PendingReply:
 
     def _find_stop(self, token: int) -> str | None:
         """Return the first stop string in the text so far."""
-        if not self.stops:
+        stops = self.request.stops
+        if not stops:
             return None
         self._tail += self.template.piece(token)
-        if not any(stop in self._tail for stop in self.stops):
-            longest = max(map(len, self.stops))
-            self._tail = self._tail[-max(longest, _TAIL) :]
+        if not any(stop in self._tail for stop in stops):
+            self._tail = self._tail[-max(_TAIL, *map(len, stops)) :]
             return None
         text = self.template.decode(self.sampled)
-        return min(((position, stop) for stop in self.stops if (position := text.find(stop)) >= 0), default=(0, None))[
-            1
-        ]
+        return min((stop for stop in stops if stop in text), key=lambda stop: (text.index(stop), stop), default=None)

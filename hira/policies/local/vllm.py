@@ -18,9 +18,8 @@ from typing import Any
 import httpx
 
 from hira.core.errors import BadReply, EndpointError, UsageError
-from hira.core.policy import Sampling
 from hira.policies.failures import failure, gist, no_connection
-from hira.policies.local.engine import Sampled, Seen
+from hira.policies.local.engine import Sampled, SampleRequest
 from hira.policies.transport import transport_for
 
 SECONDS = 900.0
@@ -70,15 +69,8 @@ class VllmEngine:
         self._window = int(entry.get("max_model_len") or _UNNAMED_WINDOW)
         return self
 
-    async def sample(
-        self,
-        prompt: Sequence[int],
-        sampling: Sampling,
-        stops: Sequence[str] = (),
-        adapter: str | None = None,
-        *,
-        seen: Seen | None = None,
-    ) -> Sampled:
+    async def sample(self, request: SampleRequest) -> Sampled:
+        adapter = request.adapter
         if adapter is not None and adapter not in self._served:
             names = ", ".join(self._served) or "none"
             raise UsageError(f"adapter {adapter!r} is not loaded", where=self._where, fix=f"loaded: {names}")
@@ -86,13 +78,13 @@ class VllmEngine:
         version = self.version
         self._busy[name] += 1
         try:
-            reply = await self._call("POST", "/completions", self._body(name, prompt, sampling, stops))
+            reply = await self._call("POST", "/completions", self._body(name, request))
         finally:
             self._busy[name] -= 1
-        sampled = _read_sampled(reply, prompt, stops, version, where=self._where)
-        if seen:
+        sampled = _read_sampled(reply, request, version, where=self._where)
+        if request.seen:
             for token in sampled.ids:
-                seen(token)
+                request.seen(token)
         return sampled
 
     async def load(self, adapter: str, folder: Path, version: int) -> None:
@@ -126,16 +118,17 @@ class VllmEngine:
         with suppress(EndpointError):  # the server may have ended before the run
             await self._call("POST", "/unload_lora_adapter", {"lora_name": name}, seconds=_PARTING)
 
-    def _body(self, name: str, prompt: Sequence[int], sampling: Sampling, stops: Sequence[str]) -> dict[str, Any]:
+    def _body(self, name: str, request: SampleRequest) -> dict[str, Any]:
+        sampling = request.sampling
         body = {
             "model": name,
-            "prompt": list(prompt),
+            "prompt": request.prompt,
             "max_tokens": sampling.max_tokens,
             "temperature": 1.0 if sampling.temperature is None else sampling.temperature,
             "top_p": 1.0 if sampling.top_p is None else sampling.top_p,
             "top_k": sampling.top_k or 0,
             "seed": sampling.seed,
-            "stop": list(stops),
+            "stop": request.stops,
             "stop_token_ids": self._ends,
             "logprobs": 1,
             "return_token_ids": True,
@@ -165,9 +158,7 @@ class VllmEngine:
         return reply if isinstance(reply, dict) else {}
 
 
-def _read_sampled(
-    reply: Mapping[str, Any], prompt: Sequence[int], stops: Sequence[str], version: int, *, where: str
-) -> Sampled:
+def _read_sampled(reply: Mapping[str, Any], request: SampleRequest, version: int, *, where: str) -> Sampled:
     """Parse the reply. Raises `BadReply` if ids and log-probabilities do not fit: nothing is ever guessed."""
     try:
         choice = reply["choices"][0]
@@ -177,9 +168,9 @@ def _read_sampled(
         what = f"the reply contains no token ids or no log-probabilities: {gist(json.dumps(reply))}"
         raise BadReply(what, where=where, fix="use a vLLM that knows return_token_ids") from error
     read = choice.get("prompt_token_ids")
-    if len(ids) != len(logprobs) or not ids or (read is not None and list(read) != list(prompt)):
+    if len(ids) != len(logprobs) or not ids or (read is not None and tuple(read) != request.prompt):
         what = f"{len(ids)} token ids and {len(logprobs)} log-probabilities came back"
         raise BadReply(f"{what}, or for another prompt", where=where, retryable=True)
     stop = choice.get("stop_reason")
     finish: Any = "length" if choice.get("finish_reason") == "length" else "stop"
-    return Sampled(ids, logprobs, finish, stop if isinstance(stop, str) and stop in stops else None, version)
+    return Sampled(ids, logprobs, finish, stop if isinstance(stop, str) and stop in request.stops else None, version)

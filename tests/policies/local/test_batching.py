@@ -10,7 +10,7 @@ from tiny_hf import tiny_model, tiny_tokenizer, with_adapters
 
 from hira.core.errors import EndpointError, UsageError
 from hira.core.policy import Sampling
-from hira.policies.local.engine import Sampled
+from hira.policies.local.engine import Sampled, SampleRequest
 from hira.policies.local.template import Template
 
 torch = later("torch")
@@ -36,9 +36,9 @@ ENDLESS: Any = Later(endless)
 PLAIN = Sampling(1.0, max_tokens=24)
 
 
-def prompt(number: int) -> list[int]:
+def prompt(number: int) -> tuple[int, ...]:
     """Prompts of different lengths."""
-    return TEMPLATE.encode(f"Question {number}: " + "why? " * (number % 7))
+    return tuple(TEMPLATE.encode(f"Question {number}: " + "why? " * (number % 7)))
 
 
 def logprobs(model: Any, ids: list[int], sampled: tuple[int, ...], temperature: float = 1.0) -> list[float]:
@@ -51,7 +51,7 @@ def logprobs(model: Any, ids: list[int], sampled: tuple[int, ...], temperature: 
 
 async def many(engine: BatchingEngine, *numbers: int, **asked: Any) -> list[Sampled]:
     asked = {"sampling": PLAIN, **asked}
-    return list(await asyncio.gather(*(engine.sample(prompt(number), **asked) for number in numbers)))
+    return list(await asyncio.gather(*(engine.sample(SampleRequest(prompt(number), **asked)) for number in numbers)))
 
 
 @pytest.fixture(scope="module")
@@ -133,8 +133,8 @@ async def test_a_stop_string_ends_a_turn_and_is_named(model: Any) -> None:
 async def test_a_coroutine_that_is_cancelled_leaves_the_batch_and_the_others_go_on(model: Any) -> None:
     engine = BatchingEngine(model, ENDLESS, seed=3)
     endless = Sampling(1.0, max_tokens=3000, seed=1)
-    lost = [asyncio.create_task(engine.sample(prompt(at), endless)) for at in range(4)]
-    kept = asyncio.create_task(engine.sample(prompt(9), PLAIN))
+    lost = [asyncio.create_task(engine.sample(SampleRequest(prompt(at), endless))) for at in range(4)]
+    kept = asyncio.create_task(engine.sample(SampleRequest(prompt(9), PLAIN)))
     await asyncio.sleep(0.05)
     for task in lost:
         task.cancel()
@@ -168,7 +168,7 @@ async def test_an_engine_that_dies_tells_all_who_wait_and_can_be_asked_again(mod
             raise RuntimeError("CUDA error: device-side assert triggered\nmore of it")
 
     engine = BatchingEngine(faulty(model, fault), TEMPLATE, seed=1)
-    asked = [engine.sample(prompt(at), PLAIN) for at in range(6)]
+    asked = [engine.sample(SampleRequest(prompt(at), PLAIN)) for at in range(6)]
     told = await asyncio.wait_for(asyncio.gather(*asked, return_exceptions=True), 30)
     assert all(isinstance(one, EndpointError) for one in told)
     assert str(told[0]).startswith("sampling failed: RuntimeError: CUDA error: device-side assert triggered\n")
@@ -192,7 +192,7 @@ async def test_a_row_that_fits_into_no_memory_fails_alone(model: Any) -> None:
             raise torch.OutOfMemoryError("CUDA out of memory")
 
     engine = BatchingEngine(faulty(model, fault), TEMPLATE, seed=1)
-    long = asyncio.create_task(engine.sample(TEMPLATE.encode("x" * 300), PLAIN))
+    long = asyncio.create_task(engine.sample(SampleRequest(tuple(TEMPLATE.encode("x" * 300)), PLAIN)))
     assert (await many(engine, 1, 2))[0].ids
     with pytest.raises(EndpointError, match="out of memory"):
         await long
@@ -217,12 +217,13 @@ async def test_nothing_is_sampled_while_paused_and_what_was_under_way_goes_on_wi
     changing = tiny_model(TOKENIZER)
     engine = BatchingEngine(changing, ENDLESS, seed=1)
     seen: list[int] = []
-    long = asyncio.create_task(engine.sample(prompt(1), Sampling(1.0, max_tokens=400, seed=4), seen=seen.append))
+    asked = SampleRequest(prompt(1), Sampling(1.0, max_tokens=400, seed=4), seen=seen.append)
+    long = asyncio.create_task(engine.sample(asked))
     while len(seen) < 5:
         await asyncio.sleep(0.001)
     with engine.pause():
         steps = engine.steps
-        waiting = asyncio.create_task(engine.sample(prompt(2), PLAIN))
+        waiting = asyncio.create_task(engine.sample(SampleRequest(prompt(2), PLAIN)))
         await asyncio.sleep(0.05)
         assert engine.steps == steps
         before = len(seen)
@@ -244,7 +245,7 @@ async def test_adapters_asked_for_at_once_each_speak_as_if_alone_and_the_model_s
     trained = {name for name, one in model.named_parameters() if one.requires_grad}
     engine = BatchingEngine(model, TEMPLATE, seed=1)
     asked = [(name, at) for name in ("planner", "worker", None) for at in range(6)]
-    told = await asyncio.gather(*(engine.sample(prompt(at), PLAIN, (), name) for name, at in asked))
+    told = await asyncio.gather(*(engine.sample(SampleRequest(prompt(at), PLAIN, (), name)) for name, at in asked))
     assert model.training
     assert not model.base_model.model.model.norm.training
     assert {name for name, one in model.named_parameters() if one.requires_grad} == trained
@@ -260,7 +261,7 @@ async def test_adapters_asked_for_at_once_each_speak_as_if_alone_and_the_model_s
         assert sampled.logprobs == pytest.approx(own, abs=2e-4)
     assert told[0].ids != told[6].ids
     with pytest.raises(UsageError, match="the model has no adapter 'judge'"):
-        await engine.sample(prompt(1), PLAIN, (), "judge")
+        await engine.sample(SampleRequest(prompt(1), PLAIN, (), "judge"))
 
 
 async def test_layers_with_a_sliding_window_see_what_they_should() -> None:
@@ -280,7 +281,7 @@ async def test_a_model_without_keys_and_values_is_refused() -> None:
 
 async def test_a_closed_engine_ends_who_waits_and_serves_again(model: Any) -> None:
     engine = BatchingEngine(model, ENDLESS, seed=1)
-    long = asyncio.create_task(engine.sample(prompt(1), Sampling(1.0, max_tokens=3000, seed=1)))
+    long = asyncio.create_task(engine.sample(SampleRequest(prompt(1), Sampling(1.0, max_tokens=3000, seed=1))))
     await asyncio.sleep(0.02)
     await engine.aclose()
     with pytest.raises(asyncio.CancelledError):

@@ -12,12 +12,12 @@ from hira.core.messages import user
 from hira.core.policy import Completion, Request, Sampling, counting
 from hira.core.tokens import count
 from hira.policies import open_policy
+from hira.policies.local import LocalPolicy
 from hira.policies.local.loading import OpenedLocally
 from hira.policies.local.template import Template
 from hira.runtime.endpoints import find_model
 from hira.runtime.factory import configure_roles
 from hira.runtime.settings import RoleSettings, Settings
-from hira.trainers.engines import LivePolicy
 
 transformers = later("transformers")
 BatchingEngine = later("hira.policies.local.batching:BatchingEngine")
@@ -83,8 +83,9 @@ async def test_a_model_of_this_process_counts_by_its_own_tokenizer(saved: Path) 
     await policy.complete(ASKED)
     assert own.count("Who?") == 4
     await policy.aclose()
-    engine = BatchingEngine(tiny_model(tiny_tokenizer()), Template(tiny_tokenizer()))
-    live = LivePolicy("policy", tiny_tokenizer(), engine, {"planner": "p", "worker": "w"})
+    template = Template(tiny_tokenizer())
+    engine = BatchingEngine(tiny_model(tiny_tokenizer()), template)
+    live = LocalPolicy("policy", template, engine, {"planner": "p", "worker": "w"})
     assert live.count("Who?") == 4  # in training as in a run, so that prompts are the same
     await live.aclose()
     assert counting(open_policy("offline")) is None

@@ -11,6 +11,7 @@ import pytest
 
 from hira.core.errors import BadReply, ContextOverflow, EndpointError, UsageError
 from hira.core.policy import Sampling
+from hira.policies.local.engine import SampleRequest
 from hira.policies.local.vllm import VllmEngine
 from hira.testing.server import Exchange, HttpServer, Received
 
@@ -69,7 +70,7 @@ async def engine(server: Vllm) -> AsyncIterator[VllmEngine]:
 
 async def test_ids_go_in_and_ids_with_their_log_probabilities_come_out(server: Vllm, engine: VllmEngine) -> None:
     assert (await engine.open()).window == 512
-    sampled = await engine.sample((3, 4, 5), Sampling(1.0, max_tokens=9, seed=5), ("</a>",))
+    sampled = await engine.sample(SampleRequest((3, 4, 5), Sampling(1.0, max_tokens=9, seed=5), ("</a>",)))
     assert (sampled.ids, sampled.logprobs) == ((7, 8, 2), (-0.5, -1.5, -2.5))
     assert (sampled.finish, sampled.stop) == ("stop", None)
     _, body = server.asked[0]
@@ -93,11 +94,11 @@ async def test_ids_go_in_and_ids_with_their_log_probabilities_come_out(server: V
 
 async def test_a_stop_string_and_the_length_are_told_apart(server: Vllm, engine: VllmEngine) -> None:
     server.completion = lambda body: (200, said(body, [7], stop_reason="</a>"))
-    assert (await engine.sample((3,), Sampling(), ("</a>",))).stop == "</a>"
+    assert (await engine.sample(SampleRequest((3,), Sampling(), ("</a>",)))).stop == "</a>"
     server.completion = lambda body: (200, said(body, [7], finish_reason="length"))
-    assert (await engine.sample((3,), Sampling())).finish == "length"
+    assert (await engine.sample(SampleRequest((3,), Sampling()))).finish == "length"
     server.completion = lambda body: (200, said(body, [7, 2], stop_reason=2))
-    told = await engine.sample((3,), Sampling())
+    told = await engine.sample(SampleRequest((3,), Sampling()))
     assert (told.finish, told.stop) == ("stop", None)
 
 
@@ -105,11 +106,11 @@ async def test_an_adapter_is_loaded_under_its_version_and_the_one_before_it_leav
     server: Vllm, engine: VllmEngine
 ) -> None:
     with pytest.raises(UsageError, match="adapter 'planner' is not loaded"):
-        await engine.sample((3,), Sampling(), (), "planner")
+        await engine.sample(SampleRequest((3,), Sampling(), (), "planner"))
     await engine.load("planner", Path("/run/1"), 1)
-    first = await engine.sample((3,), Sampling(), (), "planner")
+    first = await engine.sample(SampleRequest((3,), Sampling(), (), "planner"))
     await engine.load("planner", Path("/run/2"), 2)
-    second = await engine.sample((3,), Sampling(), (), "planner")
+    second = await engine.sample(SampleRequest((3,), Sampling(), (), "planner"))
     assert (first.version, second.version) == (1, 2)
     assert server.asked[0][1]["lora_path"] == "/run/1"
     await engine.aclose()
@@ -137,7 +138,7 @@ async def test_an_adapter_somebody_is_still_answered_by_is_not_unloaded(server: 
         return 200, said(body, [7])
 
     server.completion = slow
-    asked = asyncio.create_task(engine.sample((3,), Sampling(), (), "planner"))
+    asked = asyncio.create_task(engine.sample(SampleRequest((3,), Sampling(), (), "planner")))
     await asyncio.to_thread(reached.wait, 20)
     await engine.load("planner", Path("/run/2"), 2)
     assert not [path for path, _ in server.asked if "unload" in path]
@@ -154,14 +155,14 @@ async def test_ids_and_log_probabilities_that_do_not_fit_are_no_reply(
 ) -> None:
     server.completion = lambda body: (200, said(body, [7, 8, 2], **spoilt))
     with pytest.raises(BadReply):
-        await engine.sample((3,), Sampling())
+        await engine.sample(SampleRequest((3,), Sampling()))
 
 
 async def test_failures_are_those_of_other_endpoints_and_say_what_to_do(server: Vllm, engine: VllmEngine) -> None:
     told = "This model's maximum context length is 512 tokens. However, your request has 600 input tokens."
     server.completion = lambda _: (400, {"error": {"message": told, "type": "BadRequestError", "code": 400}})
     with pytest.raises(ContextOverflow) as overflow:
-        await engine.sample((3,), Sampling())
+        await engine.sample(SampleRequest((3,), Sampling()))
     assert overflow.value.window == 512
     other = VllmEngine(server.base_url, "other")
     with pytest.raises(UsageError, match="does not serve 'other'"):

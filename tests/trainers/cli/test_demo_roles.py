@@ -13,7 +13,7 @@ from tiny_llama import make_model
 
 from hira.agents.trajectory import Rollout
 from hira.evaluation.rewards.answers import RolloutScore
-from hira.policies.local.engine import Sampled
+from hira.policies.local.engine import Sampled, SampleRequest
 from hira.runtime.factory import open_session
 from hira.trainers import records
 from hira.trainers.demo.matpo import TOWNS
@@ -105,11 +105,10 @@ class LessonEngine:
     def __init__(self, rows: Sequence[Row]) -> None:
         self.rows = [((*row.prompt, *row.completion), (*[0] * len(row.prompt), *row.mask)) for row in rows]
 
-    async def sample(self, prompt: Sequence[int], *given: object, **named: object) -> Sampled:
-        del given, named
-        start = len(prompt)
+    async def sample(self, request: SampleRequest) -> Sampled:
+        prompt, start = request.prompt, len(request.prompt)
         for ids, mask in self.rows:
-            if ids[:start] == tuple(prompt) and start < len(ids) and mask[start]:
+            if ids[:start] == prompt and start < len(ids) and mask[start]:
                 end = next((place for place in range(start, len(ids)) if not mask[place]), len(ids))
                 return Sampled(ids[start:end], (0.0,) * (end - start), "stop")
         raise AssertionError("no lesson has these tokens")
@@ -123,19 +122,20 @@ class LessonEngine:
 def test_prompts_of_rollouts_are_those_of_the_lessons_token_by_token(tmp_path: Path) -> None:
     from transformers import AutoTokenizer
 
+    from hira.policies.local import LocalPolicy
     from hira.policies.local.template import Template
     from hira.trainers.demonstrations import demonstrations_of
-    from hira.trainers.engines import LivePolicy
     from hira.trainers.models import write_base
 
     make_model(tmp_path / "tiny.gguf")
     write_base(str(tmp_path / "tiny.gguf"), tmp_path / "base")
     tokenizer = AutoTokenizer.from_pretrained(tmp_path / "base")
     taught = next(record for record in ROLES["pair"].teach(tmp_path, 4, 1).rollouts if len(record.findings) == 2)
-    engine = LessonEngine(demonstrations_of(taught, Template(tokenizer)))
+    template = Template(tokenizer)
+    engine = LessonEngine(demonstrations_of(taught, template))
 
     async def repeat() -> Rollout:
-        policy = LivePolicy("tiny", tokenizer, engine, {"planner": "planner", "worker": "worker"})
+        policy = LocalPolicy("tiny", template, engine, {"planner": "planner", "worker": "worker"})
         settings = ROLES["pair"].settings(tmp_path)
         session = await open_session(settings, policies={"*": policy}, workflow=ROLES["pair"].workflow)
         try:

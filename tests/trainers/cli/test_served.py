@@ -15,6 +15,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer  # noqa: E402
 
 from hira.core.policy import Sampling  # noqa: E402
 from hira.policies.local.batching import BatchingEngine  # noqa: E402
+from hira.policies.local.engine import SampleRequest  # noqa: E402
 from hira.policies.local.template import Template  # noqa: E402
 from hira.testing.server import Exchange, HttpServer, Received  # noqa: E402
 from hira.trainers import records  # noqa: E402
@@ -76,7 +77,8 @@ class Server:
     async def completions(self, body: Any) -> Any:
         assert self.engine
         how = Sampling(body["temperature"], max_tokens=body["max_tokens"], seed=body["seed"])
-        sampled = await self.engine.sample(body["prompt"], how, body.get("stop") or (), body["model"])
+        asked = SampleRequest(tuple(body["prompt"]), how, tuple(body.get("stop") or ()), body["model"])
+        sampled = await self.engine.sample(asked)
         choice = {
             "token_ids": sampled.ids,
             "prompt_token_ids": body["prompt"],
