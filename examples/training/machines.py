@@ -16,7 +16,6 @@ seed 2: 62 to 67 %), because naming what the reader wants, which the judge rewar
 in benchmarks/results/training_demo_rubric.md.
 """
 
-import asyncio
 import json
 import random
 import re
@@ -39,7 +38,7 @@ from hira.policies.offline.solving import OfflineRequest as Seen
 from hira.policies.offline.solving import read_request
 from hira.runtime.settings import Settings
 from hira.trainers.configuration import RewardConfig
-from hira.trainers.demo.recipe import Command, Demonstrations, DemoRecipe, DemoSizes, Reply, record_demonstrations
+from hira.trainers.demo.recipe import Command, DemoRecipe, DemoSizes, Reply
 from hira.trainers.demo.tiny import TinyShape, find_phrases, make_tokenizer
 from hira.trainers.demonstrations import list_messages
 from hira.trainers.recipes import RUBRIC, Judges, hybrid_reward
@@ -314,21 +313,15 @@ def settings_of(folder: Path) -> Settings:
     return Settings(model="offline", workflow="direct", sandbox="off")
 
 
-def teach(folder: Path, seed: int, times: int, faults: Faults = CARELESS) -> Demonstrations:
-    """The pairs of that seed's world as files, and its teacher's rubrics: `times` a query of training."""
-    here = make_world(seed)
-    problems = here.problems(PAIRS, held_out=False)
-    write(folder / "pairs.jsonl", problems)
-    write(folder / "pairs_held_out.jsonl", here.problems(HELD_OUT, held_out=True))
+def write_pairs(folder: Path, seed: int) -> None:
+    """The pairs of that seed's world as files."""
+    write(folder / "pairs.jsonl", problems(seed, held_out=False))
+    write(folder / "pairs_held_out.jsonl", problems(seed, held_out=True))
 
-    def teacher(chance: random.Random, problem: Problem) -> Reply:
-        reader, machine, _ = problem.id.split("-")
-        return Teacher(chance, here.cares(reader, machine), faults).reply
 
-    rollouts = asyncio.run(record_demonstrations(settings_of(folder), WORKFLOW, problems, times, seed, teacher))
-    valid = sum(read_rubric(record) is not None for record in rollouts) / len(rollouts)
-    told = f"{len(rollouts)} rubrics of a careless teacher for {len(problems)} queries"
-    return Demonstrations(rollouts, f"{told}, {100 * valid:.0f} % of them valid")
+def play_teacher(seed: int, chance: random.Random, problem: Problem) -> Reply:
+    reader, machine, _ = problem.id.split("-")
+    return Teacher(chance, make_world(seed).cares(reader, machine), CARELESS).reply
 
 
 def learn_tokenizer(rollouts: Sequence[Rollout]) -> Any:
@@ -416,17 +409,8 @@ def _ratings(report: str) -> Ratings:
 ASKED = 2
 
 
-def problems(seed: int) -> list[Problem]:
-    return make_world(seed).problems(PAIRS, held_out=False)
-
-
-def held_out(seed: int) -> list[Problem]:
-    return make_world(seed).problems(HELD_OUT, held_out=True)
-
-
-def reward() -> Reward:
-    """The recipe's own, with the paper's weights."""
-    return Shares(hybrid_reward(Judges(RewardConfig(), RoleConfig(Judge()))))
+def problems(seed: int, *, held_out: bool) -> list[Problem]:
+    return make_world(seed).problems(HELD_OUT if held_out else PAIRS, held_out=held_out)
 
 
 @dataclass(frozen=True, slots=True)
@@ -448,15 +432,19 @@ class Shares:
         return replace(score, parts=told)
 
 
+REWARD = Shares(hybrid_reward(Judges(RewardConfig(), RoleConfig(Judge()))))
+"""The recipe's own reward, with the paper's weights."""
+
+
 def exam(seed: int) -> Reward:
     """The same, and how valid rubrics order many pairs."""
-    return Tried(reward(), tried_on(make_world(seed)))
+    return Tried(REWARD, tried_on(make_world(seed)))
 
 
 def commands(seed: int) -> list[Command]:
     """Queries of readers about machines that nobody asked about in training."""
     here, held_out_commands = make_world(seed), []
-    for problem in held_out(seed)[:: HELD_OUT * 5][:ASKED]:
+    for problem in problems(seed, held_out=True)[:: HELD_OUT * 5][:ASKED]:
         reader, machine, _ = problem.id.split("-")
         cares = sorted(here.cares(reader, machine).items(), key=lambda care: -care[1])
         known = ", ".join(f"{name} {much}" for name, much in cares if much > 0)
@@ -470,12 +458,12 @@ MACHINES_DEMO = DemoRecipe(
     recipe=RUBRIC,
     workflow=WORKFLOW,
     settings=settings_of,
-    teach=teach,
+    write=write_pairs,
+    teacher=play_teacher,
     tokenizer=learn_tokenizer,
     varied=renamed,
     problems=problems,
-    held_out=held_out,
-    reward=reward,
+    reward=REWARD,
     exam=exam,
     commands=commands,
     shape=SHAPE,

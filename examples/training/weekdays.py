@@ -13,7 +13,6 @@ least ten points more, with more errors found and more right solutions accepted;
 the Solver alone. Within 300 CPU seconds. The results are in benchmarks/results/training_demo_marsrl.md.
 """
 
-import asyncio
 import random
 import re
 import sys
@@ -28,7 +27,7 @@ from hira.cli.training.demo import run
 from hira.core.errors import BadReply
 from hira.core.messages import Message
 from hira.core.policy import Completion, Request, Usage
-from hira.evaluation.rewards.answers import ByWords, Reward, RolloutScore
+from hira.evaluation.rewards.answers import ByWords, RolloutScore
 from hira.evaluation.rewards.match import exact, extract_answer
 from hira.policies.dialects.answer import find_final_answer, read_verdict, strip_thought
 from hira.policies.offline.solving import OfflineRequest as Seen
@@ -36,7 +35,7 @@ from hira.policies.offline.solving import read_request
 from hira.runtime.settings import Settings
 from hira.trainers.calls import seed_of
 from hira.trainers.configuration import StageConfig
-from hira.trainers.demo.recipe import Command, Demonstrations, DemoRecipe, DemoSizes, record_demonstrations
+from hira.trainers.demo.recipe import DemoRecipe, DemoSizes, Reply
 from hira.trainers.demo.tiny import SHAPE, make_tokenizer
 from hira.trainers.demonstrations import list_messages
 from hira.trainers.recipes import MARSRL
@@ -249,22 +248,9 @@ def settings_of(folder: Path) -> Settings:
     return Settings(model="offline", workflow="marsrl", sandbox="off")
 
 
-def teach(folder: Path, seed: int, times: int, faults: Faults = CARELESS) -> Demonstrations:
-    """The teacher's demonstrations: `times` a question."""
-    taught = problems(seed, held_out=False)
-    rollouts = by_teacher(folder, taught, times, seed, faults)
-    right = sum(record.answer == task_of(record.question).answer for record in rollouts) / len(rollouts)
-    return Demonstrations(
-        rollouts, f"{len(rollouts)} rollouts of a careless teacher, {100 * right:.0f} % of them right"
-    )
-
-
-def by_teacher(folder: Path, taught: Sequence[Problem], times: int, seed: int, faults: Faults) -> list[Rollout]:
-    return asyncio.run(
-        record_demonstrations(
-            settings_of(folder), WORKFLOW, taught, times, seed, lambda chance, _: Teacher(chance, faults).reply
-        )
-    )
+def play_teacher(seed: int, chance: random.Random, problem: Problem) -> Reply:
+    del seed, problem
+    return Teacher(chance).reply
 
 
 def learn_tokenizer(rollouts: Sequence[Rollout]) -> Any:
@@ -406,31 +392,6 @@ def flawed(task: Task) -> list[Line]:
     return lines
 
 
-ASKED = 3
-
-
-def trained(seed: int) -> list[Problem]:
-    return problems(seed, held_out=False)
-
-
-def held_out(seed: int) -> list[Problem]:
-    return problems(seed, held_out=True)
-
-
-def reward() -> Reward:
-    return ByWords(exact)
-
-
-def exam(seed: int) -> Reward:
-    del seed
-    return by_role
-
-
-def commands(seed: int) -> list[Command]:
-    """Questions that were not asked in training."""
-    return [Command(("ask", task.question), f"known answer: {task.references[0]}") for task in held_out(seed)[:ASKED]]
-
-
 WEEKDAYS = DemoRecipe(
     name="weekdays",
     about="MarsRL GRPO",
@@ -438,16 +399,14 @@ WEEKDAYS = DemoRecipe(
     workflow=WORKFLOW,
     options=OPTIONS,
     settings=settings_of,
-    teach=teach,
+    teacher=play_teacher,
     tokenizer=learn_tokenizer,
     dealt=TIMES,
     varied=shifted,
-    problems=trained,
-    held_out=held_out,
-    reward=reward,
-    exam=exam,
+    problems=problems,
+    reward=ByWords(exact),
+    exam=lambda _: by_role,
     examining=Alone(WORKFLOW),
-    commands=commands,
     stages=StageConfig(sampling="balanced"),
     sizes=DemoSizes(demonstrations=2, learning=300, updates=15, questions=6, exam=2),
     small=DemoSizes(demonstrations=1, learning=36, batch=16, updates=2, questions=1, attempts=3, exam=1, thin=16),

@@ -115,7 +115,7 @@ def run_recipe(recipe: "DemoRecipe", options: DemoOptions, shell: Shell, base: s
     asking = "" if options.small else " Ask the model:"
     shell.tell(f"\nModel and adapter are in {folder}. Exams and metrics: hira-train show {folder}.{asking}")
     if asking:
-        shell.say(_format_command(recipe.commands(demo.seed)[0].command, folder))
+        shell.say(_format_command(demo.commands[0].command, folder))
     return code
 
 
@@ -123,7 +123,7 @@ def ask_held_out(demo: "Demo", shell: Shell) -> int:
     """Ask questions that training held out, as a user would. Return the exit code of the first command that failed; an
     answer without evidence is not a failure."""
     codes = []
-    for command in demo.recipe.commands(demo.seed):
+    for command in demo.commands:
         shell.tell(f"\n$ {_format_command(command.command, demo.folder)}")
         quiet = UNSEEN.get(command.command[0], ())
         codes.append(hira.cli.main([*command.command, "--profile", str(demo.folder), *quiet], shell))

@@ -11,30 +11,19 @@ reinforcement at least 20 points more than after the demonstrations, and at leas
 benchmarks/results/training_pretrained.md.
 """
 
-import asyncio
 import random
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from hira.agents.trajectory import Rollout
 from hira.core.policy import Completion, Request
-from hira.evaluation.rewards.answers import Reward, RolloutScore
+from hira.evaluation.rewards.answers import RolloutScore
 from hira.evaluation.rewards.match import contains
 from hira.policies.offline.solving import read_request
 from hira.runtime.settings import Settings
 from hira.trainers.demo.matpo import HILLS, PEOPLE, RIVERS, TOWNS
-from hira.trainers.demo.recipe import (
-    PRETRAINED,
-    PRETRAINED_MINIATURE,
-    Command,
-    Demonstrations,
-    DemoRecipe,
-    Reply,
-    errs,
-    record_demonstrations,
-)
+from hira.trainers.demo.recipe import PRETRAINED, PRETRAINED_MINIATURE, DemoRecipe, Reply, errs
 from hira.trainers.recipes import GRPO as RECIPE
 from hira.trainers.rollouts import Problem
 from hira.workflows.baselines.single import Rag
@@ -80,53 +69,37 @@ def world(seed: int) -> dict[str, list[TownFact]]:
     }
 
 
-def questions(seed: int, *, held_out: bool) -> dict[str, TownFact]:
-    """Return the questions about the towns of training, or about the held-out towns, with the facts that they ask
-    for."""
+def problems(seed: int, *, held_out: bool) -> list[Problem]:
+    """Return the questions about the towns of training, or about the held-out towns, in an order of the seed. Their
+    references are the value and the town."""
     towns = TOWNS[TRAINED:] if held_out else TOWNS[:TRAINED]
     facts = [fact for town in towns for fact in world(seed)[town]]
     random.Random(f"{seed} {held_out}").shuffle(facts)  # noqa: S311 - a repeatable order
-    return {fact.question: fact for fact in facts}
+    return [Problem(f"{fact.town}-{fact.kind}", fact.question, (fact.value, fact.town)) for fact in facts]
 
 
-def problems(seed: int, *, held_out: bool = False) -> list[Problem]:
-    """Return the problems, with the value and the town as references."""
-    return [
-        Problem(f"{fact.town}-{fact.kind}", question, (fact.value, fact.town))
-        for question, fact in questions(seed, held_out=held_out).items()
-    ]
+UNCITED, MISREAD, WORDY = 0.55, 0.2, 0.25
+"""How often the teacher omits the source, gives another fact of the town, and adds one more."""
 
 
-@dataclass(frozen=True, slots=True)
-class CitedTeacherFaults:
-    """How often the teacher omits the source, gives another fact of the town, and adds one more."""
+def play_teacher(seed: int, chance: random.Random, problem: Problem) -> Reply:
+    """Return a teacher that answers from the page in its prompt, carelessly."""
+    facts = world(seed)[problem.references[1]]
+    (right,) = (fact for fact in facts if fact.question == problem.question)
+    others = [fact for fact in facts if fact != right]
 
-    uncited: float = 0.55
-    misread: float = 0.2
-    wordy: float = 0.25
-
-
-class CitedTeacher:
-    """Answers from the page in its prompt, carelessly."""
-
-    def __init__(
-        self, chance: random.Random, fact: TownFact, facts: Sequence[TownFact], faults: CitedTeacherFaults
-    ) -> None:
-        self.chance = chance
-        self.fact = fact
-        self.others = [other for other in facts if other != fact]
-        self.faults = faults
-
-    def reply(self, request: Request) -> Completion:
+    def reply(request: Request) -> Completion:
         shown = read_request(request).value("documents")
         ids = {title: id_ for id_, title in re.findall(r"\[(s\d+)\] (\w+) \(", shown)}
-        fact = self.chance.choice(self.others) if errs(self.chance, self.faults.misread) else self.fact
+        fact = chance.choice(others) if errs(chance, MISREAD) else right
         sentence = fact.sentence
-        if fact.town in ids and not errs(self.chance, self.faults.uncited):
+        if fact.town in ids and not errs(chance, UNCITED):
             sentence = f"{sentence.removesuffix('.')} [{ids[fact.town]}]."
-        if errs(self.chance, self.faults.wordy):
-            sentence += f" {self.chance.choice(self.others).sentence}"
+        if errs(chance, WORDY):
+            sentence += f" {chance.choice(others).sentence}"
         return Completion(sentence)
+
+    return reply
 
 
 async def score_cited(rollout: Rollout, references: tuple[str, ...]) -> RolloutScore:
@@ -149,35 +122,12 @@ def settings_of(folder: Path) -> Settings:
     )
 
 
-def teach(folder: Path, seed: int, times: int, faults: CitedTeacherFaults = CitedTeacherFaults()) -> Demonstrations:
-    """Write the documents of that seed's towns, and return the teacher's answers: `times` to each of some dozen
-    questions."""
-    here, known = world(seed), questions(seed, held_out=False)
+def write_pages(folder: Path, seed: int) -> None:
+    """Write the page of each town."""
     (folder / "documents").mkdir(parents=True, exist_ok=True)
-    for town, facts in here.items():
+    for town, facts in world(seed).items():
         text = " ".join(fact.sentence for fact in facts)
         (folder / "documents" / f"{town}.md").write_text(f"# {town}\n\n{text}\n", encoding="utf-8")
-
-    def teacher(chance: random.Random, problem: Problem) -> Reply:
-        fact = known[problem.question]
-        return CitedTeacher(chance, fact, here[fact.town], faults).reply
-
-    rollouts = asyncio.run(
-        record_demonstrations(settings_of(folder), Rag(), problems(seed)[:DEMONSTRATIONS], times, seed, teacher)
-    )
-    return Demonstrations(rollouts, f"{len(rollouts)} answers of a careless teacher over {len(here)} pages")
-
-
-def reward() -> Reward:
-    return score_cited
-
-
-def commands(seed: int) -> list[Command]:
-    """Return questions about towns that no training question names."""
-    return [
-        Command(("ask", question), f"known: {fact.value}")
-        for question, fact in list(questions(seed, held_out=True).items())[:3]
-    ]
 
 
 CITED = DemoRecipe(
@@ -186,11 +136,11 @@ CITED = DemoRecipe(
     recipe=RECIPE,
     workflow=Rag(),
     settings=settings_of,
-    teach=teach,
+    write=write_pages,
+    teacher=play_teacher,
+    lessons=DEMONSTRATIONS,
     problems=problems,
-    held_out=lambda seed: problems(seed, held_out=True),
-    reward=reward,
-    commands=commands,
+    reward=score_cited,
     pretrained=True,
     sizes=PRETRAINED,
     small=PRETRAINED_MINIATURE,

@@ -9,7 +9,6 @@ the demonstrations, and at least 65 % after reinforcement on every seed. The res
 benchmarks/results/training_demo.md.
 """
 
-import asyncio
 import random
 import re
 from collections.abc import Callable, Sequence
@@ -20,12 +19,12 @@ from typing import Any
 
 from hira.agents.trajectory import Rollout
 from hira.core.policy import Completion, Request
-from hira.evaluation.rewards.answers import ByWords, Reward, WithFormat
+from hira.evaluation.rewards.answers import ByWords, WithFormat
 from hira.evaluation.rewards.match import exact
 from hira.policies.offline.solving import Act, read_request, write_act
 from hira.policies.offline.solving import OfflineRequest as Seen
 from hira.runtime.settings import Settings
-from hira.trainers.demo.recipe import Command, Demonstrations, DemoRecipe, DemoSizes, errs, record_demonstrations
+from hira.trainers.demo.recipe import DemoRecipe, DemoSizes, Reply, errs
 from hira.trainers.demo.tiny import DAYS, IDS, READ, SHAPE, YEARS, find_phrases, make_tokenizer
 from hira.trainers.demonstrations import list_messages
 from hira.trainers.recipes import MATPO as RECIPE
@@ -204,27 +203,10 @@ def settings_of(folder: Path) -> Settings:
     return Settings(model="offline", docs=(folder / "documents",), workflow="matpo", sandbox="off")
 
 
-def teach(folder: Path, seed: int, times: int, faults: MatpoTeacherFaults = CARELESS) -> Demonstrations:
-    """Write the documents of that seed's world, and return its teacher's demonstrations: `times` per question."""
-    here = make_world(seed)
-    here.write(folder / "documents")
-    problems = here.problems(held_out=False)
-    rollouts = by_teacher(folder, problems, times, seed, faults)
-    answers = {problem.question: problem.references[0] for problem in problems}
-    right = sum(record.answer.split(" [")[0] == answers[record.question] for record in rollouts) / len(rollouts)
-    text = f"{len(rollouts)} rollouts of a careless teacher over {len(here.pages())} documents"
-    return Demonstrations(rollouts, f"{text}, {100 * right:.0f} % of them right")
-
-
-def by_teacher(
-    folder: Path, problems: Sequence[Problem], times: int, seed: int, faults: MatpoTeacherFaults
-) -> list[Rollout]:
-    """Return the teacher's rollouts over the documents of the folder."""
-    return asyncio.run(
-        record_demonstrations(
-            settings_of(folder), WORKFLOW, problems, times, seed, lambda chance, _: MatpoTeacher(chance, faults).reply
-        )
-    )
+def play_teacher(seed: int, chance: random.Random, problem: Problem) -> Reply:
+    """Return the careless teacher of one rollout."""
+    del seed, problem
+    return MatpoTeacher(chance, CARELESS).reply
 
 
 def learn_tokenizer(rollouts: Sequence[Rollout]) -> Any:
@@ -267,28 +249,9 @@ def _id(tokenizer: Any, text: str) -> int:
     return int(token)
 
 
-ASKED = 3
-
-
-def problems(seed: int) -> list[Problem]:
-    return make_world(seed).problems(held_out=False)
-
-
-def make_held_out(seed: int) -> list[Problem]:
-    return make_world(seed).problems(held_out=True)
-
-
-def reward() -> Reward:
-    return WithFormat(ByWords(exact))
-
-
-def commands(seed: int) -> list[Command]:
-    """Return questions about held-out people."""
-    held = make_held_out(seed)
-    return [
-        Command(("ask", problem.question), f"known answer: {problem.references[0]}")
-        for problem in held[:: max(1, len(held) // ASKED)][:ASKED]
-    ]
+def problems(seed: int, *, held_out: bool) -> list[Problem]:
+    """Return the questions of training, or those about the held-out people."""
+    return make_world(seed).problems(held_out=held_out)
 
 
 MATPO_DEMO = DemoRecipe(
@@ -298,12 +261,11 @@ MATPO_DEMO = DemoRecipe(
     workflow=WORKFLOW,
     options={"max_subtasks": WORKFLOW.max_subtasks, "worker_calls": WORKFLOW.worker_calls},
     settings=settings_of,
-    teach=teach,
+    write=lambda folder, seed: make_world(seed).write(folder / "documents"),
+    teacher=play_teacher,
     tokenizer=learn_tokenizer,
     varied=rename_demonstration,
     problems=problems,
-    held_out=make_held_out,
-    reward=reward,
-    commands=commands,
+    reward=WithFormat(ByWords(exact)),
     sizes=DemoSizes(learning=220, updates=35, rate=2e-3, refill=2),
 )

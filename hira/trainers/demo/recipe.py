@@ -31,6 +31,7 @@ from hira.trainers.configuration import (
 )
 from hira.trainers.demo.tiny import SHAPE, TinyShape, make_model
 from hira.trainers.demonstrations import demonstrations_of
+from hira.trainers.metrics import ACCURACY, summarise_scores
 from hira.trainers.profile import save_adapters, write_profiles
 from hira.trainers.recipes import Recipe
 from hira.trainers.records import last_checkpoint
@@ -72,28 +73,12 @@ class DemoSizes:
 MINIATURE = DemoSizes(demonstrations=1, learning=12, updates=2, questions=4, attempts=4, exam=1)
 """Runs every stage and teaches next to nothing."""
 PRETRAINED = DemoSizes(
-    demonstrations=1,
-    learning=16,
-    batch=8,
-    learning_rate=1e-3,
-    updates=10,
-    questions=4,
-    attempts=8,
-    rate=3e-4,
-    rank=16,
-    exam=1,
+    demonstrations=1, learning=16, batch=8, learning_rate=1e-3, updates=10, questions=4, rate=3e-4, rank=16, exam=1
 )
 PRETRAINED_MINIATURE = replace(
     PRETRAINED, learning=1, batch=2, updates=1, questions=1, attempts=2, rate=1.5e-3, rank=4, thin=12
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Demonstrations:
-    """The teacher's rollouts for the cold start, and a line about them."""
-
-    rollouts: Sequence[Rollout]
-    summary: str
+Reply = Callable[[Request], Completion]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,16 +93,18 @@ class Command:
 class DemoRecipe:
     """One demo. Callables take the run's seed unless stated otherwise.
 
-    `settings(folder)` are those of the runs. `teach(folder, seed, times)` writes the files that the runs need and plays
-    the teacher's rollouts, `times` for each question. A `pretrained` model learns them as an adapter; a tiny one begins
-    at random, with the `tokenizer` that is learned from them. `adapters` has that of each role. `varied` makes another
-    demonstration from one, and `dealt` repeats the demonstrations of a role.
+    `settings(folder)` are those of the runs, and `write(folder, seed)` writes the files that they need.
+    `teacher(seed, chance, problem)` plays all roles of one demonstration, with random numbers for its faults; `lessons`
+    is the number of problems that it demonstrates, None for all. A `pretrained` model learns the demonstrations as an
+    adapter; a tiny one begins at random, with the `tokenizer` that is learned from them. `adapters` has that of each
+    role. `varied` makes another demonstration from one, and `dealt` repeats the demonstrations of a role.
 
-    `recipe` names the trained roles and their credit, `credit` has its options. `problems` are for training, `held_out`
-    for exams. `reward` also scores exams, unless there is an `exam`; exams run `examining` in place of `workflow`, and
-    `examined` describes their accuracy. `workflow` runs with `options` unlike its defaults, which the profile keeps.
-    `commands` ask the trained model at the end. `curves` names metrics of updates to draw, `figures` parts of exam
-    scores to print, `sampled/PART` and `greedy/PART`; of several it prints the mean. `note` follows them.
+    `recipe` names the trained roles and their credit, `credit` has its options. `problems(seed, held_out=…)` are for
+    training or for exams. `reward` also scores exams, unless there is an `exam`; exams run `examining` in place of
+    `workflow`, and `examined` describes their accuracy. `workflow` runs with `options` unlike its defaults, which the
+    profile keeps. `commands` ask the trained model at the end, by default some held-out questions. `curves` names
+    metrics of updates to draw, `figures` parts of exam scores to print, `sampled/PART` and `greedy/PART`; of several it
+    prints the mean. `note` follows them.
     """
 
     name: str
@@ -125,11 +112,12 @@ class DemoRecipe:
     recipe: Recipe
     workflow: BuiltIn
     settings: Callable[[Path], Settings]
-    teach: Callable[[Path, int, int], Demonstrations]
-    problems: Callable[[int], Sequence[Problem]]
-    held_out: Callable[[int], Sequence[Problem]]
-    reward: Callable[[], Reward]
-    commands: Callable[[int], Sequence[Command]]
+    problems: Callable[..., Sequence[Problem]]
+    teacher: Callable[[int, random.Random, Problem], Reply]
+    reward: Reward
+    write: Callable[[Path, int], None] = lambda _, __: None
+    lessons: int | None = None
+    commands: Callable[[int], Sequence[Command]] | None = None
     tokenizer: Callable[[Sequence[Rollout]], Any] | None = None
     pretrained: bool = False
     adapters: Mapping[str, str] = field(default_factory=lambda: {"*": "default"})
@@ -150,9 +138,6 @@ class DemoRecipe:
 
 
 AT_ONCE = 16
-Reply = Callable[[Request], Completion]
-Teaches = Callable[[random.Random, Problem], Reply]
-"""Returns the teacher of one rollout, given the random numbers for its faults and the problem."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,25 +160,29 @@ def errs(chance: random.Random, often: float) -> bool:
     return chance.random() < often
 
 
-async def record_demonstrations(
-    settings: Settings, workflow: Workflow, problems: Sequence[Problem], times: int, seed: int, teacher: Teaches
-) -> list[Rollout]:
-    """Return the teacher's rollouts: `times` per problem."""
-    context = await open_session(settings, policies={"*": OfflinePolicy()}, workflow=workflow)
+def record_demonstrations(recipe: DemoRecipe, folder: Path, seed: int, times: int) -> list[Rollout]:
+    """Write the files of the demo, and return the teacher's rollouts: `times` for each of its problems."""
+    recipe.write(folder, seed)
+    return asyncio.run(_play_teacher(recipe, folder, seed, times))
+
+
+async def _play_teacher(recipe: DemoRecipe, folder: Path, seed: int, times: int) -> list[Rollout]:
+    session = await open_session(recipe.settings(folder), policies={"*": OfflinePolicy()}, workflow=recipe.workflow)
     gate = asyncio.Semaphore(AT_ONCE)
 
     async def play(problem: Problem, number: int) -> Rollout:
         chance = random.Random(seed_of(seed, "teacher", problem.id, number))  # noqa: S311 - demonstrations of that seed
-        policy = Teacher(teacher(chance, problem))
-        async with gate, context.open_context(f"{problem.id}-{number}", problem.question, (), ()) as opened:
+        policy = Teacher(recipe.teacher(seed, chance, problem))
+        async with gate, session.open_context(f"{problem.id}-{number}", problem.question, (), ()) as opened:
             opened.rollout.began = DAY
             opened.roles = {role: replace(config, policy=policy) for role, config in opened.roles.items()}
-            return await rollout(workflow, problem.question, opened)
+            return await rollout(recipe.workflow, problem.question, opened)
 
+    problems = recipe.problems(seed, held_out=False)[: recipe.lessons]
     try:
         return await together([play(problem, number) for problem in problems for number in range(times)])
     finally:
-        await context.aclose()
+        await session.aclose()
 
 
 LESSONS = "lessons"
@@ -203,6 +192,8 @@ PRETRAINED_WINDOW = 8192
 """The tokens that SmolLM2 takes."""
 SAVE_EVERY = 5
 """Updates between checkpoints."""
+ASKED = 3
+"""The number of held-out questions to ask at the end."""
 
 
 @dataclass(frozen=True)
@@ -225,49 +216,57 @@ class Demo:
         known = read_configuration(self.folder)
         return known == self.plan.configuration and not (self.folder / PROFILE).exists()
 
+    @property
+    def commands(self) -> Sequence[Command]:
+        """The commands that ask the trained model."""
+        if self.recipe.commands:
+            return self.recipe.commands(self.seed)
+        held_out = self.recipe.problems(self.seed, held_out=True)
+        chosen = held_out[:: max(1, len(held_out) // ASKED)][:ASKED]
+        return [Command(("ask", problem.question), f"known answer: {problem.references[0]}") for problem in chosen]
+
     def run(self) -> None:
         """Run all stages. Raises `HiraError` if the demo cannot continue."""
         import torch
 
-        if not self.recipe.pretrained:
+        recipe, sizes = self.recipe, self.sizes
+        if not recipe.pretrained:
             torch.set_num_threads(1)  # faster for a model this small, with the same sums on every machine
         write_configuration(self.plan)
-        saved = last_checkpoint(self.folder)
-        if saved:
+        rows: Sequence[Row] = ()
+        if saved := last_checkpoint(self.folder):
             self.tell(f"resuming from {saved.name}")
-            rows: Sequence[Row] = ()
-        elif self.recipe.pretrained:
+        elif recipe.pretrained:
             from transformers import AutoTokenizer
 
             self._write_base()
-            rows = self._render(AutoTokenizer.from_pretrained(self.place))
+            rollouts, summary = self._record()
+            self.tell(summary)
+            rows = self._render(AutoTokenizer.from_pretrained(self.place), rollouts)
         else:
             self._train_tiny()
-            rows = ()
+        from hira.trainers.sft import teach_adapters
         from hira.trainers.training import Training, open_weights
 
         tokenizer, adapted = open_weights(self.plan)
-        if not self.recipe.pretrained:
+        if not recipe.pretrained:
             adapted.double()  # sampling does not depend on the other rows of a batch
         training = Training(
             plan=self.plan,
             model=adapted,
             tokenizer=tokenizer,
-            reward=self.recipe.reward(),
+            reward=recipe.reward,
             credit=credit_of(self.plan),
-            exam_workflow=self.recipe.examining,
-            exam_reward=self.recipe.exam(self.seed) if self.recipe.exam else None,
+            exam_workflow=recipe.examining,
+            exam_reward=recipe.exam(self.seed) if recipe.exam else None,
             tell=self.tell,
             on_step=self.on_step,
         )
         if rows:
             training.examine(-1)
-            self._teach(adapted, tokenizer, rows)
+            teach_adapters(self.plan, adapted, tokenizer, rows, resume=False, tell=self.tell, on_step=self._show_lesson)
             save_adapters(self.plan, adapted, tokenizer, LESSONS)
-        sizes = self.sizes
-        self.tell(
-            f"{self.recipe.about} with LoRA, {sizes.updates} updates of {sizes.questions} x {sizes.attempts} rollouts"
-        )
+        self.tell(f"{recipe.about} with LoRA, {sizes.updates} updates of {sizes.questions} x {sizes.attempts} rollouts")
         training.run(resume=True)
         save_adapters(self.plan, adapted.float(), tokenizer)
         write_profiles(self.plan, {"temperature": 0.0, "verify": "lexical"})  # such a model cannot check claims
@@ -287,27 +286,51 @@ class Demo:
             parameters = write_base(self.base, self.place)
             self.tell(f"{parameters / 1e6:,.0f} million pretrained parameters from {self.base}")
 
-    def _render(self, tokenizer: Any, rollouts: Sequence[Rollout] | None = None) -> list[Row]:
-        """Return the rows of the demonstrations, from new rollouts unless `rollouts` are given."""
-        if rollouts is None:
-            taught = self.recipe.teach(self.folder, self.seed, self.sizes.demonstrations)
-            self.tell(taught.summary)
-            rollouts = taught.rollouts
+    def _record(self) -> tuple[Sequence[Rollout], str]:
+        """Return the rollouts of the teacher, and a line about them."""
+        times = self.sizes.demonstrations
+        rollouts = record_demonstrations(self.recipe, self.folder, self.seed, times)
+        asked = [problem for problem in self.plan.problems[: self.recipe.lessons] for _ in range(times)]
+        pairs = zip(rollouts, asked, strict=True)
+        scores = [asyncio.run(self.recipe.reward(record, problem.references)) for record, problem in pairs]
+        right = summarise_scores(scores, ACCURACY)[ACCURACY] or 0.0
+        return rollouts, f"{len(rollouts)} rollouts of a careless teacher, {100 * right:.0f} % of them right"
+
+    def _render(self, tokenizer: Any, rollouts: Sequence[Rollout]) -> list[Row]:
+        """Return the rows of the demonstrations."""
         template = Template(tokenizer)
         rows = [row for record in rollouts for row in demonstrations_of(record, template)]
         return [row for row in rows for _ in range(self.recipe.dealt.get(row.role, 1))]
 
     def _train_tiny(self) -> None:
         """Train a model from random weights, with its own tokenizer."""
-        assert self.recipe.tokenizer is not None  # noqa: S101 - every other recipe has one
-        taught = self.recipe.teach(self.folder, self.seed, self.sizes.demonstrations)
-        tokenizer = self.recipe.tokenizer(taught.rollouts)
-        rows = self._render(tokenizer, taught.rollouts)
-        self.tell(f"{taught.summary}: {len(rows)} conversations, {len(tokenizer)} tokens")
-        base = make_model(tokenizer, self.seed, self.recipe.shape)
-        self._teach(base, tokenizer, rows)
+        from hira.trainers.sft import DemonstrationOrder, SftTrainer
+        from hira.trainers.weights import Muon
+
+        recipe, sizes = self.recipe, self.sizes
+        assert recipe.tokenizer is not None  # noqa: S101 - every recipe of a tiny model has one
+        rollouts, summary = self._record()
+        tokenizer = recipe.tokenizer(rollouts)
+        rows = self._render(tokenizer, rollouts)
+        self.tell(f"{summary}: {len(rows)} conversations, {len(tokenizer)} tokens")
+        base = make_model(tokenizer, self.seed, recipe.shape)
+        records.cut(self.folder / "sft" / records.METRICS, -1)
+        self.tell(f"supervised training of {base.num_parameters():,} parameters, {sizes.learning} steps")
+        varied = recipe.varied(tokenizer) if recipe.varied else None
+        SftTrainer(
+            base,
+            tokenizer,
+            DemonstrationOrder(rows, self.plan.configuration, varied),
+            self.plan.configuration,
+            self.folder / "sft",
+            optimizer=Muon(base, rate=sizes.learning_rate),
+            on_step=self._show_lesson,
+        ).train()
         base.save_pretrained(self.place)
         tokenizer.save_pretrained(self.place)
+
+    def _show_lesson(self, figures: Mapping[str, Any]) -> None:
+        self.on_step({"stage": "sft", "of": self.sizes.learning, **figures})
 
     @cached_property
     def plan(self) -> TrainingPlan:
@@ -318,8 +341,8 @@ class Demo:
             recipe=what.recipe,
             settings=what.settings(self.folder),
             workflow=what.workflow,
-            problems=tuple(what.problems(self.seed)),
-            held_out=tuple(what.held_out(self.seed)[:: self.sizes.thin]),
+            problems=tuple(what.problems(self.seed, held_out=False)),
+            held_out=tuple(what.problems(self.seed, held_out=True)[:: self.sizes.thin]),
             folder=self.folder,
             began=DAY,
         )
@@ -331,11 +354,7 @@ class Demo:
             out=self.folder,
             seed=self.seed,
             model=ModelConfig(
-                name=str(self.place),
-                adapters=self.recipe.adapters,
-                rank=sizes.rank,
-                alpha=2 * sizes.rank,
-                bits=32,
+                name=str(self.place), adapters=self.recipe.adapters, rank=sizes.rank, alpha=2 * sizes.rank, bits=32
             ),
             rollouts=RolloutConfig(
                 questions=sizes.questions,
@@ -363,29 +382,3 @@ class Demo:
             exam=ExamConfig(attempts=sizes.exam),
             workflow=self.recipe.options,
         )
-
-    def _teach(self, learner: Any, tokenizer: Any, rows: Sequence[Row]) -> None:
-        """Teach a pretrained model's adapters their rows, or a tiny model all of them."""
-        from hira.trainers.sft import DemonstrationOrder, SftTrainer, teach_adapters
-        from hira.trainers.weights import Muon
-
-        sizes, varied = self.sizes, self.recipe.varied
-
-        def on_step(figures: Mapping[str, Any]) -> None:
-            self.on_step({"stage": "sft", "of": sizes.learning, **figures})
-
-        if self.recipe.pretrained:
-            teach_adapters(self.plan, learner, tokenizer, rows, resume=False, tell=self.tell, on_step=on_step)
-            return
-        records.cut(self.folder / "sft" / records.METRICS, -1)
-        trained = sum(parameter.numel() for parameter in learner.parameters() if parameter.requires_grad)
-        self.tell(f"supervised training of {trained:,} parameters, {sizes.learning} steps")
-        SftTrainer(
-            learner,
-            tokenizer,
-            DemonstrationOrder(rows, self.plan.configuration, varied(tokenizer) if varied else None),
-            self.plan.configuration,
-            self.folder / "sft",
-            optimizer=Muon(learner, rate=sizes.learning_rate),
-            on_step=on_step,
-        ).train()

@@ -17,17 +17,16 @@ both notes, at least 40 %, and nothing is expected about whether it or the pair 
 The results are in benchmarks/results/training_roles.md.
 """
 
-import asyncio
 import random
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Mapping
+from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from hira.core.policy import Completion, Request
-from hira.evaluation.rewards.answers import ByWords, Reward
+from hira.evaluation.rewards.answers import ByWords
 from hira.evaluation.rewards.match import exact
 from hira.policies.offline.solving import Act
 from hira.policies.offline.solving import OfflineRequest as Seen
@@ -42,16 +41,7 @@ from hira.trainers.demo.matpo import (
     find_parts,
     make_world,
 )
-from hira.trainers.demo.recipe import (
-    PRETRAINED,
-    PRETRAINED_MINIATURE,
-    Command,
-    Demonstrations,
-    DemoRecipe,
-    Reply,
-    errs,
-    record_demonstrations,
-)
+from hira.trainers.demo.recipe import PRETRAINED, PRETRAINED_MINIATURE, DemoRecipe, Reply, errs
 from hira.trainers.recipes import GRPO, Recipe
 from hira.trainers.recipes import MATPO as RECIPE
 from hira.trainers.rollouts import Problem
@@ -62,7 +52,6 @@ from hira.workflows.matpo import MATPO
 PAIR = MATPO(max_subtasks=2, worker_calls=1, summary=False, recap=False, brief=True)
 SINGLE = replace(PAIR, planner=False, worker_calls=2)
 WORKFLOWS: Mapping[str, BuiltIn] = {"pair": PAIR, "single": SINGLE, "rag": Rag()}
-DEMONSTRATIONS = 72
 REPLY = 64
 """The most tokens of a reply; the longest right one takes about 45."""
 
@@ -125,24 +114,25 @@ def _answer(report: str) -> Act:
     return Act(last[0] if last else "unknown")
 
 
-@dataclass(frozen=True, slots=True)
-class RagTeacher:
-    """Answers as often rightly as the pair's teacher, else as another town would have it. It knows what its prompt does
-    not show."""
-
-    chance: random.Random
-    right: str
-    others: Sequence[str]
-    faults: MatpoTeacherFaults
-
-    def reply(self, request: Request) -> Completion:
-        del request
-        faults = (self.faults.hasty, *2 * (self.faults.mistaken, self.faults.misread))
-        wrong = any(errs(self.chance, often) for often in faults)
-        return Completion(f"the {self.chance.choice(self.others) if wrong else self.right}")
-
-
 TEACHERS = {"pair": PairTeacher, "single": SingleTeacher}
+
+
+def play_teacher(name: str, seed: int, chance: random.Random, problem: Problem) -> Reply:
+    """Return the teacher of a comparison. That of `rag` answers as often rightly as the pair's, else as another town
+    would have it: it knows what its prompt does not show."""
+    if name in TEACHERS:
+        return TEACHERS[name](chance, FAULTS).reply
+    right, kind = problem.references[0], problem.id.rpartition("-")[2]
+    things = make_world(seed, apart=True).thing
+    others = sorted({value for (_, thing), value in things.items() if thing == kind and value != right})
+
+    def reply(request: Request) -> Completion:
+        del request
+        faults = (FAULTS.hasty, *2 * (FAULTS.mistaken, FAULTS.misread))
+        wrong = any(errs(chance, often) for often in faults)
+        return Completion(f"the {chance.choice(others) if wrong else right}")
+
+    return reply
 
 
 def settings_of(workflow: str, folder: Path) -> Settings:
@@ -156,36 +146,6 @@ def settings_of(workflow: str, folder: Path) -> Settings:
     )
 
 
-def teach(name: str, folder: Path, seed: int, times: int) -> Demonstrations:
-    """Write the documents of that seed's world, and return the teacher's rollouts of the first questions."""
-    world = make_world(seed, apart=True)
-    world.write(folder / "documents", bare=True)
-
-    def teacher(chance: random.Random, problem: Problem) -> Reply:
-        if name in TEACHERS:
-            return TEACHERS[name](chance, FAULTS).reply
-        right, kind = problem.references[0], problem.id.rpartition("-")[2]
-        others = sorted({name for (_, thing), name in world.thing.items() if thing == kind and name != right})
-        return RagTeacher(chance, right, others, FAULTS).reply
-
-    asked, workflow = problems(seed)[:DEMONSTRATIONS], WORKFLOWS[name]
-    settings = settings_of(workflow.name, folder)
-    rollouts = asyncio.run(record_demonstrations(settings, workflow, asked, times, seed, teacher))
-    return Demonstrations(rollouts, f"{len(rollouts)} rollouts of a careless teacher of {name}")
-
-
-def reward() -> Reward:
-    return ByWords(exact)
-
-
-def commands(seed: int) -> list[Command]:
-    """Return questions about held-out people."""
-    return [
-        Command(("ask", problem.question), f"known: {problem.references[0]}")
-        for problem in problems(seed, held_out=True)[:3]
-    ]
-
-
 def _make(name: str, recipe: Recipe, adapters: Mapping[str, str], norm: str) -> DemoRecipe:
     workflow = WORKFLOWS[name]
     return DemoRecipe(
@@ -197,11 +157,10 @@ def _make(name: str, recipe: Recipe, adapters: Mapping[str, str], norm: str) -> 
         adapters=adapters,
         credit={"norm": norm},
         settings=partial(settings_of, workflow.name),
-        teach=partial(teach, name),
+        write=lambda folder, seed: make_world(seed, apart=True).write(folder / "documents", bare=True),
+        teacher=partial(play_teacher, name),
         problems=problems,
-        held_out=partial(problems, held_out=True),
-        reward=reward,
-        commands=commands,
+        reward=ByWords(exact),
         pretrained=True,
         sizes=SIZES,
         small=PRETRAINED_MINIATURE,

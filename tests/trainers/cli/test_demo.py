@@ -16,8 +16,8 @@ from hira.cli.training.demo import ask_held_out
 from hira.policies.local.template import Template
 from hira.trainers import records
 from hira.trainers.demo import matpo
-from hira.trainers.demo.matpo import MATPO_DEMO, MatpoTeacherFaults, by_teacher, learn_tokenizer
-from hira.trainers.demo.recipe import Demo
+from hira.trainers.demo.matpo import MATPO_DEMO, MatpoTeacher, MatpoTeacherFaults, learn_tokenizer
+from hira.trainers.demo.recipe import Demo, record_demonstrations
 from hira.trainers.demonstrations import demonstrations_of, list_messages
 
 torch = later("torch")
@@ -25,9 +25,8 @@ pytestmark = [needs("torch", "trl"), pytest.mark.filterwarnings("default")]
 
 
 def demonstrations(folder: Path, faults: MatpoTeacherFaults, most: int = 12) -> list:
-    here = matpo.make_world(0)
-    here.write(folder / "documents")
-    return by_teacher(folder, here.problems(held_out=False)[:most], 1, 0, faults)
+    recipe = replace(MATPO_DEMO, lessons=most, teacher=lambda _, chance, __: MatpoTeacher(chance, faults).reply)
+    return record_demonstrations(recipe, folder, 0, 1)
 
 
 def test_no_one_who_is_asked_about_in_training_is_asked_about_later() -> None:

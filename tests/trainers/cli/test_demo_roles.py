@@ -17,7 +17,7 @@ from hira.policies.local.engine import Sampled, SampleRequest
 from hira.runtime.factory import open_session
 from hira.trainers import records
 from hira.trainers.demo.matpo import TOWNS
-from hira.trainers.demo.recipe import LESSONS, Demo
+from hira.trainers.demo.recipe import LESSONS, Demo, record_demonstrations
 from hira.trainers.demo.roles import ROLES, problems
 from hira.trainers.rows import Row
 from hira.workflows.workflow import rollout
@@ -34,13 +34,13 @@ def test_no_person_and_no_town_of_the_exam_is_in_training() -> None:
 def test_the_teacher_of_each_comparison_is_right_in_part(tmp_path: Path) -> None:
     known = {problem.question: problem.references for problem in problems(4)}
     for name in ("pair", "single", "rag"):
-        rollouts = ROLES[name].teach(tmp_path / name, 4, 1).rollouts
-        scores = [asyncio.run(ROLES[name].reward()(rollout, known[rollout.question])) for rollout in rollouts]
+        rollouts = record_demonstrations(ROLES[name], tmp_path / name, 4, 1)
+        scores = [asyncio.run(ROLES[name].reward(rollout, known[rollout.question])) for rollout in rollouts]
         assert 0.15 < sum(score.value or 0 for score in scores) / len(scores) < 0.8, name
 
 
 def test_one_search_with_the_question_shows_the_note_about_the_person_and_none_about_a_town(tmp_path: Path) -> None:
-    for record in ROLES["rag"].teach(tmp_path, 4, 1).rollouts:
+    for record in record_demonstrations(ROLES["rag"], tmp_path, 4, 1):
         (conversation,) = record.trajectories.values()
         notes = conversation.turns[-1].request.messages[-1].text
         person = record.question.split(" where ")[1].split()[0]
@@ -49,7 +49,7 @@ def test_one_search_with_the_question_shows_the_note_about_the_person_and_none_a
 
 
 def test_the_single_role_makes_both_searches_itself_and_no_planner_takes_part(tmp_path: Path) -> None:
-    rollouts = ROLES["single"].teach(tmp_path, 4, 1).rollouts
+    rollouts = record_demonstrations(ROLES["single"], tmp_path, 4, 1)
     assert {trajectory.role for record in rollouts for trajectory in record.trajectories.values()} == {"worker"}
     searches = {sum(trajectory.calls for trajectory in record.trajectories.values()) for record in rollouts}
     assert searches == {1, 2}, "a hasty teacher answers after the first"
@@ -88,7 +88,7 @@ async def score_letters(rollout: Rollout, references: tuple[str, ...]) -> Rollou
 @needs("torch", "trl", "gguf")
 def test_reinforcement_begins_with_the_lessons_and_changes_the_roles_that_took_part(tmp_path: Path) -> None:
     make_model(tmp_path / "tiny.gguf")
-    recipe = replace(ROLES["pair"], reward=lambda: score_letters)
+    recipe = replace(ROLES["pair"], reward=score_letters)
     Demo(tmp_path / "run", recipe, 5, recipe.small, str(tmp_path / "tiny.gguf")).run()
     before, after = (read_adapter(tmp_path / "run" / part / "planner") for part in (LESSONS, "adapters"))
     changes = [float((after[key] - weights).abs().max()) for key, weights in before.items()]
@@ -130,7 +130,8 @@ def test_prompts_of_rollouts_are_those_of_the_lessons_token_by_token(tmp_path: P
     make_model(tmp_path / "tiny.gguf")
     write_base(str(tmp_path / "tiny.gguf"), tmp_path / "base")
     tokenizer = AutoTokenizer.from_pretrained(tmp_path / "base")
-    taught = next(record for record in ROLES["pair"].teach(tmp_path, 4, 1).rollouts if len(record.findings) == 2)
+    lessons = record_demonstrations(ROLES["pair"], tmp_path, 4, 1)
+    taught = next(record for record in lessons if len(record.findings) == 2)
     template = Template(tokenizer)
     engine = LessonEngine(demonstrations_of(taught, template))
 
