@@ -95,17 +95,12 @@ def find_duplicates(items: Sequence[Item], similarity: float = SIMILARITY) -> li
         figures = sorted(re.findall(r"\d+", item.question))
         hashed = MinHash(num_perm=PERMUTATIONS, seed=1)
         hashed.update_batch([shingle.encode() for shingle in sorted(item_shingles)])
-        near = [
-            (jaccard(item_shingles, kept[other]), other)
-            for other in sorted(index.query(hashed))
-            if numbers[other] == figures
-        ]
+        alike = [other for other in sorted(index.query(hashed)) if numbers[other] == figures]
+        near = [(jaccard(item_shingles, kept[other]), other) for other in alike]
         close = max(near, default=(0.0, ""), key=lambda match: match[0])
         if close[0] >= similarity:
-            values = {"of": close[1], "similarity": round(close[0], 4)}
-            decisions.append(
-                StageDecision("duplicates", item.id, kept=False, why=f"nearly the same as {close[1]}", told=values)
-            )
+            why, values = f"nearly the same as {close[1]}", {"of": close[1], "similarity": round(close[0], 4)}
+            decisions.append(StageDecision("duplicates", item.id, kept=False, why=why, told=values))
             continue
         index.insert(item.id, hashed)
         kept[item.id], numbers[item.id] = item_shingles, figures
@@ -116,49 +111,40 @@ def find_duplicates(items: Sequence[Item], similarity: float = SIMILARITY) -> li
 LEVEL = Prompt(__file__, "curation_level")
 CLARITY = Prompt(__file__, "curation_clarity")
 EXPERT = Prompt(__file__, "curation_expert")
-ACADEMIC = frozenset({"undergraduate", "graduate"})
 
 
-class Level(BaseModel):
+class Judgement(BaseModel):
+    """A judge's answer; each kind has one more field, with the verdict."""
+
     reason: str = ""
+
+
+class Level(Judgement):
     discipline: str = Field(min_length=1)
     level: Literal["school", "undergraduate", "graduate", "none"]
 
-    @property
-    def keeps(self) -> bool:
-        return self.level in ACADEMIC
 
-
-class Clear(BaseModel):
-    reason: str = ""
+class Clear(Judgement):
     clear: Literal["yes", "no"]
 
-    @property
-    def keeps(self) -> bool:
-        return self.clear == "yes"
 
-
-class ExpertJudgement(BaseModel):
-    reason: str = ""
+class ExpertJudgement(Judgement):
     expert: Literal["yes", "no"]
 
-    @property
-    def keeps(self) -> bool:
-        return self.expert == "yes"
 
-
-JUDGED: Mapping[Stage, tuple[Prompt, type[Level | Clear | ExpertJudgement]]] = {
-    "level": (LEVEL, Level),
-    "clarity": (CLARITY, Clear),
-    "expert": (EXPERT, ExpertJudgement),
+JUDGED: Mapping[Stage, tuple[Prompt, type[Judgement], str, Collection[str]]] = {
+    "level": (LEVEL, Level, "level", ("undergraduate", "graduate")),
+    "clarity": (CLARITY, Clear, "clear", ("yes",)),
+    "expert": (EXPERT, ExpertJudgement, "expert", ("yes",)),
 }
-"""Step 1 keeps questions that may be of undergraduate or graduate level, step 3 clear and unambiguous ones with one
+"""The prompt of each stage, the form of its answer, the field of the verdict, and the verdicts that keep a question.
+Step 1 keeps questions that may be of undergraduate or graduate level, step 3 clear and unambiguous ones with one
 answer, step 4 those that require knowledge of advanced or graduate studies."""
 
 
 async def judge(conversation: Conversation, stage: Stage, item: Item) -> StageDecision | None:
     """Return the judge's decision; None, with a notice, if it failed."""
-    prompt, shape = JUDGED[stage]
+    prompt, shape, verdict, keeping = JUDGED[stage]
     filled = prompt.fill(question=sanitize(item.question), answer=sanitize(item.gold))
     try:
         read = await ask_for_record(conversation, user(filled), shape)
@@ -166,7 +152,7 @@ async def judge(conversation: Conversation, stage: Stage, item: Item) -> StageDe
         conversation.context.events(Notice(f"{conversation.name}: {item.id} is not decided, because {error.what}"))
         return None
     told = read.model_dump(include={"discipline", "level"})
-    return StageDecision(stage, item.id, kept=read.keeps, why=read.reason, told=told)
+    return StageDecision(stage, item.id, kept=getattr(read, verdict) in keeping, why=read.reason, told=told)
 
 
 OWN = ("DialectError", "ContextOverflow", "Withheld", "BadReply", "OutOfBudget", "RoleBudgetExceeded")

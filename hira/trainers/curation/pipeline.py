@@ -6,7 +6,7 @@ decision, `attempts/` the evaluation of the last stage, `curated.jsonl` the kept
 
 import json
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -18,6 +18,7 @@ from hira.core.errors import UsageError
 from hira.core.files import replace_file
 from hira.core.window import map_concurrently
 from hira.evaluation.files import Item
+from hira.evaluation.report import format_table
 from hira.evaluation.run import claim_folder, digest
 from hira.evaluation.scorers import Scorer
 from hira.journal.lines import encode_line
@@ -130,8 +131,8 @@ class Curation:
             self.decisions.update({(decision.stage, decision.id): decision for decision in new})
 
     async def run(self) -> list[Item]:
-        """Return the questions that all stages keep, and write them to `curated.jsonl`. Decided questions are not asked
-        again."""
+        """Return the questions that all stages keep, and write them to `curated.jsonl` with the findings on each, as
+        `hira eval` and `hira-train` read them. Decided questions are not asked again."""
         self.passed = []
         left = list(self.curating.items)
         for stage in self.curating.stages:
@@ -143,7 +144,11 @@ class Curation:
             self.passed.append(passed)
             more = f", {len(passed.undecided)} undecided" if passed.undecided else ""
             self.tell(f"{stage}: {len(passed.kept):,} of {len(passed.came):,} kept{more}")
-        write_items(self.folder / CURATED, left, self._collect_findings())
+        findings: dict[str, dict[str, Any]] = {item.id: row_of(item) for item in left}
+        for (_, question), decision in self.decisions.items():
+            told = {name: value for name, value in decision.told.items() if name != "of"}
+            findings.setdefault(question, {}).update(told)
+        replace_file(self.folder / CURATED, (encode_line(findings[item.id]) for item in left))
         return left
 
     async def _decide(self, stage: Stage, items: Sequence[Item]) -> None:
@@ -182,20 +187,6 @@ class Curation:
             raise attempts.failure
         self._enter(decide(curating.challenge, attempts.records, wanted))
 
-    def _collect_findings(self) -> Mapping[str, Mapping[str, Any]]:
-        """Return the findings of the stages on each question, by its id."""
-        findings: dict[str, dict[str, Any]] = {}
-        for (_, question), decision in self.decisions.items():
-            findings.setdefault(question, {}).update(
-                {name: value for name, value in decision.told.items() if name != "of"}
-            )
-        return findings
-
-
-def write_items(path: Path, items: Collection[Item], told: Mapping[str, Mapping[str, Any]]) -> None:
-    """Write questions as `hira eval` and `hira-train` read them, with the findings on each."""
-    replace_file(path, (encode_line({**row_of(item), **told.get(item.id, {})}) for item in items))
-
 
 def row_of(item: Item) -> dict[str, Any]:
     """Return a question as a line of a file; the other columns of its set come first."""
@@ -233,24 +224,20 @@ def write_funnel(curation: Curation) -> str:
 
 def format_funnel(came: int, passed: Sequence[Passed]) -> str:
     """Return the funnel in Markdown, a row per stage; shares are of the questions that entered the stage."""
-    lines = ["| stage | came | removed | undecided | kept | share |", "|---|---|---|---|---|---|"]
-    lines.append(f"| all questions | {came:,} | | | {came:,} | |")
+    rows = [["all questions", f"{came:,}", "", "", f"{came:,}", ""]]
     for stage in passed:
         share = f"{100 * len(stage.kept) / len(stage.came):.0f} %" if stage.came else "–"
-        cells = (NAMES[stage.stage], len(stage.came), stage.removed, len(stage.undecided), len(stage.kept))
-        lines.append(
-            "| " + " | ".join(f"{cell:,}" if isinstance(cell, int) else cell for cell in cells) + f" | {share} |"
-        )
-    return "\n".join(lines) + "\n"
+        counts = (len(stage.came), stage.removed, len(stage.undecided), len(stage.kept))
+        rows.append([NAMES[stage.stage], *(f"{count:,}" for count in counts), share])
+    return "\n".join(format_table(["stage", "came", "removed", "undecided", "kept", "share"], rows)) + "\n"
 
 
 def format_outcomes(decisions: Iterable[StageDecision], challenge: Challenge) -> str:
     """Return a table of the questions by their number of right answers."""
-    counts = Counter(
-        int(decision.told["right"]) for decision in decisions if decision.told["known"] == challenge.attempts
-    )
-    lines = [f"| right of {challenge.attempts} | questions | |", "|---|---|---|"]
+    known = (decision.told for decision in decisions if decision.told["known"] == challenge.attempts)
+    counts = Counter(int(told["right"]) for told in known)
+    rows = []
     for right in range(challenge.attempts + 1):
         fate = "kept" if challenge.fewest <= right <= challenge.most else "removed"
-        lines.append(f"| {right} | {counts[right]:,} | {fate} |")
-    return "\n".join(lines) + "\n"
+        rows.append([str(right), f"{counts[right]:,}", fate])
+    return "\n".join(format_table([f"right of {challenge.attempts}", "questions", ""], rows)) + "\n"
