@@ -100,7 +100,7 @@ async def agents(ask: Ask, number: int, turns: int, lengths: list[list[int]]) ->
 
 def ways(model: Any, template: Template) -> dict[str, tuple[Ask, int]]:
     """Each way with how many agents it is measured on at most: those that take turns need no more."""
-    engine = BatchingEngine(model, template, seed=1)
+    engine = BatchingEngine(model, template)
     alone = asyncio.Semaphore(1)
 
     async def batched(prompt: list[int], length: int) -> int:

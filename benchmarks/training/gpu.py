@@ -108,7 +108,7 @@ def trained(size: Size, adapters: dict[str, str], folder: Path, words: Any) -> M
     """Some updates of MATPO: real rollouts of the real workflow, every other one right, bf16 LoRA."""
     weights = model(size.shape, sorted(set(adapters.values())), rank=RANK)
     template = Template(words)
-    engine = BatchingEngine(weights, template, seed=0)
+    engine = BatchingEngine(weights, template)
     thinking = Thinking(engine, words, size.thought)
     found = Measured()
 
@@ -188,7 +188,7 @@ async def speed_of_engine(size: Size, words: Any) -> dict[str, float]:
     device = next(weights.parameters()).device
     made = torch.Generator().manual_seed(1)
     ids = torch.randint(300, size.shape.words, (size.prompts, size.prompt), generator=made)
-    engine = BatchingEngine(weights, Template(words), seed=0)
+    engine = BatchingEngine(weights, Template(words))
     how = Sampling(temperature=1.0, top_p=1.0, max_tokens=size.reply)
     speeds: dict[str, list[float]] = {"hira": [], "trl": []}
     for _ in range(3):

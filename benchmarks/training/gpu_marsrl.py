@@ -146,7 +146,7 @@ class Way:
         """A run of it, and what came out."""
         made, gate = stages(self.name, self.load), Draining()
         template = Template(self.words)
-        engine = Counting(self.weights, template, seed=0)
+        engine = Counting(self.weights, template)
         sampling = Segmented(engine, gate, made.segment or None) if made.limits else engine
         live = LocalPolicy("random", template, sampling, ADAPTERS, versioned=True)
         with asyncio.Runner() as runner, Clock(engine) as clock:

@@ -26,7 +26,7 @@ from hira.journal.encoding import read_json, validate
 from hira.runtime.registry import make_workflow
 from hira.runtime.settings import Settings
 from hira.runtime.settings import load as load_settings
-from hira.trainers.configuration import Configuration, DataConfig, ModelConfig, RewardConfig
+from hira.trainers.configuration import Configuration, DataConfig, RewardConfig
 from hira.trainers.credit import Credit
 from hira.trainers.credit.checks import run_credit
 from hira.trainers.credit.masking import drop_mastered, drop_overlong
@@ -96,7 +96,11 @@ def draft_plan(configuration: Configuration, folder: Path, environ: Mapping[str,
     if not configuration.model.name:
         fix = 'write name = "…" below [model], or model.name=FOLDER on the command line'
         raise UsageError("no model is named", fix=fix)
-    configuration = configuration.model_copy(update={"model": resolve_folders(configuration.model, folder)})
+    model = configuration.model
+    path = folder / Path(model.name).expanduser()  # a name without a folder there is one of the Hub
+    start = {name: folder / place.expanduser() for name, place in model.start.items()}
+    resolved = {"name": str(path) if path.is_dir() else model.name, "start": start}
+    configuration = configuration.model_copy(update={"model": model.model_copy(update=resolved)})
     settings = settings_of(configuration, recipe, folder, environ, home)
     workflow = recipe.make() if recipe.make else make_workflow(settings)
     if recipe.roles and not recipe.roles <= workflow.roles:
@@ -121,13 +125,6 @@ def draft_plan(configuration: Configuration, folder: Path, environ: Mapping[str,
 def _plain(question: str) -> str:
     """Return a question without differences of case and spaces."""
     return " ".join(question.casefold().split())
-
-
-def resolve_folders(model: ModelConfig, folder: Path) -> ModelConfig:
-    """Resolve the model's folders against `folder`. A name without a folder there is one of the Hub."""
-    path = folder / Path(model.name).expanduser()
-    start = {name: folder / place.expanduser() for name, place in model.start.items()}
-    return model.model_copy(update={"name": str(path) if path.is_dir() else model.name, "start": start})
 
 
 def _check_credit(configuration: Configuration, recipe: Recipe) -> None:

@@ -4,10 +4,11 @@ All rules are rows of one table, `RULES`. A check is a function of `RunFiles`; i
 figure, or `FINE`, `ODD`, `BROKEN`; None if it could not be made) and describes it. Nothing here loads torch.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from statistics import fmean
 from typing import Any, Literal, NamedTuple
 
 from hira.core.errors import count_of
@@ -56,9 +57,8 @@ class RunFiles:
 
     @cached_property
     def roles(self) -> list[str]:
-        return sorted(
-            {name.removesuffix("/length") for step in self.steps for name in step if name.endswith("/length")}
-        )
+        names = {name for step in self.steps for name in step if name.endswith("/length")}
+        return sorted(name.removesuffix("/length") for name in names)
 
     def values(self, name: str) -> list[float]:
         """Return the metric of each step that has it."""
@@ -66,12 +66,13 @@ class RunFiles:
 
     def latest(self, name: str) -> float | None:
         """Return the mean of the metric over the last steps."""
-        return _mean(self.values(name)[-RECENT:])
+        values = self.values(name)
+        return fmean(values[-RECENT:]) if values else None
 
     def change(self, name: str) -> tuple[float, float]:
         """Return the metric's means over the first steps and over the last."""
         values = self.values(name)
-        return _mean(values[:EARLY]) or 0.0, _mean(values[-EARLY:]) or 0.0
+        return fmean(values[:EARLY]), fmean(values[-EARLY:])
 
 
 def read_notices(model: str, folder: Path) -> tuple[str, ...] | None:
@@ -147,9 +148,8 @@ def check_template(seen: RunFiles) -> Look:
         return explain_no_model(seen)
     notices = [notice.removeprefix("the chat template ") for notice in seen.notices]
     if lost := [notice for notice in notices if "thought" in notice]:
-        return Look(
-            ODD, f"it {lost[0]}", "use a model whose template keeps earlier messages, or expect a row for each turn"
-        )
+        fix = "use a model whose template keeps earlier messages, or expect a row for each turn"
+        return Look(ODD, f"it {lost[0]}", fix)
     mute = [f"it {notice}" for notice in notices if "tools" in notice]
     dialect = seen.configuration.settings.get("dialect")
     recipe = RECIPES.get(seen.configuration.recipe, GRPO)  # a recipe of the user's is not loaded to look at a run
@@ -187,9 +187,9 @@ def check_questions(seen: RunFiles) -> Look:
 def check_held_out(seen: RunFiles) -> Look:
     """Check the exam: only an exam shows how a model does on questions that it was not trained on."""
     part = seen.configuration.data
-    if not part.held_out and seen.exams:
-        return Look(FINE, f"{count_of(len(seen.exams), 'exam')} so far")
     if not part.held_out:
+        if seen.exams:
+            return Look(FINE, f"{count_of(len(seen.exams), 'exam')} so far")
         fix = 'write held_out = "FILE" below [data]; without exams nothing shows whether the model really gets better'
         return Look(ODD, "there are none", fix)
     files = [part.held_out] if isinstance(part.held_out, str) else list(part.held_out.values())
@@ -207,9 +207,8 @@ def check_window(seen: RunFiles) -> Look:
         return explain_no_model(seen)
     wrong = explain_window(window, seen.window)
     observed = wrong or f"{window:,} tokens; the model itself takes {seen.window:,}"
-    return Look(
-        BROKEN if wrong else FINE, observed, f"set rollouts.window={seen.window}, or use a model with a longer one"
-    )
+    fix = f"set rollouts.window={seen.window}, or use a model with a longer one"
+    return Look(BROKEN if wrong else FINE, observed, fix)
 
 
 # --- during and after a run: metrics and exams
@@ -291,8 +290,8 @@ def check_hacking(seen: RunFiles) -> Look:
     observed = f"reward {after - before:+.2f}" + (f", held-out {exams[-1] - exams[0]:+.2f}" if len(exams) > 1 else "")
     if after - before > 0.05 and len(exams) > 1 and exams[-1] < exams[0] - 0.05:
         return Look(BROKEN, observed, "read rollouts.jsonl, and let another judge score held-out answers")
-    parts = [name for step in seen.steps[-1:] for name in step if name.startswith("reward/")]
-    gain = {name: seen.change(name)[1] - seen.change(name)[0] for name in parts}
+    changes = {name: seen.change(name) for name in seen.steps[-1] if name.startswith("reward/")}
+    gain = {name: last - first for name, (first, last) in changes.items()}
     form = max((value for name, value in gain.items() if "format" in name), default=0.0)
     if form > 0.1 and gain.get("reward/accuracy", 0.0) < -0.02:
         observed = f"format {form:+.2f}, accuracy {gain['reward/accuracy']:+.2f}"
@@ -329,8 +328,3 @@ RULES: tuple[Rule, ...] = (
 def examine(seen: RunFiles) -> list[RuleFinding]:
     """Return the findings of all rules, in the order of the table."""
     return [rule.examine(seen) for rule in RULES]
-
-
-def _mean(values: Iterable[float]) -> float | None:
-    known = list(values)
-    return sum(known) / len(known) if known else None

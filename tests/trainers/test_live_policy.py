@@ -116,7 +116,7 @@ async def test_a_role_speaks_with_its_adapter_and_tells_the_version_of_its_weigh
     tokenizer = tiny_tokenizer()
     model = with_adapters(tiny_model(tokenizer), "planner", "worker")
     template = Template(tokenizer)
-    engine = BatchingEngine(model, template, seed=5)
+    engine = BatchingEngine(model, template)
     adapters = {"planner": "planner", "judge": None, "*": "worker"}
     live = LocalPolicy("tiny", template, engine, adapters, versioned=True)
     asked = {

@@ -79,7 +79,7 @@ def learned(
     """A run of so many steps; what was told of each."""
     words = tokenizer()
     template = Template(words)
-    engine = BatchingEngine(made, template, seed=0)
+    engine = BatchingEngine(made, template)
     policy = LocalPolicy("tiny", template, engine, ADAPTERS, versioned=True)
     part = RoleConfig(policy, Sampling(max_tokens=5), DIALECTS["tags"])
 

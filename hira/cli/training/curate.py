@@ -139,7 +139,7 @@ async def _generate(
             options.concurrency,
         )
         async with aclosing(items):
-            async for _, item in items:
+            async for item in items:
                 lost += item is None
     shell.say(str(folder / MADE))
     if lost:

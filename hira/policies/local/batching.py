@@ -18,7 +18,7 @@ import torch
 
 from hira.core.errors import EndpointError, UsageError
 from hira.policies.local.decoding import DecodingBatch
-from hira.policies.local.engine import PendingReply, Sampled, SampleRequest, Seeds
+from hira.policies.local.engine import PendingReply, Sampled, SampleRequest
 from hira.policies.local.model import (
     at_rest,
     capacity,
@@ -41,22 +41,13 @@ class BatchingEngine:
     """Samples with a transformers or PEFT model for many coroutines of any event loop.
 
     `tokens` bounds the places of all batches together (rows times length), None takes what the device has room for;
-    `reads` bounds the prompt tokens of one forward pass: a CPU reads more at once no faster, and ends no sooner;
-    `seed` makes every reply depend on its prompt and on how often the same was asked, not on what else is asked at the
-    time, as far as the arithmetic of the device does. With `seed` None each reply is another.
+    `reads` bounds the prompt tokens of one forward pass: a CPU reads more at once no faster, and ends no sooner. Under
+    a seed a reply does not depend on what else is asked at the time, as far as the arithmetic of the device does not.
 
     `pause` holds sampling off while the weights change; `record_update` reports that they have.
     """
 
-    def __init__(
-        self,
-        model: Any,
-        template: Template,
-        *,
-        tokens: int | None = None,
-        reads: int | None = None,
-        seed: int | None = None,
-    ) -> None:
+    def __init__(self, model: Any, template: Template, *, tokens: int | None = None, reads: int | None = None) -> None:
         check_supported(model)
         self.model = model
         self.version = 0
@@ -65,7 +56,6 @@ class BatchingEngine:
         self._window = window_of(model, template.tokenizer)
         self._limit = tokens or capacity(model)
         self._reads = reads or (READS if next(model.parameters()).is_cuda else READS_ON_A_CPU)
-        self._seeds = Seeds(seed)
         self._changed = Condition()
         self._open: set[PendingReply] = set()
         self._waiting: deque[PendingReply] = deque()
@@ -79,13 +69,11 @@ class BatchingEngine:
 
     async def sample(self, request: SampleRequest) -> Sampled:
         check_adapter(self.model, request.adapter)
-        room, seed = self._window - len(request.prompt), request.sampling.seed
-        if seed is None:
-            seed = self._seeds.of(request.prompt, self.version, request.adapter)
+        room = self._window - len(request.prompt)
         row = PendingReply(
             request,
             max(1, min(room, request.sampling.max_tokens or room)),
-            random.Random(seed),  # noqa: S311 - sampling, not secrets
+            random.Random(request.sampling.seed),  # noqa: S311 - sampling, not secrets
             self._template,
             asyncio.get_running_loop(),
         )
@@ -120,7 +108,6 @@ class BatchingEngine:
         """The weights have changed: replies tell this version from now on, None counts one more."""
         with self._changed:
             self.version = self.version + 1 if version is None else version
-            self._seeds.forget()
 
     async def aclose(self) -> None:
         """End what is under way. The engine can be used again."""

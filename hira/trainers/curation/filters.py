@@ -17,12 +17,10 @@ from hira.core.events import Notice
 from hira.core.messages import user
 from hira.core.prompts import Prompt
 from hira.core.sanitize import sanitize
-from hira.evaluation.cells import grid
 from hira.evaluation.files import Item
 from hira.evaluation.record import Record
 from hira.evaluation.run import Evaluation, EvaluationPlan, EvaluationTask
 from hira.evaluation.scorers import Scorer
-from hira.runtime.settings import Settings
 
 Stage = Literal["level", "duplicates", "clarity", "expert", "challenge"]
 STAGES: tuple[Stage, ...] = ("level", "duplicates", "clarity", "expert", "challenge")
@@ -198,12 +196,6 @@ class Attempts(Evaluation):
     @property
     def left(self) -> list[EvaluationTask]:
         return [task for task in super().left if task.item.id in self.wanted]
-
-
-def plan_of(challenge: Challenge, data: str, items: Sequence[Item], settings: Settings) -> EvaluationPlan:
-    """Return the plan of the attempts: each is a cell with its own seed."""
-    cells = tuple(grid([challenge.workflow], [], challenge.attempts))
-    return EvaluationPlan(data, tuple(items), cells, settings, challenge.metric, challenge.concurrency)
 
 
 def decide(challenge: Challenge, records: Sequence[Record], wanted: Collection[str]) -> list[StageDecision]:

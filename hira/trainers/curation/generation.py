@@ -201,20 +201,17 @@ Make = Callable[[str], Awaitable[Item | None]]
 
 async def generate(
     folder: Path, plan: Mapping[str, Any], names: Sequence[str], make: Make, concurrency: int
-) -> AsyncGenerator[tuple[str, Item | None], None]:
-    """Yield each name that is missing in the folder, with its new item; None if `make` failed, which the next run tries
+) -> AsyncGenerator[Item | None, None]:
+    """Yield the new item of each name that is missing in the folder; None if `make` failed, which the next run tries
     again. Raises `UsageError` if the folder holds the items of another plan."""
     begin_folder(folder, plan)
     path = folder / MADE
     records.cut(path, 0)
     done = {str(record["id"]) for record in records.read(path)}
 
-    async def write_one(name: str) -> tuple[str, Item | None]:
-        return name, await make(name)
-
     missing = [name for name in names if name not in done]
-    async with aclosing(map_concurrently(missing, concurrency, write_one)) as items:
-        async for name, item in items:
+    async with aclosing(map_concurrently(missing, concurrency, make)) as items:
+        async for item in items:
             if item is not None:
                 records.append_records(path, [row_of(item)])
-            yield name, item
+            yield item

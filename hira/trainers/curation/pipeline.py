@@ -17,9 +17,10 @@ from hira.agents.trajectory import Rollout
 from hira.core.errors import UsageError
 from hira.core.files import replace_file
 from hira.core.window import map_concurrently
+from hira.evaluation.cells import grid
 from hira.evaluation.files import Item
 from hira.evaluation.report import format_table
-from hira.evaluation.run import claim_folder, digest
+from hira.evaluation.run import EvaluationPlan, claim_folder, digest
 from hira.evaluation.scorers import Scorer
 from hira.journal.lines import encode_line
 from hira.runtime.settings import Settings
@@ -34,7 +35,6 @@ from hira.trainers.curation.filters import (
     decide,
     find_duplicates,
     judge,
-    plan_of,
 )
 
 PLAN, DECISIONS, ATTEMPTS, CURATED = "curation.json", "decisions.jsonl", "attempts", "curated.jsonl"
@@ -178,14 +178,18 @@ class Curation:
         if self.settings is None or self.score is None:
             raise UsageError("the stage 'challenge' asks a workflow", fix="name a model for it with --model")
         curating, wanted = self.curating, [item.id for item in items]
-        plan = plan_of(curating.challenge, curating.data, curating.items, self.settings)
+        challenge = curating.challenge
+        cells = tuple(grid([challenge.workflow], [], challenge.attempts))  # each has its own seed
+        plan = EvaluationPlan(
+            curating.data, curating.items, cells, self.settings, challenge.metric, challenge.concurrency
+        )
         attempts = Attempts(plan, self.folder / ATTEMPTS, self.score, wanted)
         async with aclosing(attempts.each()) as results:
             async for _ in results:
                 pass
         if attempts.failure:
             raise attempts.failure
-        self._enter(decide(curating.challenge, attempts.records, wanted))
+        self._enter(decide(challenge, attempts.records, wanted))
 
 
 def row_of(item: Item) -> dict[str, Any]:

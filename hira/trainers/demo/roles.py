@@ -118,8 +118,8 @@ TEACHERS = {"pair": PairTeacher, "single": SingleTeacher}
 
 
 def play_teacher(name: str, seed: int, chance: random.Random, problem: Problem) -> Reply:
-    """Return the teacher of a comparison. That of `rag` answers as often rightly as the pair's, else as another town
-    would have it: it knows what its prompt does not show."""
+    """Return the teacher of a comparison. The one of `rag` is as often right as that of the pair, and else names the
+    thing of another town. It knows what its prompt does not show."""
     if name in TEACHERS:
         return TEACHERS[name](chance, FAULTS).reply
     right, kind = problem.references[0], problem.id.rpartition("-")[2]

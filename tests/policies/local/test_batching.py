@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -50,8 +51,11 @@ def logprobs(model: Any, ids: list[int], sampled: tuple[int, ...], temperature: 
 
 
 async def many(engine: BatchingEngine, *numbers: int, **asked: Any) -> list[Sampled]:
-    asked = {"sampling": PLAIN, **asked}
-    return list(await asyncio.gather(*(engine.sample(SampleRequest(prompt(number), **asked)) for number in numbers)))
+    """The replies to these prompts, each under the seed of its number."""
+    requests = [
+        SampleRequest(prompt(number), **{"sampling": replace(PLAIN, seed=number), **asked}) for number in numbers
+    ]
+    return list(await asyncio.gather(*map(engine.sample, requests)))
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +64,7 @@ def model() -> Any:
 
 
 async def test_log_probabilities_are_the_models_own_at_the_temperature_asked_for(model: Any) -> None:
-    engine = BatchingEngine(model, TEMPLATE, seed=1)
+    engine = BatchingEngine(model, TEMPLATE)
     sampling = Sampling(0.7, top_p=0.9, top_k=30, max_tokens=24)
     for number, sampled in enumerate(await many(engine, *range(12), sampling=sampling)):
         assert sampled.logprobs == pytest.approx(logprobs(model, prompt(number), sampled.ids, 0.7), abs=2e-4)
@@ -68,20 +72,17 @@ async def test_log_probabilities_are_the_models_own_at_the_temperature_asked_for
 
 
 async def test_a_reply_under_a_seed_does_not_depend_on_what_else_is_asked(model: Any) -> None:
-    crowd = BatchingEngine(model, TEMPLATE, seed=1)
+    crowd = BatchingEngine(model, TEMPLATE)
     together = await many(crowd, *range(24))
-    alone = BatchingEngine(model, TEMPLATE, seed=1)
+    alone = BatchingEngine(model, TEMPLATE)
     for number in (20, 3, 11):
         assert (await many(alone, number))[0].ids == together[number].ids
 
 
-async def test_the_same_prompt_is_answered_differently_each_time_and_the_same_in_each_run(model: Any) -> None:
-    first, second = [await many(BatchingEngine(model, TEMPLATE, seed=1), *[5] * 8) for _ in range(2)]
-    assert [sampled.ids for sampled in first] == [sampled.ids for sampled in second]
-    assert len({sampled.ids for sampled in first}) > 1
-    asked = Sampling(1.0, max_tokens=24, seed=9)
-    told = await many(BatchingEngine(model, TEMPLATE), *[5] * 3, sampling=asked)
-    assert len({sampled.ids for sampled in told}) == 1
+async def test_the_same_prompt_is_answered_differently_each_time_and_the_same_under_a_seed(model: Any) -> None:
+    engine = BatchingEngine(model, TEMPLATE)
+    assert len({sampled.ids for sampled in await many(engine, *[5] * 8, sampling=PLAIN)}) > 1
+    assert len({sampled.ids for sampled in await many(engine, *[5] * 8)}) == 1
 
 
 async def test_without_temperature_the_reply_is_that_of_generate(model: Any) -> None:
@@ -118,12 +119,12 @@ def test_no_token_is_drawn_that_has_no_weight() -> None:
 
 
 async def test_a_stop_string_ends_a_turn_and_is_named(model: Any) -> None:
-    engine = BatchingEngine(model, TEMPLATE, seed=2)
+    engine = BatchingEngine(model, TEMPLATE)
     free = await many(engine, *range(6))
     for number, sampled in enumerate(free):
         said = TEMPLATE.decode(sampled.ids)
         stop = said[3:5]
-        [told] = await many(BatchingEngine(model, TEMPLATE, seed=2), number, stops=("never said", stop))
+        [told] = await many(BatchingEngine(model, TEMPLATE), number, stops=("never said", stop))
         assert (told.finish, told.stop) == ("stop", stop)
         assert told.ids == sampled.ids[: len(told.ids)]
         assert stop in TEMPLATE.decode(told.ids)
@@ -131,7 +132,7 @@ async def test_a_stop_string_ends_a_turn_and_is_named(model: Any) -> None:
 
 
 async def test_a_coroutine_that_is_cancelled_leaves_the_batch_and_the_others_go_on(model: Any) -> None:
-    engine = BatchingEngine(model, ENDLESS, seed=3)
+    engine = BatchingEngine(model, ENDLESS)
     endless = Sampling(1.0, max_tokens=3000, seed=1)
     lost = [asyncio.create_task(engine.sample(SampleRequest(prompt(at), endless))) for at in range(4)]
     kept = asyncio.create_task(engine.sample(SampleRequest(prompt(9), PLAIN)))
@@ -167,7 +168,7 @@ async def test_an_engine_that_dies_tells_all_who_wait_and_can_be_asked_again(mod
         if broken[0] and ids.shape[1] == 1:
             raise RuntimeError("CUDA error: device-side assert triggered\nmore of it")
 
-    engine = BatchingEngine(faulty(model, fault), TEMPLATE, seed=1)
+    engine = BatchingEngine(faulty(model, fault), TEMPLATE)
     asked = [engine.sample(SampleRequest(prompt(at), PLAIN)) for at in range(6)]
     told = await asyncio.wait_for(asyncio.gather(*asked, return_exceptions=True), 30)
     assert all(isinstance(one, EndpointError) for one in told)
@@ -181,8 +182,8 @@ async def test_with_too_little_memory_fewer_rows_are_decoded_at_once(model: Any)
         if ids.shape[0] > 3:
             raise torch.OutOfMemoryError("CUDA out of memory")
 
-    engine = BatchingEngine(faulty(model, fault), TEMPLATE, seed=1)
-    free = await many(BatchingEngine(model, TEMPLATE, seed=1), *range(12))
+    engine = BatchingEngine(faulty(model, fault), TEMPLATE)
+    free = await many(BatchingEngine(model, TEMPLATE), *range(12))
     assert [one.ids for one in await asyncio.wait_for(many(engine, *range(12)), 60)] == [one.ids for one in free]
 
 
@@ -191,7 +192,7 @@ async def test_a_row_that_fits_into_no_memory_fails_alone(model: Any) -> None:
         if ids.numel() > 200:
             raise torch.OutOfMemoryError("CUDA out of memory")
 
-    engine = BatchingEngine(faulty(model, fault), TEMPLATE, seed=1)
+    engine = BatchingEngine(faulty(model, fault), TEMPLATE)
     long = asyncio.create_task(engine.sample(SampleRequest(tuple(TEMPLATE.encode("x" * 300)), PLAIN)))
     assert (await many(engine, 1, 2))[0].ids
     with pytest.raises(EndpointError, match="out of memory"):
@@ -199,10 +200,10 @@ async def test_a_row_that_fits_into_no_memory_fails_alone(model: Any) -> None:
 
 
 async def test_places_bound_the_batch_and_change_no_reply(model: Any) -> None:
-    free = await many(BatchingEngine(model, TEMPLATE, seed=1), *range(16))
-    narrow = BatchingEngine(model, TEMPLATE, seed=1, tokens=180)
+    free = await many(BatchingEngine(model, TEMPLATE), *range(16))
+    narrow = BatchingEngine(model, TEMPLATE, tokens=180)
     assert [one.ids for one in await many(narrow, *range(16))] == [one.ids for one in free]
-    read_in_parts = BatchingEngine(model, TEMPLATE, seed=1, reads=50)
+    read_in_parts = BatchingEngine(model, TEMPLATE, reads=50)
     assert [one.ids for one in await many(read_in_parts, *range(16))] == [one.ids for one in free]
 
 
@@ -215,7 +216,7 @@ async def test_weights_that_are_no_numbers_are_told() -> None:
 
 async def test_nothing_is_sampled_while_paused_and_what_was_under_way_goes_on_with_new_weights() -> None:
     changing = tiny_model(TOKENIZER)
-    engine = BatchingEngine(changing, ENDLESS, seed=1)
+    engine = BatchingEngine(changing, ENDLESS)
     seen: list[int] = []
     asked = SampleRequest(prompt(1), Sampling(1.0, max_tokens=400, seed=4), seen=seen.append)
     long = asyncio.create_task(engine.sample(asked))
@@ -243,7 +244,7 @@ async def test_adapters_asked_for_at_once_each_speak_as_if_alone_and_the_model_s
     model.train()
     model.base_model.model.model.norm.eval()
     trained = {name for name, one in model.named_parameters() if one.requires_grad}
-    engine = BatchingEngine(model, TEMPLATE, seed=1)
+    engine = BatchingEngine(model, TEMPLATE)
     asked = [(name, at) for name in ("planner", "worker", None) for at in range(6)]
     told = await asyncio.gather(*(engine.sample(SampleRequest(prompt(at), PLAIN, (), name)) for name, at in asked))
     assert model.training
@@ -267,7 +268,7 @@ async def test_adapters_asked_for_at_once_each_speak_as_if_alone_and_the_model_s
 async def test_layers_with_a_sliding_window_see_what_they_should() -> None:
     layers = {"max_window_layers": 1, "layer_types": ["full_attention", "sliding_attention"]}
     sliding = tiny_model(TOKENIZER, use_sliding_window=True, sliding_window=8, **layers)
-    for number, sampled in enumerate(await many(BatchingEngine(sliding, TEMPLATE, seed=1), *range(6))):
+    for number, sampled in enumerate(await many(BatchingEngine(sliding, TEMPLATE), *range(6))):
         assert sampled.logprobs == pytest.approx(logprobs(sliding, prompt(number), sampled.ids), abs=2e-4)
 
 
@@ -280,7 +281,7 @@ async def test_a_model_without_keys_and_values_is_refused() -> None:
 
 
 async def test_a_closed_engine_ends_who_waits_and_serves_again(model: Any) -> None:
-    engine = BatchingEngine(model, ENDLESS, seed=1)
+    engine = BatchingEngine(model, ENDLESS)
     long = asyncio.create_task(engine.sample(SampleRequest(prompt(1), Sampling(1.0, max_tokens=3000, seed=1))))
     await asyncio.sleep(0.02)
     await engine.aclose()

@@ -6,8 +6,7 @@ from later import needs
 from hira.core.errors import UsageError
 from hira.evaluation.files import Item
 from hira.evaluation.record import Record, Score
-from hira.runtime.settings import Settings
-from hira.trainers.curation.filters import OWN, Challenge, decide, find_duplicates, jaccard, plain, plan_of, shingles
+from hira.trainers.curation.filters import OWN, Challenge, decide, find_duplicates, jaccard, plain, shingles
 from hira.trainers.curation.pipeline import Curating, Passed
 
 pytestmark = needs("datasketch")
@@ -72,7 +71,6 @@ def test_only_attempts_that_say_something_of_the_question_are_counted() -> None:
     assert {name: one.kept for name, one in decisions.items()} == {"hard": False, "easy": False, "own": True}
     assert [decisions[name].why for name in ("hard", "easy", "own")] == ["never answered", "answered too often", ""]
     assert decisions["own"].told == {"right": 1, "known": 3, "of": 3}
-    assert len(plan_of(challenge, "made", [Item("a", "b?", ("c",))], Settings(model="offline")).cells) == 3
 
 
 @pytest.mark.parametrize("similarity", [0.0, -1.0, 1.1])
