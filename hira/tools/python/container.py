@@ -25,13 +25,11 @@ class Container:
     def remove(self) -> None:
         """End it with everything in it; it may have ended already."""
         with contextlib.suppress(OSError, subprocess.TimeoutExpired):
-            subprocess.run(  # noqa: S603 - no shell
-                [self.engine, "rm", "--force", "--volumes", self.name],
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                timeout=_SECONDS,
-                check=False,
-            )
+            _call(self.engine, "rm", "--force", "--volumes", self.name)
+
+
+def _call(*command: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_SECONDS, check=False)  # noqa: S603 - no shell
 
 
 def engine() -> str:
@@ -46,13 +44,7 @@ def explain_missing_image(program: str, image: str) -> str:
     if not program:
         return f"needs {' or '.join(ENGINES)}"
     try:
-        done = subprocess.run(  # noqa: S603 - no shell
-            [program, "image", "inspect", image],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_SECONDS,
-            check=False,
-        )
+        done = _call(program, "image", "inspect", image)
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"{name} does not answer ({type(error).__name__})"
     if not done.returncode:

@@ -49,11 +49,8 @@ def look(folder: Path, most: int) -> FolderContent:
                 content.folders.add(place)
                 content.deep = content.deep or depth >= DEEPEST
             else:
-                content.files[place] = (
-                    info.st_ino,
-                    info.st_mtime_ns,
-                    info.st_size if stat.S_ISREG(info.st_mode) else -1,
-                )
+                size = info.st_size if stat.S_ISREG(info.st_mode) else -1
+                content.files[place] = (info.st_ino, info.st_mtime_ns, size)
         if content.entries > most or content.deep:
             break
     return content
@@ -76,52 +73,41 @@ def clear(folder: Path, keep: FolderContent) -> None:
     Nothing may run in the folder meanwhile.
     """
     folders = {*keep.folders, *(above.as_posix() for name in keep.files for above in PurePosixPath(name).parents)}
-    root = os.open(folder, os.O_RDONLY | _DIRECTORY)
-    try:
-        places = [""]
-        while places:
-            place = places.pop()
-            with contextlib.suppress(OSError), _open_place(root, place) as here:
-                for entry in _list_folder(here):
-                    inner = f"{place}/{entry.name}" if place else entry.name
-                    is_folder = entry.is_dir(follow_symlinks=False)
-                    if is_folder and inner in folders:
-                        places.append(inner)
-                    elif is_folder or inner not in keep.files:
-                        with contextlib.suppress(OSError):
-                            if is_folder:
-                                _remove_tree(here, entry.name)
-                            else:
-                                os.unlink(entry.name, dir_fd=here)
-    finally:
-        os.close(root)
+    places = [""]
+    while places:
+        place = places.pop()
+        with contextlib.suppress(OSError), _open_place(folder, place) as here:
+            for entry in _list_folder(here):
+                inner = f"{place}/{entry.name}" if place else entry.name
+                is_folder = entry.is_dir(follow_symlinks=False)
+                if is_folder and inner in folders:
+                    places.append(inner)
+                elif is_folder or inner not in keep.files:
+                    with contextlib.suppress(OSError):
+                        if is_folder:
+                            _remove_tree(here, entry.name)
+                        else:
+                            os.unlink(entry.name, dir_fd=here)
 
 
 def read(folder: Path, place: str, most: int) -> bytes:
     """Read at most `most` bytes of the regular file at that place. Raises `OSError` for anything else, links
     included."""
-    root = os.open(folder, os.O_RDONLY | _DIRECTORY)
-    try:
-        above, _, name = place.rpartition("/")
-        with _open_place(root, above) as here:
-            handle = _open_unlocked(here, name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
-        with os.fdopen(handle, "rb") as file:
-            if not stat.S_ISREG(os.fstat(handle).st_mode):
-                raise OSError(f"{place} is no regular file")
-            return file.read(most)
-    finally:
-        os.close(root)
+    above, _, name = place.rpartition("/")
+    with _open_place(folder, above) as here:
+        handle = _open_unlocked(here, name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
+    with os.fdopen(handle, "rb") as file:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise OSError(f"{place} is no regular file")
+        return file.read(most)
 
 
 def remove(folder: Path, names: Collection[str]) -> None:
     """Remove these trees at the top of the folder, if they exist. Nothing may run in it meanwhile."""
-    root = os.open(folder, os.O_RDONLY | _DIRECTORY)
-    try:
+    with _open_place(folder, "") as root:
         for entry in _list_folder(root):
             if entry.name in names and entry.is_dir(follow_symlinks=False):
                 _remove_tree(root, entry.name)
-    finally:
-        os.close(root)
 
 
 def _walk(folder: Path) -> Iterator[tuple[str, "os.DirEntry[str]", int]]:
@@ -174,8 +160,9 @@ def _open_unlocked(parent: int, name: str, flags: int, mode: int) -> int:
 
 
 @contextlib.contextmanager
-def _open_place(root: int, place: str) -> Iterator[int]:
-    here = os.dup(root)
+def _open_place(folder: Path, place: str) -> Iterator[int]:
+    """Open the folder at a place below, "" for the folder itself, without following links."""
+    here = os.open(folder, os.O_RDONLY | _DIRECTORY)
     try:
         for name in place.split("/") if place else ():
             inner = _enter(here, name)

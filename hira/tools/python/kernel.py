@@ -19,17 +19,8 @@ def landlock_version() -> int:
     return max(call_kernel(CREATE, None, 0, _VERSION), 0)
 
 
-def missing_landlock() -> str:
-    """Explain why Landlock cannot be used here; empty if it can."""
-    if sys.platform != "linux":
-        return "needs Linux"
-    return "" if landlock_version() else "this kernel has no Landlock (Linux 5.13 or later, with Landlock switched on)"
-
-
 def missing_seccomp() -> str:
-    """Explain why the filter of system calls cannot be used here; empty if it can."""
-    if sys.platform != "linux":
-        return "needs Linux"
+    """Explain why the filter of system calls cannot be used on this Linux; empty if it can."""
     if platform.machine() not in ARCHITECTURES or sys.byteorder != "little" or sys.maxsize < 1 << 32:
         return f"no table of system calls for {platform.machine()}"
     libc = ctypes.CDLL(None, use_errno=True)

@@ -5,7 +5,7 @@ import sys
 from dataclasses import dataclass
 from typing import Literal
 
-from hira.tools.python.kernel import landlock_version, missing_landlock, missing_seccomp
+from hira.tools.python.kernel import landlock_version, missing_seccomp
 
 IMAGE = "python:3.13-slim"
 _LIMITED = "memory, threads, open files, disk, output, time"
@@ -53,19 +53,18 @@ def sandbox_layers(mode: Mode = "auto", image: str = IMAGE) -> tuple[SandboxLaye
         program = engine()
         missing = "needs Linux or macOS" if os.name != "posix" else explain_missing_image(program, image)
         held = f"{program}, image {image}: no network, no other files, no capabilities; memory, processors, processes"
-        return (
-            _layer("container", missing, held),
-            _layer("limits", missing, _LIMITED),
-        )
+        return (_layer("container", missing, held), _layer("limits", missing, _LIMITED))
     no_posix = "" if os.name == "posix" else "needs Linux or macOS"
     no_linux = "" if sys.platform == "linux" else "needs Linux"
     off = "switched off: sandbox is 'off'" if mode == "off" else ""
-    less = off or ("switched off: sandbox is 'process'" if mode == "process" else "")
+    less = off or ("switched off: sandbox is 'process'" if mode == "process" else "") or no_linux
+    version = landlock_version()
+    no_landlock = "" if version else "this kernel has no Landlock (Linux 5.13 or later, with Landlock switched on)"
     return (
         _layer("process", no_posix, "own process and session, clean environment, closed descriptors"),
         _layer("limits", off or no_posix, _LIMITED),
         _layer("privileges", off or no_linux, "no new privileges, capabilities dropped, ends when hira ends"),
-        _layer("landlock", less or missing_landlock(), f"files (ABI {landlock_version()})"),
+        _layer("landlock", less or no_landlock, f"files (ABI {version})"),
         _layer("seccomp", less or missing_seccomp(), "no network, no other programs, no signals to others"),
     )
 

@@ -1,7 +1,4 @@
-"""The parent's side of one interpreter: start it, talk to it, watch its usage, stop it for good.
-
-This covers how an interpreter begins: its setup, its answer, and what a failed start means.
-"""
+"""The parent's side of one interpreter: start it, configure it, talk to it, stop it for good."""
 
 import asyncio
 import contextlib
@@ -48,6 +45,7 @@ _REAP = 30.0
 _SOON, _SLOW = 0.001, 0.05
 _MARK = "HIRA_SANDBOX"
 _SWEEPS = 20
+_CONFIGURED = 30.0
 _STRAY = 64  # frames without a call: code that found the channel can send some
 
 
@@ -77,6 +75,32 @@ class Interpreter:
     def __post_init__(self) -> None:
         self.output = ClippedOutput(self.kept // 2)
         asyncio.get_running_loop().add_reader(self.pipe, self._drain)
+
+    async def configure(
+        self, mode: Mode, folder: Path, opened: list[str], listed: list[str], limits: PythonLimits
+    ) -> tuple[str, ...]:
+        """Send a new interpreter its permissions; return the layers that confine it, by its own account. Raises
+        `InterpreterEnded`."""
+        setup = {
+            "id": secrets.token_hex(8),
+            "mode": mode,
+            "folder": str(folder),
+            "read": opened,
+            "list": listed,
+            "limits": asdict(limits),
+        }
+        try:
+            async with asyncio.timeout(_CONFIGURED):
+                answer = await self.ask(setup)
+        except TimeoutError:
+            raise Late(f"it did not answer within {_CONFIGURED:g} seconds") from None
+        if "failed" in answer:
+            raise InterpreterEnded(f"it could not be confined: {answer['failed']}")
+        layers = tuple(answer["layers"])
+        if mode == "auto" and not {"landlock", "seccomp"} <= {*layers}:
+            raise InterpreterEnded("it is not confined")
+        self.take_printed()  # by the user's `.pth` files and sitecustomize, not by code of a call
+        return layers
 
     async def ask(self, frame: dict[str, Any]) -> dict[str, Any]:
         """Send the frame and wait for the first answer that carries its id. Raises `InterpreterEnded`."""
@@ -150,16 +174,13 @@ class Interpreter:
     def freeze(self) -> None:
         """Stop the process between two calls, so that no left-over thread uses the processor or replaces a file."""
         if _LINUX and not self.container:
-            self._signal(signal.SIGSTOP)
+            self.send_signal(signal.SIGSTOP)
 
     def thaw(self) -> None:
         if _LINUX and not self.container:
-            self._signal(signal.SIGCONT)
+            self.send_signal(signal.SIGCONT)
 
-    def interrupt(self) -> None:
-        self._signal(signal.SIGINT)
-
-    def _signal(self, number: int) -> None:
+    def send_signal(self, number: int) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.process.pid, number)
 
@@ -167,7 +188,7 @@ class Interpreter:
         """Kill the interpreter and everything that it started; the future has its exit status. Never waits."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, signal.SIGKILL)
-        self._signal(signal.SIGKILL)
+        self.send_signal(signal.SIGKILL)
         return asyncio.ensure_future(self._reap(asyncio.get_running_loop()))
 
     async def _reap(self, loop: asyncio.AbstractEventLoop) -> int:
@@ -185,17 +206,10 @@ class Interpreter:
                 await asyncio.to_thread(kill_marked, self.mark)
         finally:
             loop.remove_reader(self.pipe)
-            self._last_words()
+            self._drain(2 * _PIPE // _CHUNK)
             os.close(self.pipe)
             self.channel.close()
         return status
-
-    def _last_words(self) -> None:
-        with contextlib.suppress(BlockingIOError):
-            for _ in range(2 * _PIPE // _CHUNK):
-                if not (chunk := os.read(self.pipe, _CHUNK)):
-                    break
-                self.output.add(chunk)
 
 
 def spawn(folder: Path, kept: int, *, alone: bool) -> Interpreter:
@@ -317,33 +331,3 @@ def kill_marked(mark: str) -> None:
         if not has_marked:
             return
         time.sleep(_SLOW)
-
-
-_SECONDS = 30.0
-
-
-async def configure_interpreter(
-    interpreter: Interpreter, mode: Mode, folder: Path, opened: list[str], listed: list[str], limits: PythonLimits
-) -> tuple[str, ...]:
-    """Send a new interpreter its permissions; return the layers that confine it, by its own account. Raises
-    `InterpreterEnded`."""
-    setup = {
-        "id": secrets.token_hex(8),
-        "mode": mode,
-        "folder": str(folder),
-        "read": opened,
-        "list": listed,
-        "limits": asdict(limits),
-    }
-    try:
-        async with asyncio.timeout(_SECONDS):
-            answer = await interpreter.ask(setup)
-    except TimeoutError:
-        raise Late(f"it did not answer within {_SECONDS:g} seconds") from None
-    if "failed" in answer:
-        raise InterpreterEnded(f"it could not be confined: {answer['failed']}")
-    layers = tuple(answer["layers"])
-    if mode == "auto" and not {"landlock", "seccomp"} <= {*layers}:
-        raise InterpreterEnded("it is not confined")
-    interpreter.take_printed()  # by the user's `.pth` files and sitecustomize, not by code of a call
-    return layers

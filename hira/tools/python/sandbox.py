@@ -10,7 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Literal, ParamSpec, Self, TypeVar
 
 from hira.core.errors import SCARCE, ToolDown
@@ -18,14 +17,7 @@ from hira.core.sanitize import printable
 from hira.tools.file_kinds import FOLDERS, holds_keys, holds_records
 from hira.tools.python.frames import shorten_text
 from hira.tools.python.layers import IMAGE, Mode, PythonLimits, refusal
-from hira.tools.python.process import (
-    Interpreter,
-    InterpreterEnded,
-    Late,
-    configure_interpreter,
-    spawn,
-    spawn_contained,
-)
+from hira.tools.python.process import Interpreter, InterpreterEnded, Late, spawn, spawn_contained
 from hira.tools.python.usage import Workplace, find_broken_limit, size
 
 Status = Literal["ok", "error", "timeout", "limit", "died"]
@@ -111,9 +103,7 @@ class PythonSandbox:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     async def close(self) -> None:
@@ -229,7 +219,7 @@ class PythonSandbox:
             interpreter = self._interpreter = spawn_contained(self.folder, opened, self.limits, self.image)
         else:
             interpreter = self._interpreter = spawn(self.folder, self.limits.output, alone=self.mode == "auto")
-        self.layers = await configure_interpreter(interpreter, self.mode, self.folder, opened, listed, self.limits)
+        self.layers = await interpreter.configure(self.mode, self.folder, opened, listed, self.limits)
 
     async def _call(self, mark: str, seconds: float) -> Outcome:
         interpreter = self._running()
@@ -240,7 +230,7 @@ class PythonSandbox:
             await asyncio.wait((reply, watched), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
             late = not (reply.done() or watched.done())
             if late:
-                interpreter.interrupt()
+                interpreter.send_signal(signal.SIGINT)
                 await asyncio.wait((reply, watched), timeout=_GRACE, return_when=asyncio.FIRST_COMPLETED)
             limit = watched.result() if watched.done() else ""
             try:
@@ -258,9 +248,8 @@ class PythonSandbox:
         if answer is None:
             return await self._describe_end(interpreter, "timeout", f"Stopped after {seconds:g} s.")
         interpreter.freeze()
-        return await self._describe_answer(
-            interpreter, answer, f"(stopped after {seconds:g} s; variables are kept)" if late else ""
-        )
+        why = f"(stopped after {seconds:g} s; variables are kept)" if late else ""
+        return await self._describe_answer(interpreter, answer, why)
 
     async def _watch(self, interpreter: Interpreter) -> str:
         """Wait until a limit is broken that the kernel does not enforce; return which one."""
@@ -281,9 +270,8 @@ class PythonSandbox:
     async def _describe_answer(self, interpreter: Interpreter, answer: dict[str, Any], late: str) -> Outcome:
         """Return the outcome of a call from an interpreter that continues. It may answer anything, at any length."""
         output = interpreter.take_printed()
-        value, error = (
-            shorten_text(printable(_read_text(answer, name)), self.limits.output) for name in ("value", "error")
-        )
+        texts = (text if isinstance(text := answer.get(name), str) else "" for name in ("value", "error"))
+        value, error = (shorten_text(printable(text), self.limits.output) for text in texts)
         status: Status = "timeout" if late else "error" if error else "ok"
         settled = await self._beside(self.workplace.settle, interpreter.seen)
         if settled.limit:
@@ -328,11 +316,6 @@ def _last_words(status: int) -> str:
     if status != -signal.SIGKILL:
         return f"Python crashed ({signal.strsignal(-status) or -status})."
     return "Python was killed, or the code closed what Python answers through."
-
-
-def _read_text(answer: dict[str, Any], name: str) -> str:
-    """Return the answer's value of that name, if it is text: code that answers in Python's place may send anything."""
-    return text if isinstance(text := answer.get(name), str) else ""
 
 
 _Listing = Callable[[Path], list[os.DirEntry[str]]]
