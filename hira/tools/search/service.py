@@ -143,6 +143,10 @@ class HostPace:
         self._slots.release()
 
 
+Fields = tuple[str | Callable[[Any], object], ...]
+"""Title, URL, snippet and date of a result, each by its name or a function."""
+
+
 @dataclass(frozen=True, slots=True)
 class Form:
     """How a service is asked and how its answer is read."""
@@ -153,8 +157,7 @@ class Form:
     """Returns the parameters for a query and a number of hits, or the JSON body of a `post`."""
     results: str | Callable[[Any], Iterable[Any]]
     """Finds the results in the parsed answer."""
-    fields: tuple[str | Callable[[Any], object], ...]
-    """Title, URL, snippet and date of a result, each by its name or a function."""
+    fields: Fields
     pace: tuple[float, int] = (0.0, 256)
     refused: str = ""
     """The meaning of a 401 or 403, and the next step."""
@@ -205,10 +208,7 @@ class Line:
             came = _describe_answer(answer.replace(self.key, "…") if self.key else answer)
             where = f"its address ({urlsplit(self.url).hostname})" + (" and its key" if form.key else "")
             raise ToolDown(f"{self.name} answered with {came} instead of search results; check {where}") from None
-        return [
-            self._read(record)
-            for record in (told[form.results] if isinstance(form.results, str) else form.results(told))
-        ]
+        return [*map(self._read, told[form.results] if isinstance(form.results, str) else form.results(told))]
 
     def _read(self, record: Any) -> Hit:
         """Read a result; an incomplete one has no URL."""

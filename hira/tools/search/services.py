@@ -15,7 +15,7 @@ from hira.core.errors import ToolDown, ToolError, UsageError, did_you_mean
 from hira.core.sanitize import clean
 from hira.tools.search.google import FORM as GOOGLE_FORM
 from hira.tools.search.google import NAME as GOOGLE
-from hira.tools.search.service import SECONDS, Backend, Form, Hit, HostPace, Line, Service, Unusable, make_hit
+from hira.tools.search.service import SECONDS, Backend, Fields, Form, Hit, HostPace, Line, Service, Unusable, make_hit
 from hira.tools.search.vendor import NAME as VENDOR
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ _WORDS = 50  # Brave accepts no longer query
 _TERMS = 8
 _PAPER = ("title", "url", "abstract", "publicationDate", "year", "openAccessPdf")
 _ATOM = "{http://www.w3.org/2005/Atom}"
+_ATOM_PARTS = ("title", "id", "summary", "published")
 
 
 def _read_searxng(told: Any) -> list[Any]:
@@ -48,18 +49,19 @@ def _locate_article(title: str) -> str:
     return "" if outside else f"../wiki/{quote(title.replace(' ', '_'))}"
 
 
-def _read_serpapi(told: Any) -> Any:
-    return told.get("organic_results") or ()  # missing if nothing was found
+def _read_optional(name: str) -> Callable[[Any], Any]:
+    """Return the reader of results that are missing if nothing was found."""
+    return lambda told: told.get(name) or ()
 
 
 def _ask_serper(query: str, n: int) -> dict[str, Any]:
     return {"q": query, "num": n}
 
 
-def _order_words(index: Mapping[str, list[int]] | None) -> str:
+def _order_words(record: Mapping[str, Any]) -> str:
     """Restore the abstract, which OpenAlex returns as word → places."""
-    places = sorted((position, word) for word, at_places in (index or {}).items() for position in at_places)
-    return " ".join(word for _, word in places)
+    index = record.get("abstract_inverted_index") or {}
+    return " ".join(word for _, word in sorted((place, word) for word, places in index.items() for place in places))
 
 
 def _ask_arxiv(query: str, n: int) -> dict[str, Any]:
@@ -75,18 +77,16 @@ def _parse_atom(text: str) -> list[dict[str, str | None]]:
         entries = ET.fromstring(text).iter(f"{_ATOM}entry")  # noqa: S314 - entities were ruled out above
     except ET.ParseError as error:
         raise ValueError("not XML") from error
-    return [
-        {part: entry.findtext(_ATOM + part) for part in ("title", "id", "summary", "published")} for entry in entries
-    ]
+    return [{part: entry.findtext(_ATOM + part) for part in _ATOM_PARTS} for entry in entries]
 
 
-def _join_date(issued: Mapping[str, Any]) -> str:
-    parts = (issued.get("date-parts") or [[]])[0]
+def _join_date(record: Mapping[str, Any]) -> str:
+    parts = ((record.get("issued") or {}).get("date-parts") or [[]])[0]
     return "-".join(f"{part:02d}" for part in parts if part)
 
 
-def _read_papers(told: Any) -> Any:
-    return told.get("data") or ()
+def _describe_publication(record: Mapping[str, Any]) -> str:
+    return f"{record.get('snippet') or ''} ({(record.get('publication_info') or {}).get('summary', '')})"
 
 
 def _locate_article_of_pmc(record: Mapping[str, Any]) -> str:
@@ -102,8 +102,7 @@ def _locate_article_of_pmc(record: Mapping[str, Any]) -> str:
 
 _FREE_TEXT = frozenset({"OA", "F"})
 _TAKEN_BACK = frozenset({"retraction", "withdrawal", "removal"})
-_PAPERS = "https://api.semanticscholar.org/graph/v1/paper"
-_PAPER_FIELDS: tuple[str | Callable[[Any], object], ...] = (
+_PAPER_FIELDS: Fields = (
     "title",
     lambda record: (record.get("openAccessPdf") or {}).get("url") or record["url"],
     "abstract",
@@ -116,7 +115,13 @@ def _find_within(name: str, field: str | Callable[[Any], object]) -> Callable[[A
     return lambda record: record[name].get(field) if isinstance(field, str) else field(record[name])
 
 
-_REFUSED = "its key was not accepted; check it"
+def _ask_papers(path: str, ask: Callable[[str, int], dict[str, Any]], fields: Fields, unknown: str = "") -> Form:
+    """Return a form of Semantic Scholar, where all users without a key share one allowance."""
+    url = f"https://api.semanticscholar.org/graph/v1/paper/{path}"
+    refused = "its key was not accepted; check it"
+    return Form(url, ask, _read_optional("data"), fields, (1.0, 1), refused, unknown, key="x-api-key", key_needed=False)
+
+
 _GOOGLE = ("title", "link", "snippet", "date")
 _FREE = "it blocks requests for a while"
 # Google's results by serper.dev and serpapi.com, the indexes of Brave and Exa, Wikipedia or any other wiki
@@ -157,7 +162,7 @@ _WEB = {
     "serpapi": Form(
         "https://serpapi.com/search.json",
         lambda query, n: {"engine": "google", "q": query, "num": n},
-        _read_serpapi,
+        _read_optional("organic_results"),
         _GOOGLE,
         key="?api_key",
     ),
@@ -197,14 +202,8 @@ _WORKS = {
     "serpapi_scholar": Form(
         "https://serpapi.com/search.json",
         lambda query, n: {"engine": "google_scholar", "q": query, "num": min(n, 20)},
-        _read_serpapi,
-        (
-            "title",
-            "link",
-            lambda record: (
-                f"{record.get('snippet') or ''} ({(record.get('publication_info') or {}).get('summary', '')})"
-            ),
-        ),
+        _read_optional("organic_results"),
+        ("title", "link", _describe_publication),
         key="?api_key",
     ),
     "openalex": Form(  # a free key allows a thousand searches a day, without one only a few are allowed
@@ -219,7 +218,7 @@ _WORKS = {
                 or record.get("doi")
                 or record["id"]
             ),
-            lambda record: _order_words(record.get("abstract_inverted_index")),
+            _order_words,
             "publication_date",
         ),
         refused="its key was not accepted; a free one is given at openalex.org",
@@ -227,15 +226,10 @@ _WORKS = {
         key="?api_key",
         key_needed=False,
     ),
-    "semantic_scholar": Form(  # without a key all its users share one allowance
-        f"{_PAPERS}/search",
+    "semantic_scholar": _ask_papers(
+        "search",
         lambda query, n: {"query": query, "limit": min(n, 100), "fields": ",".join(_PAPER)},
-        _read_papers,
         _PAPER_FIELDS,
-        pace=(1.0, 1),
-        refused=_REFUSED,
-        key="x-api-key",
-        key_needed=False,
     ),
     "europepmc": Form(  # all of PubMed, preprints, and the full texts of PubMed Central
         "https://www.ebi.ac.uk/europepmc/webservices/rest/search",
@@ -253,7 +247,7 @@ _WORKS = {
         "https://export.arxiv.org/api/query",
         _ask_arxiv,
         iter,
-        ("title", "id", "summary", "published"),
+        _ATOM_PARTS,
         pace=(3.0, 1),
         refused=_FREE,
         parse=_parse_atom,
@@ -262,12 +256,7 @@ _WORKS = {
         "https://api.crossref.org/works",
         lambda query, n: {"query": query, "rows": n},
         lambda told: told["message"]["items"],
-        (
-            lambda record: (record.get("title") or [""])[0],
-            "URL",
-            "abstract",
-            lambda record: _join_date(record.get("issued") or {}),
-        ),
+        (lambda record: (record.get("title") or [""])[0], "URL", "abstract", _join_date),
         pace=(0.0, 3),
         refused=_FREE,
         retracted=lambda record: any(update.get("type") in _TAKEN_BACK for update in record.get("updated-by") or ()),
@@ -275,28 +264,18 @@ _WORKS = {
     ),
 }
 _CITATIONS = {
-    "semantic_scholar_match": Form(
-        f"{_PAPERS}/search/match",
+    "semantic_scholar_match": _ask_papers(
+        "search/match",
         lambda query, _: {"query": query, "fields": "title"},
-        _read_papers,
         ("title", lambda record: f"https://www.semanticscholar.org/paper/{record['paperId']}", lambda _: ""),
-        pace=(1.0, 1),
-        refused=_REFUSED,
         unknown="knows no work of this title; give its DOI or arXiv id",
-        key="x-api-key",
-        key_needed=False,
     )
 } | {
-    f"semantic_scholar_{direction}": Form(
-        f"{_PAPERS}/{{}}/{direction}",
+    f"semantic_scholar_{direction}": _ask_papers(
+        f"{{}}/{direction}",
         lambda _, n: {"limit": min(n, 1000), "fields": ",".join(_PAPER)},
-        _read_papers,
         tuple(_find_within(name, field) for field in _PAPER_FIELDS),
-        pace=(1.0, 1),
-        refused=_REFUSED,
         unknown="does not know this work; check its DOI or arXiv id, or give its title",
-        key="x-api-key",
-        key_needed=False,
     )
     for direction, name in (("citations", "citingPaper"), ("references", "citedPaper"))
 }
@@ -334,11 +313,9 @@ def open_backend(
         fix = "set it, or choose another with --search or search="
         raise UsageError(f"the search service {name!r} needs {what}", fix=fix)
     url = base_url + urlsplit(form.url).path if base_url else form.url
-    paces = {} if paces is None else paces
-    pace = paces.setdefault(urlsplit(url).netloc, HostPace(*form.pace))
-    return Service(
-        name, Line("semantic_scholar" if name in _CITATIONS else name, form, client, url, key, contact, pace).ask
-    )
+    pace = ({} if paces is None else paces).setdefault(urlsplit(url).netloc, HostPace(*form.pace))
+    shown = "semantic_scholar" if name in _CITATIONS else name
+    return Service(name, Line(shown, form, client, url, key, contact, pace).ask)
 
 
 def _open_litellm(name: str, key: str, base_url: str) -> Backend:

@@ -125,32 +125,27 @@ class FallbackSearch:
             raise ValueError("a search needs at least one service")
         self.backends = list(backends)
         self.on_notice = on_notice
-        self._unusable: dict[int, str] = {}
+        self._unusable: dict[int, Unusable] = {}
 
     async def search(self, query: str, n: int) -> list[Hit]:
         """Return the hits of the first service that answers."""
-        failures: list[str] = []
-        down = True
+        failures: list[ToolError] = []
         for index, backend in enumerate(self.backends):  # two may have the same name
             if index in self._unusable:
                 failures.append(self._unusable[index])
                 continue
             try:
-                hits = await backend.search(query, n)
+                return await backend.search(query, n)
             except ToolError as error:
-                failures.append(error.what)
-                down = down and isinstance(error, ToolDown)
+                failures.append(error)
                 if isinstance(error, Unusable):
-                    self._unusable[index] = error.what
-                self._tell(index, error.what)
-                continue
-            return hits
-        raise (ToolDown if down else ToolError)("no search service answers: " + "; ".join(failures))
-
-    def _tell(self, failed: int, why: str) -> None:
-        rest = range(failed + 1, len(self.backends))
-        following = next((self.backends[index].name for index in rest if index not in self._unusable), "")
-        self.on_notice(Notice(f"search: {why}" + (f"; {following} is used instead" if following else "")))
+                    self._unusable[index] = error
+            rest = range(index + 1, len(self.backends))
+            following = next((self.backends[later].name for later in rest if later not in self._unusable), "")
+            instead = f"; {following} is used instead" if following else ""
+            self.on_notice(Notice(f"search: {failures[-1].what}{instead}"))
+        kind = ToolDown if all(isinstance(error, ToolDown) for error in failures) else ToolError
+        raise kind("no search service answers: " + "; ".join(error.what for error in failures))
 
 
 def search_tool(
@@ -195,11 +190,9 @@ def scholar_tool(
     on_notice: Callable[[Notice], object] = lambda _: None,
 ) -> Tool:
     """Create the tool "scholar": the same over services of scholarly works, with five hits per query (MARS, 2.1)."""
-    described = (
-        "Search scholarly works. Returns titles, addresses and abstracts of those that fit best; open one to read it."
-    )
+    shown = "titles, addresses and abstracts of those that fit best; open one to read it."
     search = search_tool(backends, top=5, seen=seen, retracted=retracted, on_notice=on_notice)
-    return replace(search, name="scholar", description=described)
+    return replace(search, name="scholar", description=f"Search scholarly works. Returns {shown}")
 
 
 _WORKS = 10
@@ -221,9 +214,8 @@ def citations_tool(backends: Mapping[str, Backend], *, seen: set[str], retracted
         """List the works that a scholarly work cites, or those that cite it: titles, addresses and abstracts."""
         work = " ".join(work.split())
         if not work or len(work) > LONGEST_QUERY:
-            raise ToolError(
-                f"the work is named by its DOI, its arXiv id or its title, at most {LONGEST_QUERY} characters"
-            )
+            most = f"at most {LONGEST_QUERY} characters"
+            raise ToolError(f"the work is named by its DOI, its arXiv id or its title, {most}")
         named, note = _identify_work(work), ""
         if not named:
             matches = await backends["match"].search(work.removeprefix(RETRACTED), 1)
@@ -232,9 +224,8 @@ def citations_tool(backends: Mapping[str, Backend], *, seen: set[str], retracted
             named, note = matches[0].url.rpartition("/")[2], f"{direction} of {clean(matches[0].title)!r}"
         hits = merge_hits(await backends[direction].search(named, _WORKS))[:_WORKS]
         note_hits(hits, seen, retracted)
-        return Observation(
-            note if hits else f"{clean(work)!r} has no known {direction}", tuple(map(describe_hit, hits))
-        )
+        note = note if hits else f"{clean(work)!r} has no known {direction}"
+        return Observation(note, tuple(map(describe_hit, hits)))
 
     return tool(follow_citations, pure=True)
 
