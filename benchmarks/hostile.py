@@ -46,12 +46,11 @@ from hira.runtime.settings import load  # noqa: E402
 from hira.tools.addresses import canonicalise_url, urls  # noqa: E402
 from hira.tools.browse import read  # noqa: E402
 from hira.tools.documents import Index  # noqa: E402
-from hira.tools.documents.reader import read_file  # noqa: E402
 from hira.tools.fetch import Fetched  # noqa: E402
 from hira.tools.mcp import clean_schema  # noqa: E402
 from hira.tools.pages import extract  # noqa: E402
 from hira.tools.python import PythonSandbox  # noqa: E402
-from tests.tools.made_documents import docx, rows, xlsx  # noqa: E402
+from tests.tools.made_documents import docx, read_passages, rows, xlsx  # noqa: E402
 
 RESULTS = Path(__file__).parent / "results" / "hostile.md"
 ROUGH = ROOT / "tests" / "tools" / "mcp_rough.py"
@@ -118,16 +117,18 @@ def check(held: object, told: str) -> None:
 
 def diagonal(folder: Path) -> str:
     cells = "".join(f'<row r="{n}"><c r="{"A" * (n % 3 + 1)}{n}"><v>1</v></c></row>' for n in range(1, 200_000))
-    return outcome(lambda: read_file(xlsx(folder / "a.xlsx", {"S": cells})).title)
+    return outcome(lambda: read_passages(xlsx(folder / "a.xlsx", {"S": cells})).title)
 
 
 def sheets(folder: Path) -> str:
-    return outcome(lambda: read_file(xlsx(folder / "a.xlsx", {f"S{n}": rows(["a", 1]) for n in range(5_000)})).title)
+    return outcome(
+        lambda: read_passages(xlsx(folder / "a.xlsx", {f"S{n}": rows(["a", 1]) for n in range(5_000)})).title
+    )
 
 
 def tables(folder: Path) -> str:
     rows_in_rows = "<w:tbl><w:tr><w:tc>" * 20_000 + "</w:tc></w:tr></w:tbl>" * 20_000
-    return outcome(lambda: read_file(docx(folder / "a.docx", rows_in_rows)).title)
+    return outcome(lambda: read_passages(docx(folder / "a.docx", rows_in_rows)).title)
 
 
 def names(folder: Path) -> str:
@@ -141,12 +142,12 @@ def names(folder: Path) -> str:
 
 def brackets(folder: Path) -> str:
     (folder / "a.json").write_text("[" * 5_000_000)
-    return outcome(lambda: read_file(folder / "a.json").title)
+    return outcome(lambda: read_passages(folder / "a.json").title)
 
 
 def charset(folder: Path) -> str:
     (folder / "a.py").write_text("# coding: undefined\nx = 1\n")
-    return outcome(lambda: read_file(folder / "a.py").text)
+    return outcome(lambda: read_passages(folder / "a.py").text)
 
 
 def circle(folder: Path) -> str:
@@ -188,7 +189,7 @@ def outcome(work: Callable[[], str]) -> str:
 def titles(_: Path) -> str:
     page = "<title>" + "word " * 200_000 + "</title>" + "<p>A long and readable sentence about a harbour.</p>" * 20
     reading = read(Fetched("https://example.org/", 200, "text/html", page.encode()))
-    check(len(reading.document.title) <= LONGEST_TITLE, "the title is whole")
+    check(len(reading.title) <= LONGEST_TITLE, "the title is whole")
     return "cut"
 
 

@@ -12,7 +12,7 @@ from hira.core.errors import ToolError
 from hira.core.sanitize import presentable
 from hira.testing.web import FakeWeb, Served
 from hira.tools.documents import Index
-from hira.tools.documents.reader import FileReader, read_file
+from hira.tools.documents.reader import FileReader
 from hira.tools.documents.refresh import Refresh
 from hira.tools.documents.store import open_store
 from hira.tools.documents.walk import find_changes, walk
@@ -20,7 +20,7 @@ from hira.tools.fetch import identification
 from hira.tools.media import media_reader
 from hira.tools.pages import extract
 from hira.tools.search import open_backend, open_client
-from tests.tools.made_documents import docx, paragraph, slow_pdf, xlsx
+from tests.tools.made_documents import docx, paragraph, read_passages, slow_pdf, xlsx
 
 
 class CameThrough(Exception):
@@ -100,7 +100,7 @@ def repeated(folder: Path) -> str:
     body = b"".join(b"%d 0 obj\n%b\nendobj\n" % (number, one) for number, one in enumerate(objects, 1))
     (folder / "a.pdf").write_bytes(b"%PDF-1.4\n" + body + b"trailer<</Size 4/Root 1 0 R>>\n")
     try:
-        return f"read: {len(read_file(folder / 'a.pdf').text)} characters"
+        return f"read: {len(read_passages(folder / 'a.pdf').text)} characters"
     except ToolError as error:
         return f"told: {str(error)[:60]}"
 
@@ -108,7 +108,7 @@ def repeated(folder: Path) -> str:
 def shared(folder: Path) -> str:
     cells = "".join(f'<row r="{at}"><c r="A{at}" t="s"><v>0</v></c></row>' for at in range(1, 100_000))
     try:
-        read_file(xlsx(folder / "a.xlsx", {"S": cells}, texts=["word " * 4_000]))
+        read_passages(xlsx(folder / "a.xlsx", {"S": cells}, texts=["word " * 4_000]))
     except ToolError as error:
         return f"told: {str(error)[:60]}"
     raise CameThrough("2 GB of text were read")

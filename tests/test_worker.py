@@ -13,8 +13,8 @@ from hira.core.tokens import count
 from hira.evidence import LexicalVerifier, Source, Sources, verify_answer
 from hira.evidence.verifiers import verify
 from hira.tools.browse import open_page, read
-from hira.tools.documents.parsing import parse_file
 from hira.tools.fetch import Fetched
+from tests.tools.made_documents import read_file
 
 SENTENCE = "A long and readable sentence about the harbour of Alta. "
 
@@ -26,9 +26,9 @@ def page(text: str) -> Fetched:
 def test_a_call_returns_what_the_function_returns_and_raises_what_it_raises(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("# Zoë\n\nOne.", encoding="utf-8")
     with Worker() as worker:
-        assert worker.call(parse_file, tmp_path / "a.md") == parse_file(tmp_path / "a.md")
+        assert worker.call(read_file, tmp_path / "a.md") == read_file(tmp_path / "a.md")
         with pytest.raises(ToolError, match="does not exist"):
-            worker.call(parse_file, tmp_path / "b.md")
+            worker.call(read_file, tmp_path / "b.md")
 
 
 async def test_a_large_page_takes_a_fraction_of_the_process_time_that_its_parsing_takes() -> None:

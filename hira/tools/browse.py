@@ -13,14 +13,16 @@ from hira.core.bm25 import BM25
 from hira.core.concurrency import run_apart
 from hira.core.errors import ToolError, WorkerError
 from hira.core.sanitize import clip_title, printable
+from hira.core.sources import Places
 from hira.core.tool import Observation, Passage, Tool, tool
 from hira.evidence import Source
 from hira.tools.addresses import canonicalise_url, in_one_case, quote_url, urls
 from hira.tools.documents.document import Document, Part, cut
-from hira.tools.documents.pieces import write_pieces
-from hira.tools.documents.reader import read_file
+from hira.tools.documents.pieces import Piece, join_pieces, write_pieces
+from hira.tools.documents.reader import FileReader
 from hira.tools.documents.showing import choose_passages
 from hira.tools.fetch import Fetched, Fetcher
+from hira.tools.opening import explaining, open_regular
 from hira.tools.pages import Link, Page, extract
 from hira.tools.search.service import mark_retracted
 
@@ -46,12 +48,17 @@ _SUFFIXES = {
 
 @dataclass(frozen=True, slots=True)
 class ReadPage:
-    """A page that was read: its final URL, its text, its links, and why it ends early, if it does."""
+    """A page that was read: its final URL, its links, and why it ends early, if it does. A file has its `pieces` and
+    their `places`, and names the pages without text (`unread`)."""
 
     url: str
-    document: Document
+    title: str
+    text: str
     links: tuple[Link, ...] = ()
     cut: str = ""
+    pieces: tuple[Piece, ...] = ()
+    places: Places = ()
+    unread: tuple[str, ...] = ()
 
 
 def browse_tool(fetcher: Fetcher, *, seen: set[str], retracted: Iterable[str] = ()) -> Tool:
@@ -73,12 +80,12 @@ def browse_tool(fetcher: Fetcher, *, seen: set[str], retracted: Iterable[str] = 
         if canonicalise_url(url) not in kept:
             page = await open_page(await fetcher.get(url))
             if canonicalise_url(url) in retracted:
-                page = replace(page, document=replace(page.document, title=mark_retracted(page.document.title)))
+                page = replace(page, title=mark_retracted(page.title))
             kept[canonicalise_url(url)] = page
         reading = kept[canonicalise_url(url)]
         if len(kept) > KEPT:
             del kept[next(iter(kept))]
-        observation, shows = await _run_apart(reading.url, len(reading.document.text), show, reading, intent)
+        observation, shows = await _run_apart(reading.url, len(reading.text), show, reading, intent)
         seen.update(shows)
         return observation
 
@@ -128,7 +135,7 @@ def read(got: Fetched, page: Page | None = None) -> ReadPage:
     if got.kind in {"pdf", "binary"}:
         if got.cut:
             raise ToolError(f"{shown} is a file that could not be loaded whole: {got.cut}")
-        return ReadPage(got.url, _read_file(got))
+        return _read_file(got)
     if got.kind == "html":
         page = page or extract(got.text, got.url)
     else:
@@ -138,8 +145,7 @@ def read(got: Fetched, page: Page | None = None) -> ReadPage:
         raise ToolError(f"{shown} could not be loaded: {got.cut}")
     if page.state != "ok":
         raise ToolError(f"{shown} {_NO_CONTENT[page.state]}; look for the same elsewhere")
-    document = Document(clip_title(page.title) or _make_name(got), (Part(page.text),))
-    return ReadPage(got.url, document, page.links, got.cut)
+    return ReadPage(got.url, clip_title(page.title) or _make_name(got), page.text, page.links, got.cut)
 
 
 def _make_name(got: Fetched) -> str:
@@ -151,30 +157,31 @@ def _make_name(got: Fetched) -> str:
     return name if name.lower().endswith(suffix) else name + suffix
 
 
-def _read_file(got: Fetched) -> Document:
+def _read_file(got: Fetched) -> ReadPage:
     """Read a PDF or office file with the readers of local files."""
-    with tempfile.TemporaryDirectory(prefix="hira-page-", ignore_cleanup_errors=True) as folder:
+    with tempfile.TemporaryDirectory(prefix="hira-page-", ignore_cleanup_errors=True) as folder, FileReader() as reader:
         path = Path(folder, _make_name(got))
         path.write_bytes(got.body)
-        document = read_file(path)
-    if not document.text.strip():
+        with explaining(path), open_regular(path) as file:
+            read = reader.read_passages(file)
+    if not (read.pieces or read.unread):
         raise ToolError(f"{quote_url(got.url)} {_NO_CONTENT['empty']}")
-    return document
+    text, places = join_pieces(read.pieces, read.title, placed=True)
+    return ReadPage(got.url, read.title, text, pieces=read.pieces, places=places, unread=read.unread)
 
 
 def show(reading: ReadPage, intent: str) -> tuple[Observation, set[str]]:
     """Return the page in the form for the model, and the URLs that it shows, in canonical form."""
-    document = reading.document
-    pieces = cut(document)
+    pieces = reading.pieces or cut(Document(reading.title, (Part(reading.text),)))
     order, note = choose_passages([piece.full for piece in pieces], intent)
     notes = [note] if note else []
     if reading.cut:
         notes.append(f"only a part of the page was read: {reading.cut}")
-    if document.unread:
-        notes.append(f"there is no text on {', '.join(document.unread[:5])}, only something to see")
+    if reading.unread:
+        notes.append(f"there is no text on {', '.join(reading.unread[:5])}, only something to see")
     links = _choose_links(reading.links, intent)
     text = write_pieces(pieces, order) + _format_links(links, reading.links)
-    source = Source(reading.url, document.title, document.text, "page")
+    source = Source(reading.url, reading.title, reading.text, "page", places=reading.places)
     shows = {canonicalise_url(url) for url in (reading.url, *(link.url for link in links), *urls(text))}
     return Observation("; ".join(notes), (Passage(source, text),)), shows
 

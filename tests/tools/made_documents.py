@@ -9,6 +9,11 @@ from xml.sax.saxutils import escape
 
 import pytest
 
+from hira.tools.documents.document import Document
+from hira.tools.documents.parsing import parse_open
+from hira.tools.documents.reader import FileReader, Passages
+from hira.tools.opening import explaining, open_regular
+
 RELATIONS = "http://schemas.openxmlformats.org/package/2006/relationships"
 OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
@@ -21,6 +26,20 @@ SHEETS = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 def written(path: Path, content: str | bytes) -> Path:
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     return path
+
+
+def read_file(path: Path) -> Document:
+    with explaining(path), open_regular(path) as file:
+        return parse_open(file)
+
+
+def read_passages(path: Path, reader: FileReader | None = None, seconds: float | None = None) -> Passages:
+    """What a child process with limits reads."""
+    with explaining(path), open_regular(path) as file:
+        if reader:
+            return reader.read_passages(file, seconds)
+        with FileReader() as own:
+            return own.read_passages(file, seconds)
 
 
 def zipped(path: Path, members: Mapping[str, str | bytes]) -> Path:

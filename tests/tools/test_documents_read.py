@@ -12,6 +12,7 @@ from made_documents import (
     paragraph,
     pdf,
     pptx,
+    read_file,
     related,
     rows,
     shape,
@@ -27,9 +28,7 @@ from hira.core.errors import ToolError
 from hira.tools.charsets import decode_file, decode_text
 from hira.tools.documents.archive import MEMBER
 from hira.tools.documents.document import cut
-from hira.tools.documents.parsing import parse_file
 from hira.tools.documents.plain import reflow
-from hira.tools.documents.reader import read_file
 from hira.tools.file_kinds import LIMIT
 
 
@@ -243,7 +242,7 @@ never shown
     ],
 )
 def test_markup_is_read_with_its_headings_tables_and_lines(tmp_path, name, content, title, passages):
-    document = parse_file(written(tmp_path / name, content))
+    document = read_file(written(tmp_path / name, content))
     assert document.title == title
     shown = [(piece.locate(title), piece.text) for piece in cut(document)]
     assert [(place, " ".join(text.split())) for place, text in shown] == [
@@ -253,7 +252,7 @@ def test_markup_is_read_with_its_headings_tables_and_lines(tmp_path, name, conte
 
 def test_a_passage_of_a_notebook_names_its_cells(tmp_path):
     cells = [*CELLS, {"cell_type": "markdown", "source": "## Wheel\n\nIt is red.\nIt turns."}]
-    pieces = cut(parse_file(written(tmp_path / "n.ipynb", json.dumps({"cells": cells}))))
+    pieces = cut(read_file(written(tmp_path / "n.ipynb", json.dumps({"cells": cells}))))
     assert [piece.locate("Fit") for piece in pieces] == ["cells 1–2", "section Wheel, cell 3"]
 
 

@@ -15,8 +15,7 @@ import pytest
 from hira.core.errors import ToolError
 from hira.tools.documents import Index
 from hira.tools.documents.document import cut
-from hira.tools.documents.parsing import parse_file
-from hira.tools.documents.reader import FileReader, read_file
+from hira.tools.documents.reader import FileReader
 from hira.tools.documents.refresh import Refresh
 from hira.tools.documents.store import open_store
 from hira.tools.documents.walk import find_changes, walk
@@ -31,6 +30,8 @@ from tests.tools.made_documents import (
     paragraph,
     pdf,
     pptx,
+    read_file,
+    read_passages,
     related,
     rows,
     shape,
@@ -42,9 +43,9 @@ from tests.tools.made_documents import (
 )
 
 
-def refusal(path: Path, reader: FileReader | None = None) -> str:
+def refusal(path: Path, reader: FileReader | None = None, seconds: float | None = None) -> str:
     with pytest.raises(ToolError) as raised:
-        (reader.read if reader else read_file)(path)
+        read_passages(path, reader, seconds)
     message = str(raised.value)
     assert path.name in message
     assert "\n" not in message
@@ -55,12 +56,11 @@ def refusal(path: Path, reader: FileReader | None = None) -> str:
 def test_a_file_that_takes_too_long_is_given_up_and_the_next_is_read(tmp_path: Path) -> None:
     slow = xlsx(tmp_path / "slow.xlsx", {"S": rows(*[list("abcdefgh")] * 60_000)})
     good = docx(tmp_path / "next.docx", paragraph("Still read."))
-    with FileReader(1) as reader:
-        assert "more than 1 seconds" in refusal(slow, reader)
-        reader.seconds = None  # a busy machine may take long to begin
-        assert reader.read(good).text == "Still read."
+    with FileReader() as reader:
+        assert "more than 1 seconds" in refusal(slow, reader, 1)
+        assert read_passages(good, reader).text == "Still read."
     reader = FileReader()
-    reader.read(good)
+    read_passages(good, reader)
     threading.Timer(0.3, reader.close).start()
     began = time.monotonic()
     assert "reading was ended" in refusal(slow, reader)
@@ -128,11 +128,11 @@ def test_mutated_files_are_text_or_one_clear_line(tmp_path: Path, name: str) -> 
     whole = REAL[name](tmp_path / name).read_bytes()
     path = tmp_path / f"mutated{Path(name).suffix}"
     outcomes: list[str] = []
-    with FileReader(10) as reader:
+    with FileReader() as reader:
         for _ in range(200):
             path.write_bytes(mutated(whole, draw))
             try:
-                reader.read(path)
+                read_passages(path, reader, 10)
                 outcomes.append("")
             except ToolError as error:
                 outcomes.append(str(error))
@@ -329,16 +329,16 @@ def test_one_child_reads_the_files_of_all_clients_and_ends_with_the_last(tmp_pat
     path = docx(tmp_path / "a.docx", paragraph("Read."))
     with FileReader() as first:
         with FileReader() as second:
-            assert first.read(path) == second.read(path)
+            assert read_passages(path, first) == read_passages(path, second)
             assert len(children() - before) == 1
-        assert first.read(path).text == "Read."
+        assert read_passages(path, first).text == "Read."
     assert children() <= before
 
 
 def test_long_plain_text_is_read_and_cut_beside_the_loop(tmp_path: Path) -> None:
     path = written(tmp_path / "long.md", ("A sentence of a text about the harbour of Alta. " * 8 + "\n\n") * 10_000)
     began = time.process_time()
-    pieces = tuple(cut(parse_file(path)))
+    pieces = tuple(cut(read_file(path)))
     middle = time.process_time()
     with FileReader() as reader, open_regular(path) as file:
         assert reader.read_passages(file).pieces == pieces

@@ -18,7 +18,7 @@ from hira.tools.documents.own_files import is_own_text
 from hira.tools.documents.plain import read_epub, read_html
 from hira.tools.documents.sheets import read_xlsx
 from hira.tools.documents.walk import MEDIA
-from hira.tools.opening import OpenFile, explaining, open_regular
+from hira.tools.opening import OpenFile, explaining
 
 SHORT = 50_000
 """Bytes of a plain text that takes less time to read than to send."""
@@ -29,23 +29,20 @@ _OLD = {".doc": ".docx", ".xls": ".xlsx", ".ppt": ".pptx"}
 Reader = Callable[[Path, BinaryIO], Document]
 
 
-def parse_file(path: Path) -> Document:
-    """Parse a file in this process; `FileReader` does so in a process with limits.
+def parse_open(file: OpenFile) -> Document:
+    """Parse an open file in this process; `FileReader` does so in a process with limits.
 
     Raises `ToolError` with one line that says why the file cannot be read.
     """
-    with explaining(path), open_regular(path) as file:
-        return parse_open(file)
-
-
-def parse_open(file: OpenFile) -> Document:
-    """Parse an open file in this process."""
-    return _parse(file.path, _choose_reader(file), file.rewind())
-
-
-def _parse(path: Path, reader: Reader, data: BinaryIO) -> Document:
-    with explaining(path), data:
-        return _make_sendable(reader(path, data))
+    with explaining(file.path):
+        reader = _choose_reader(file)
+        with file.rewind() as data:
+            document = reader(file.path, data)
+        if is_text(f"{document.title}{document.text}"):
+            return document
+        # lone surrogates, which JSON can hold, can be neither stored nor sent
+        parts = tuple(replace(part, text=printable(part.text), place=printable(part.place)) for part in document.parts)
+        return replace(document, title=printable(document.title), parts=parts)
 
 
 def _choose_reader(file: OpenFile) -> Reader:
@@ -70,14 +67,6 @@ def check_readable(path: Path) -> None:
         with path.open("rb") as file:
             if b"%PDF-" in file.read(_START):
                 check_library(path)
-
-
-def _make_sendable(document: Document) -> Document:
-    """Replace lone surrogates, which JSON can hold and which can be neither stored nor sent."""
-    if is_text(f"{document.title}{document.text}"):
-        return document
-    parts = tuple(replace(part, text=printable(part.text), place=printable(part.place)) for part in document.parts)
-    return replace(document, title=printable(document.title), parts=parts)
 
 
 def _read_text(path: Path, data: BinaryIO) -> Document:
@@ -109,12 +98,9 @@ def _read_zip(path: Path, data: BinaryIO) -> Document:
 
 _BINARY: dict[str, Reader] = {
     ".pdf": read_pdf,
-    ".docx": read_docx,
-    ".docm": read_docx,
-    ".pptx": read_pptx,
-    ".pptm": read_pptx,
-    ".xlsx": read_xlsx,
-    ".xlsm": read_xlsx,
+    **dict.fromkeys((".docx", ".docm"), read_docx),
+    **dict.fromkeys((".pptx", ".pptm"), read_pptx),
+    **dict.fromkeys((".xlsx", ".xlsm"), read_xlsx),
     ".epub": read_epub,
     ".eml": plain.read_mail,
     ".zip": _read_zip,
@@ -126,14 +112,10 @@ _INSIDE: dict[str, Reader] = {
     "META-INF/container.xml": read_epub,
 }
 _TEXT: dict[str, Callable[[Path, str], Document]] = {
-    ".html": read_html,
-    ".htm": read_html,
-    ".xhtml": read_html,
-    ".csv": plain.read_table,
-    ".tsv": plain.read_table,
+    **dict.fromkeys((".html", ".htm", ".xhtml"), read_html),
+    **dict.fromkeys((".csv", ".tsv"), plain.read_table),
     ".json": plain.read_json,
-    ".jsonl": plain.read_jsonl,
-    ".ndjson": plain.read_jsonl,
+    **dict.fromkeys((".jsonl", ".ndjson"), plain.read_jsonl),
     ".ipynb": plain.read_notebook,
     **dict.fromkeys(READERS, plain.read_marked),
 }

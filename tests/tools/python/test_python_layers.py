@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from hira.core.errors import ToolError
-from hira.tools.documents.reader import read_file
 from hira.tools.python import (
     TRIES,
     Mode,
@@ -20,6 +19,7 @@ from hira.tools.python import (
 )
 from hira.tools.python.sandbox import readable_paths
 from hira.tools.python.seccomp import MISSING, NUMBERS, PRETENDED, REFUSED
+from tests.tools.made_documents import read_file
 
 ME = 4321
 ALLOWED, KILLED = 0x7FFF0000, 0x80000000
