@@ -12,12 +12,12 @@ from hira.core.errors import ToolError
 from hira.core.sanitize import presentable
 from hira.testing.web import FakeWeb, Served
 from hira.tools.documents import Index
-from hira.tools.documents.reader import FileReader
 from hira.tools.documents.refresh import Refresh
 from hira.tools.documents.store import open_store
 from hira.tools.documents.walk import find_changes, walk
 from hira.tools.fetch import identification
 from hira.tools.media import media_reader
+from hira.tools.opening import ReadingChild
 from hira.tools.pages import extract
 from hira.tools.search import open_backend, open_client
 from tests.tools.made_documents import docx, paragraph, read_passages, slow_pdf, xlsx
@@ -83,10 +83,10 @@ def slow(folder: Path) -> str:
     for number in range(20):
         slow_pdf(folder / f"{number}.pdf")
     docx(folder / "last.docx", paragraph("Still read."))
-    store, _ = open_store(None)
+    store = open_store(None)
     changes, unread = find_changes(walk([folder]).files, {}, {})
-    with FileReader() as reader:
-        Refresh(store, reader, [folder], unread, threading.Event(), spare=10.0).read(changes, None)
+    with ReadingChild() as child:
+        Refresh(store, child, [folder], unread, threading.Event(), spare=10.0).read(changes, None)
     check(store.names() == ["last.docx"] and len(unread.unfit) == 20, f"it read {store.names()}")
     return f"told: {unread.describe()[0][:60]}"
 

@@ -116,12 +116,12 @@ def check_output_path(
 
 def _is_own(path: Path) -> bool:
     """Return whether hira wrote a file."""
-    from hira.tools.documents.reader import FileReader  # most answers have no file yet
-    from hira.tools.opening import open_regular
+    from hira.tools.documents.reader import read_passages  # most answers have no file yet
+    from hira.tools.opening import ReadingChild, open_regular
 
     try:
-        with FileReader() as reader, open_regular(path) as file:
-            return reader.read_passages(file).is_own
+        with ReadingChild() as child, open_regular(path) as file:
+            return read_passages(child, file).is_own
     except (HiraError, OSError):
         return False
 

@@ -19,10 +19,10 @@ from hira.evidence import Source
 from hira.tools.addresses import canonicalise_url, in_one_case, quote_url, urls
 from hira.tools.documents.document import Document, Part, cut
 from hira.tools.documents.pieces import Piece, join_pieces, write_pieces
-from hira.tools.documents.reader import FileReader
+from hira.tools.documents.reader import read_passages
 from hira.tools.documents.showing import choose_passages
 from hira.tools.fetch import Fetched, Fetcher
-from hira.tools.opening import explaining, open_regular
+from hira.tools.opening import ReadingChild, explaining, open_regular
 from hira.tools.pages import Link, Page, extract
 from hira.tools.search.service import mark_retracted
 
@@ -159,11 +159,11 @@ def _make_name(got: Fetched) -> str:
 
 def _read_file(got: Fetched) -> ReadPage:
     """Read a PDF or office file with the readers of local files."""
-    with tempfile.TemporaryDirectory(prefix="hira-page-", ignore_cleanup_errors=True) as folder, FileReader() as reader:
+    with tempfile.TemporaryDirectory(prefix="hira-page-", ignore_cleanup_errors=True) as folder:
         path = Path(folder, _make_name(got))
         path.write_bytes(got.body)
-        with explaining(path), open_regular(path) as file:
-            read = reader.read_passages(file)
+        with ReadingChild() as child, explaining(path), open_regular(path) as file:
+            read = read_passages(child, file)
     if not (read.pieces or read.unread):
         raise ToolError(f"{quote_url(got.url)} {_NO_CONTENT['empty']}")
     text, places = join_pieces(read.pieces, read.title, placed=True)

@@ -12,7 +12,7 @@ import ssl
 import zlib
 from collections.abc import AsyncIterable, Awaitable, Callable, Collection, Mapping
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Literal
@@ -147,14 +147,15 @@ class BoundedBody:
         return rest if rest.startswith(b"\x1f\x8b") else b""
 
 
+@dataclass
 class _Pinned(httpcore.AsyncNetworkBackend):
     """Resolves a name once, checks every address and dials a checked one, through the proxy if there is one: no second
     answer of the DNS is ever used."""
 
-    def __init__(
-        self, place: CheckedUrl, resolve: Resolve, dial: httpcore.AsyncNetworkBackend, proxy: Proxy | None
-    ) -> None:
-        self.place, self.resolve, self.dial, self.proxy = place, resolve, dial, proxy
+    place: CheckedUrl
+    resolve: Resolve
+    dial: httpcore.AsyncNetworkBackend
+    proxy: Proxy | None
 
     async def connect_tcp(
         self,
@@ -185,6 +186,7 @@ class _Pinned(httpcore.AsyncNetworkBackend):
         await asyncio.sleep(seconds)
 
 
+@dataclass(slots=True)
 class Fetcher:
     """Opens public URLs. `allow` holds "host:port" entries of local servers that the user nevertheless wants opened.
 
@@ -194,27 +196,16 @@ class Fetcher:
     tests pass their own.
     """
 
-    def __init__(  # noqa: PLR0913 - three of them are the network, for tests
-        self,
-        allow: Collection[str] = (),
-        *,
-        contact: str = "",
-        limit: int = 5_000_000,
-        seconds: float = 25.0,
-        once: SingleFlight | None = None,
-        resolve: Resolve = resolve,
-        dial: httpcore.AsyncNetworkBackend | None = None,
-        proxies: Proxies = of_environment,
-    ) -> None:
-        self.proxies = proxies
-        self.once = once
-        self.allow = frozenset(allow)
-        self.headers = identification(contact)
-        self.limit = limit
-        self.seconds = seconds
-        self.resolve = resolve
-        self.dial = dial or httpcore.AnyIOBackend()
-        self._ssl: ssl.SSLContext | None = None
+    allow: Collection[str] = ()
+    _: KW_ONLY
+    contact: str = ""
+    limit: int = 5_000_000
+    seconds: float = 25.0
+    once: SingleFlight | None = None
+    resolve: Resolve = resolve
+    dial: httpcore.AsyncNetworkBackend = field(default_factory=httpcore.AnyIOBackend)
+    proxies: Proxies = of_environment
+    _ssl: ssl.SSLContext | None = None
 
     async def get(self, url: str) -> Fetched:
         """Open a URL and follow its redirects. Raises `RefusedAddress` if it may not be opened, `ToolError` without a
@@ -254,7 +245,7 @@ class Fetcher:
         import httpx
 
         try:
-            request = httpx.Request("GET", place.url, headers=self.headers)
+            request = httpx.Request("GET", place.url, headers=identification(self.contact))
             cookies.set_cookie_header(request)
         except (httpx.InvalidURL, UnicodeError) as error:  # also of a host that begins with xn-- and is no such name
             raise RefusedAddress(f"{quote_url(place.url)} cannot be read: {error}") from None

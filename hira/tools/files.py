@@ -18,10 +18,10 @@ from hira.evidence import OUTPUT, Source
 from hira.tools.documents.document import Lacking
 from hira.tools.documents.parsing import check_readable
 from hira.tools.documents.pieces import Piece, join_pieces, write_pieces
-from hira.tools.documents.reader import FileReader, Passages
+from hira.tools.documents.reader import Passages, read_passages
 from hira.tools.documents.showing import LONG, find_nearest, fit_within
 from hira.tools.file_kinds import how_to_see
-from hira.tools.opening import OpenFile, Unopened, explaining, open_regular
+from hira.tools.opening import OpenFile, ReadingChild, Unopened, explaining, open_regular
 from hira.tools.python import folder
 
 LARGEST = 64 * 2**20
@@ -55,10 +55,10 @@ def files_tool(
     reading = RunReader(unread=unread)
     reported: set[str] = set()
 
-    def show_part(path: str, part: str, reader: FileReader) -> Observation:
+    def show_part(path: str, part: str, child: ReadingChild) -> Observation:
         if name := _find_attached(attached, path):
-            return show(name, reading.read_again(attached[name], reader), part)
-        if work and (place := _find_place(work, path)) and (made := _read_written(work, place, reading, reader)):
+            return show(name, reading.read_again(attached[name], child), part)
+        if work and (place := _find_place(work, path)) and (made := _read_written(work, place, reading, child)):
             return _mark_computed(show(f"../{place}", made, part))
         others = f"; no program wrote {path!r} either" if work else ""
         names = ", ".join(map(flatten_name, attached)) or "no files are attached"
@@ -71,8 +71,8 @@ def files_tool(
         ] = "",
     ) -> Observation:
         """Read a file that the user attached. Of a long one you are told the parts first; then ask for one of them."""
-        with FileReader() as reader:  # a call that is cancelled ends the read
-            shown = await asyncio.to_thread(show_part, path, part, reader)
+        with ReadingChild() as child:  # a call that is cancelled ends the read
+            shown = await asyncio.to_thread(show_part, path, part, child)
         for remark in [*reading.remarks]:
             if on_remark and remark not in reported:
                 reported.add(remark)
@@ -96,13 +96,13 @@ class RunReader:
     remarks: list[str] = field(default_factory=list)
     unread: list[str] | None = None
 
-    def read_again(self, path: Path, reader: FileReader) -> Passages:
+    def read_again(self, path: Path, child: ReadingChild) -> Passages:
         """Read a file unless it was read, or could not be read, since its last change."""
         with explaining(path), open_regular(path) as file:
             marks = (file.size, file.about.st_mtime_ns)
             if path not in self.known or self.known[path][0] != marks:
                 try:
-                    self.known[path] = (marks, self.read(file, reader))
+                    self.known[path] = (marks, self.read(file, child))
                 except Unopened:
                     raise
                 except ToolError as error:
@@ -117,13 +117,13 @@ class RunReader:
             self.remarks.append(f"{path.name} {result.remark}")
         return result
 
-    def read(self, file: OpenFile, reader: FileReader) -> Passages:
+    def read(self, file: OpenFile, child: ReadingChild) -> Passages:
         """Read an open file. Raises `ToolError` if the files have taken too long."""
         if self.left <= 0:
             raise ToolError(f"{file.path.name} is not read: the files of this question took {SECONDS:g} s together")
         began = time.monotonic()
         try:
-            return reader.read_passages(file, self.left)
+            return read_passages(child, file, self.left)
         finally:
             self.left -= time.monotonic() - began
 
@@ -141,7 +141,7 @@ def _find_place(work: Path, path: str) -> str:
     return places[0] if len(places) == 1 else ""
 
 
-def _read_written(work: Path, place: str, reading: RunReader, reader: FileReader) -> Passages | None:
+def _read_written(work: Path, place: str, reading: RunReader, child: ReadingChild) -> Passages | None:
     """Read a file that a program wrote, None if there is no such file. A copy of its bytes is read: no link is
     followed."""
     try:
@@ -154,7 +154,7 @@ def _read_written(work: Path, place: str, reading: RunReader, reader: FileReader
         copy = Path(copied, Path(place).name)
         copy.write_bytes(data)
         with explaining(copy), open_regular(copy) as file:
-            return reading.read(file, reader)
+            return reading.read(file, child)
 
 
 def _mark_computed(seen: Observation) -> Observation:

@@ -3,16 +3,18 @@
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape
 
 import pytest
 
+from hira.tools.documents import reader
 from hira.tools.documents.document import Document
 from hira.tools.documents.parsing import parse_open
-from hira.tools.documents.reader import FileReader, Passages
-from hira.tools.opening import explaining, open_regular
+from hira.tools.documents.reader import Passages
+from hira.tools.opening import ReadingChild, explaining, open_regular
 
 RELATIONS = "http://schemas.openxmlformats.org/package/2006/relationships"
 OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
@@ -33,13 +35,10 @@ def read_file(path: Path) -> Document:
         return parse_open(file)
 
 
-def read_passages(path: Path, reader: FileReader | None = None, seconds: float | None = None) -> Passages:
+def read_passages(path: Path, child: ReadingChild | None = None, seconds: float | None = None) -> Passages:
     """What a child process with limits reads."""
-    with explaining(path), open_regular(path) as file:
-        if reader:
-            return reader.read_passages(file, seconds)
-        with FileReader() as own:
-            return own.read_passages(file, seconds)
+    with nullcontext(child) if child else ReadingChild() as used, explaining(path), open_regular(path) as file:
+        return reader.read_passages(used, file, seconds)
 
 
 def zipped(path: Path, members: Mapping[str, str | bytes]) -> Path:

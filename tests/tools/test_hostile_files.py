@@ -13,14 +13,13 @@ from pathlib import Path
 import pytest
 
 from hira.core.errors import ToolError
-from hira.tools.documents import Index
+from hira.tools.documents import Index, reader
 from hira.tools.documents.document import cut
-from hira.tools.documents.reader import FileReader
 from hira.tools.documents.refresh import Refresh
 from hira.tools.documents.store import open_store
 from hira.tools.documents.walk import find_changes, walk
 from hira.tools.files import RunReader, files_tool
-from hira.tools.opening import open_regular
+from hira.tools.opening import ReadingChild, open_regular
 from tests.tools.made_documents import (
     OFFICE,
     SHEETS,
@@ -43,7 +42,7 @@ from tests.tools.made_documents import (
 )
 
 
-def refusal(path: Path, reader: FileReader | None = None, seconds: float | None = None) -> str:
+def refusal(path: Path, reader: ReadingChild | None = None, seconds: float | None = None) -> str:
     with pytest.raises(ToolError) as raised:
         read_passages(path, reader, seconds)
     message = str(raised.value)
@@ -56,10 +55,10 @@ def refusal(path: Path, reader: FileReader | None = None, seconds: float | None 
 def test_a_file_that_takes_too_long_is_given_up_and_the_next_is_read(tmp_path: Path) -> None:
     slow = xlsx(tmp_path / "slow.xlsx", {"S": rows(*[list("abcdefgh")] * 60_000)})
     good = docx(tmp_path / "next.docx", paragraph("Still read."))
-    with FileReader() as reader:
+    with ReadingChild() as reader:
         assert "more than 1 seconds" in refusal(slow, reader, 1)
         assert read_passages(good, reader).text == "Still read."
-    reader = FileReader()
+    reader = ReadingChild()
     read_passages(good, reader)
     threading.Timer(0.3, reader.close).start()
     began = time.monotonic()
@@ -128,7 +127,7 @@ def test_mutated_files_are_text_or_one_clear_line(tmp_path: Path, name: str) -> 
     whole = REAL[name](tmp_path / name).read_bytes()
     path = tmp_path / f"mutated{Path(name).suffix}"
     outcomes: list[str] = []
-    with FileReader() as reader:
+    with ReadingChild() as reader:
         for _ in range(200):
             path.write_bytes(mutated(whole, draw))
             try:
@@ -244,7 +243,7 @@ def test_files_that_take_too_long_leave_the_time_of_the_others_and_are_named_onc
     store = open_store(None)
     files = walk([tmp_path]).files
     changes, unread = find_changes(files, {}, {})
-    with FileReader() as reader:
+    with ReadingChild() as reader:
         Refresh(store, reader, [tmp_path], unread, threading.Event(), spare=2.0).read(changes, None)
     assert store.names() == ["last.docx"]
     (line,) = unread.describe()
@@ -260,7 +259,7 @@ def test_files_that_take_too_long_leave_the_time_of_the_others_and_are_named_onc
 def test_attached_files_share_their_time_and_a_damaged_one_is_parsed_once(tmp_path: Path) -> None:
     broken = written(tmp_path / "broken.xlsx", b"PK\x03\x04 and no more")
     reading = RunReader()
-    with FileReader() as reader:
+    with ReadingChild() as reader:
         with pytest.raises(ToolError, match="damaged"):
             reading.read_again(broken, reader)
         assert 0 < reading.left < RunReader().left
@@ -327,8 +326,8 @@ def children() -> set[str]:
 def test_one_child_reads_the_files_of_all_clients_and_ends_with_the_last(tmp_path: Path) -> None:
     before = children()
     path = docx(tmp_path / "a.docx", paragraph("Read."))
-    with FileReader() as first:
-        with FileReader() as second:
+    with ReadingChild() as first:
+        with ReadingChild() as second:
             assert read_passages(path, first) == read_passages(path, second)
             assert len(children() - before) == 1
         assert read_passages(path, first).text == "Read."
@@ -340,6 +339,6 @@ def test_long_plain_text_is_read_and_cut_beside_the_loop(tmp_path: Path) -> None
     began = time.process_time()
     pieces = tuple(cut(read_file(path)))
     middle = time.process_time()
-    with FileReader() as reader, open_regular(path) as file:
-        assert reader.read_passages(file).pieces == pieces
+    with ReadingChild() as child, open_regular(path) as file:
+        assert reader.read_passages(child, file).pieces == pieces
     assert time.process_time() - middle < (middle - began) / 2

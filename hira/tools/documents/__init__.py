@@ -25,8 +25,8 @@ from hira.tools.file_kinds import RECOGNISING, can_recognise
 
 if TYPE_CHECKING:
     from hira.tools.documents.encoder import Encoder, Reranker, Spend
-    from hira.tools.documents.reader import FileReader
     from hira.tools.documents.vectors import Vectors
+    from hira.tools.opening import ReadingChild
 
 __all__ = [
     "EncoderFailed",
@@ -77,7 +77,7 @@ class Index:
         self.unread: list[str] = []
         self._ready = False
         self._turn = threading.Lock()
-        self._reader: FileReader | None = None
+        self._child: ReadingChild | None = None
         self._stopped = threading.Event()
         self._reranker = reranker
         self._vectors: Vectors | None = None
@@ -183,8 +183,8 @@ class Index:
 
     def _stop_reading(self) -> None:
         self._stopped.set()
-        if self._reader:
-            self._reader.close()
+        if self._child:
+            self._child.close()
 
     async def _ensure_fresh(self) -> None:
         if not self._ready:
@@ -201,11 +201,11 @@ class Index:
                 self._store.drop(sorted(gone))
             changes, unread = find_changes(listing.files, known, refused)
             if changes:
-                from hira.tools.documents.reader import FileReader  # most questions come to an index without changes
-                from hira.tools.documents.refresh import Refresh
+                from hira.tools.documents.refresh import Refresh  # most questions come to an index without changes
+                from hira.tools.opening import ReadingChild
 
-                with FileReader() as self._reader:
-                    reading = Refresh(self._store, self._reader, roots_of(self.paths), unread, self._stopped)
+                with ReadingChild() as self._child:
+                    reading = Refresh(self._store, self._child, roots_of(self.paths), unread, self._stopped)
                     reading.read(changes, on_progress)
             trouble = [self._store.trouble] if self._store.trouble else []
             warnings = [*trouble, *listing.warnings, *unread.describe(), *self._store.notes()]

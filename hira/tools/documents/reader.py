@@ -8,7 +8,6 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Self
 
 from hira.tools.documents.document import Document, cut
 from hira.tools.documents.pieces import Piece
@@ -49,30 +48,13 @@ def _cut_passages(document: Document) -> Passages:
     return Passages(document.title, unread, pieces, text, document.remark, document.is_own)
 
 
-class FileReader:
-    """Reads files of any kind in the child that all readers of this process share. Methods block, so call them in a
-    thread; `close` may be called from another one."""
+def read_passages(child: ReadingChild, file: OpenFile, seconds: float | None = None) -> Passages:
+    """Read the passages of an open file, blocking. Raises `ToolError` with one line that says why it cannot be read, or
+    `Deferred` if it takes more than `seconds`."""
+    from hira.tools.documents.parsing import is_short, parse_open
 
-    def __init__(self) -> None:
-        self._child = ReadingChild()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def read_passages(self, file: OpenFile, seconds: float | None = None) -> Passages:
-        """Read the passages of an open file. Raises `ToolError` with one line that says why it cannot be read, or
-        `Deferred` if it takes more than `seconds`."""
-        from hira.tools.documents.parsing import is_short, parse_open
-
-        with explaining(file.path):
-            if is_short(file):
-                return _cut_passages(parse_open(file))
-            sent = self._child.collect(send_passages, file, seconds=seconds)
-            return replace(sent[0], pieces=tuple(piece for passages in sent for piece in passages.pieces))
-
-    def close(self) -> None:
-        """End a read in progress with a `ToolError`, and the child, unless other readers need it."""
-        self._child.close()
+    with explaining(file.path):
+        if is_short(file):
+            return _cut_passages(parse_open(file))
+        sent = child.collect(send_passages, file, seconds=seconds)
+        return replace(sent[0], pieces=tuple(piece for passages in sent for piece in passages.pieces))

@@ -16,7 +16,7 @@ from hira.core.errors import ToolError
 from hira.tools.documents.document import Lacking, NoText
 from hira.tools.documents.pieces import find_extra_words
 from hira.tools.documents.ranking import name_document, read_vintage
-from hira.tools.documents.reader import FileReader
+from hira.tools.documents.reader import read_passages
 from hira.tools.documents.store import IndexedFile, Store, delete_file
 from hira.tools.documents.walk import (
     BYTES,
@@ -32,7 +32,7 @@ from hira.tools.documents.walk import (
     shorten,
 )
 from hira.tools.file_kinds import how_to_see
-from hira.tools.opening import Deferred, OpenFile, Unopened, explaining, open_regular
+from hira.tools.opening import Deferred, OpenFile, ReadingChild, Unopened, explaining, open_regular
 
 _BATCH = 1_000
 
@@ -43,7 +43,7 @@ class Refresh:
     beyond those that the sizes of the files explain."""
 
     store: Store
-    reader: FileReader
+    child: ReadingChild
     roots: Sequence[Path]
     unread: Unread
     stopped: threading.Event
@@ -110,7 +110,7 @@ class Refresh:
         return False
 
     def _add(self, change: Change, stamp: Stamp, file: OpenFile, seconds: float) -> None:
-        passages = self.reader.read_passages(file, seconds)
+        passages = read_passages(self.child, file, seconds)
         if passages.is_own and change.path not in self.roots:
             raise NoText(f"{change.name} {OWN}")
         if not (passages.pieces or passages.unread):

@@ -5,6 +5,7 @@ The package "mcp" bounds none of these over pipes, and over HTTP only events.
 
 import time
 from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
@@ -19,15 +20,15 @@ End = Callable[[str], None]
 """Ends the session; the text says why, as the rest of a sentence that begins with the server's name."""
 
 
+@dataclass(slots=True)
 class BoundedMessages:
     """The messages of a server. Beyond `UNASKED`, notifications and lines that are no messages are passed over; a
     further request ends the session, because each waits in a task until the server reads its answer."""
 
-    def __init__(self, messages: Any, end: End) -> None:
-        self._messages = messages
-        self._end = end
-        self._left = float(UNASKED)
-        self._counted = time.monotonic()
+    _messages: Any
+    _end: End
+    _left: float = UNASKED
+    _counted: float = field(default_factory=time.monotonic)
 
     @property
     def last_context(self) -> Any:

@@ -119,17 +119,17 @@ class Settled:
     held: bool = False
 
 
+@dataclass(slots=True)
 class Workplace:
     """The work folder of a session. Files that it had before are neither counted nor removed. `bounded` is False if the
     user wants no limits."""
 
-    def __init__(self, folder: Path, limits: PythonLimits, *, bounded: bool) -> None:
-        self.folder = folder
-        self.limits = limits
-        self.bounded = bounded
-        self._before: FolderContent | None = None
-        self._known = FolderContent()
-        self._place = (0, 0)
+    folder: Path
+    limits: PythonLimits
+    bounded: bool
+    _before: FolderContent | None = None
+    _known: FolderContent = field(default_factory=FolderContent)
+    _place: tuple[int, int] = (0, 0)
 
     def make(self) -> None:
         """Create the folder, private to the user, and record its content. The writes of a cancelled call are undone."""

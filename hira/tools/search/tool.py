@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -117,15 +117,13 @@ def spell_query(name: str, query: str, n: int) -> str:
     return json.dumps([name, " ".join(query.split()).casefold(), n], ensure_ascii=False)
 
 
+@dataclass(slots=True)
 class FallbackSearch:
     """Services in order of preference; if one fails, the next is asked, and a notice reports it."""
 
-    def __init__(self, backends: Sequence[Backend], on_notice: Callable[[Notice], object] = lambda _: None) -> None:
-        if not backends:
-            raise ValueError("a search needs at least one service")
-        self.backends = list(backends)
-        self.on_notice = on_notice
-        self._unusable: dict[int, Unusable] = {}
+    backends: Sequence[Backend]
+    on_notice: Callable[[Notice], object]
+    _unusable: dict[int, Unusable] = field(default_factory=dict)
 
     async def search(self, query: str, n: int) -> list[Hit]:
         """Return the hits of the first service that answers."""
