@@ -11,7 +11,7 @@ from typing import Any, NotRequired
 
 from typing_extensions import TypedDict
 
-from hira.agents.hooks import refuse_call
+from hira.agents.hooks import refusable, refuse_call
 from hira.agents.run_context import Conversation, RunContext
 from hira.agents.trajectory import Finding, Rejected, Subtask
 from hira.core.errors import Stop, UsageError
@@ -177,19 +177,13 @@ async def ask_about_call(tool: Tool, use: ToolUse, conversation: Conversation, n
             raise UsageError(what, fix="return the ToolUse, one with other arguments, or Refusal(reason)")
         return decision
 
-    def encode(decision: ToolUse | Refusal) -> dict[str, Any]:
-        if isinstance(decision, Refusal):
-            return {"refused": decision.reason}
-        return {"arguments": dict(decision.arguments)}
-
-    def decode(record: Mapping[str, Any]) -> ToolUse | Refusal:
-        if "refused" in record:
-            return Refusal(validate(str, record["refused"]))
-        return replace(use, arguments=validate(dict[str, Any], record["arguments"]))
-
     values = {"conversation": conversation.name, "arguments": dict(use.arguments), "nth": nth}
     digest = digest_of_tool(f"{context.rollout.run} {use.name}", values)  # no other run decides for it
     spec = CallSpec("tool", APPROVAL_OF_CALLS, digest, PERSON, lambda: {"tool": use.name, **values}, shared=True)
+    encode, decode = refusable(
+        lambda decision: {"arguments": dict(decision.arguments)},
+        lambda record: replace(use, arguments=validate(dict[str, Any], record["arguments"])),
+    )
     decision = await context.call_recorded(spec, ask, encode, decode)
     if isinstance(decision, Refusal):
         context.events(CallRefused(use.id, use.name, decision.reason))

@@ -48,10 +48,10 @@ async def choose_evidence(context: RunContext, query: str, observation: Observat
     passages = observation.passages
     if len(passages) <= FEWEST:
         return observation
-    sizes = [count(passage.text) for passage in passages]
-    under = name_search(query)
-    bins = [(context.conversation(EVIDENCE, under), numbers) for numbers in first_fit_decreasing(sizes, WINDOW)]
-    noted = await together([_read(talk, query, {number: passages[number] for number in some}) for talk, some in bins])
+    bins = first_fit_decreasing([count(passage.text) for passage in passages], WINDOW)
+    talks = [context.conversation(EVIDENCE, name_search(query), temperature=0.0) for _ in bins]
+    parts = [{number: passages[number] for number in numbers} for numbers in bins]
+    noted = await together([_read(talk, query, part) for talk, part in zip(talks, parts, strict=True)])
     notes = {number: note for some in noted for number, note in some.items()}
     order = sorted(range(len(passages)), key=lambda number: -notes[number].score if number in notes else -HALF)
     good = sum(number not in notes or notes[number].score >= HALF for number in order)
@@ -74,7 +74,6 @@ async def _read(conversation: Conversation, query: str, passages: Mapping[int, P
     prompt = PROMPT.fill(
         passages="\n\n".join(texts), question=sanitize(question), query=sanitize(query), count=len(texts)
     )
-    conversation.config = replace(conversation.config, sampling=replace(conversation.config.sampling, temperature=0.0))
     try:
         record = await ask_for_record(conversation, user(prompt), _shape_of(len(texts)))
     except (DialectError, EndpointError, Stop) as error:

@@ -87,29 +87,29 @@ def load_exam() -> tuple[ExamPart, ...]:
     return TypeAdapter(tuple[ExamPart, ...]).validate_json(stored)
 
 
-async def pass_exam(context: RunContext, role: str = VERIFIER, reported: str = "") -> bool:
-    """Return whether the model of a role has passed the exam, which it takes now if it has not yet.
+async def pass_exam(context: RunContext, reported: str = "") -> bool:
+    """Return whether the model of the verifier has passed the exam, which it takes now if it has not yet.
 
     `reported` is the model that the endpoint names today: if another one took the exam, it counts no more.
     """
-    score = await find_score(context, role, reported)
+    score = await find_score(context, reported)
     if score and not score.passed:
         context.note(f"the model did not pass the exam of verifiers ({score.describe()}): words alone decide")
     return score is not None and score.passed
 
 
 async def find_score(
-    context: RunContext, role: str = VERIFIER, reported: str = "", *, taking: bool = True, again: bool = False
+    context: RunContext, reported: str = "", *, taking: bool = True, again: bool = False
 ) -> ExamScore | None:
-    """Return the score of a role's model, from the facts about it or, if `taking`, from the exam that it takes now.
+    """Return the score of the verifier's model, from the facts about it or, if `taking`, from the exam that it takes.
     `again` repeats an exam. Runs that need it at once take it once: the others wait for its score.
 
     None if it is not known: without a budget, or if the endpoint fails, nothing is kept. A model whose replies cannot
     be read has failed.
     """
-    config = context.config_of(role)
+    config = context.config_of(VERIFIER)
     async with config.facts.lock():
-        known = None if again else read_score(await _recall(context, role))
+        known = None if again else read_score(await _recall(context))
         if known and reported and known.model != reported:
             now = f"the endpoint now serves {reported!r}, not {known.model!r}"
             context.note(f"{now}: the verifier's exam is taken again")
@@ -119,7 +119,7 @@ async def find_score(
         context.note("the model takes the exam of verifiers, once: two calls")
         try:
             async with asyncio.timeout(SECONDS):
-                known = await take_exam(context, role)
+                known = await take_exam(context)
         except Stop:
             context.note("the budget had no call left for the verifier's exam: words alone checked the claims")
             return None
@@ -134,20 +134,16 @@ async def find_score(
         return known
 
 
-async def _recall(context: RunContext, role: str) -> Any:
+async def _recall(context: RunContext) -> Any:
     """Return the stored score. A run keeps what it knew in its record, so that a replay decides alike."""
-    facts = context.config_of(role).facts
 
     async def recall() -> Any:
-        return facts.get(FACT)
+        return context.config_of(VERIFIER).facts.get(FACT)
 
-    def encode(score: Any) -> dict[str, Any]:
-        return {"score": score}
-
-    count = sum(name.startswith(role) for name in context.rollout.trajectories)
-    value = {"exam": VERSION, "role": role, "asked": count}
-    spec = CallSpec("tool", FACT, digest_of_tool(FACT, value), role, lambda: value)
-    return await context.call_recorded(spec, recall, encode, lambda stored: stored["score"])
+    count = sum(name.startswith(VERIFIER) for name in context.rollout.trajectories)
+    value = {"exam": VERSION, "role": VERIFIER, "asked": count}
+    spec = CallSpec("tool", FACT, digest_of_tool(FACT, value), VERIFIER, lambda: value)
+    return await context.call_recorded(spec, recall, lambda score: {"score": score}, lambda stored: stored["score"])
 
 
 def read_score(stored: Any) -> ExamScore | None:
@@ -159,14 +155,14 @@ def read_score(stored: Any) -> ExamScore | None:
         return None
 
 
-async def take_exam(context: RunContext, role: str = VERIFIER) -> ExamScore:
-    """Ask the role about every claim of the exam. Raises `Stop`, `DialectError` or `EndpointError`."""
+async def take_exam(context: RunContext) -> ExamScore:
+    """Ask the verifier about every claim of the exam. Raises `Stop`, `DialectError` or `EndpointError`."""
     right: dict[bool, list[bool]] = {True: [], False: []}
     answers_right, model = True, ""
     for part in load_exam():
         claims = [SourcedClaim(text, part.sources) for text, _ in part.claims]
         answer = "\n".join(text for text, _ in part.claims)
-        ruled = await ask_model(context, role, claims, part.question, answer)
+        ruled = await ask_model(context, claims, part.question, answer)
         for (_, true), judgement in zip(part.claims, ruled.judged, strict=True):
             right[true].append(judgement.verdict.holds is true)
         answers_right = answers_right and (ruled.answers in (Relevance.YES, Relevance.PARTLY)) is part.answers

@@ -45,16 +45,12 @@ class HookedTurn:
     role: str
     conversation: str
     context: Context[Any]
-    record: Callable[
-        [CallSpec, Callable[[], Awaitable[Any]], Callable[[Any], Any], Callable[[Any], Any]], Awaitable[Any]
-    ]
+    record: Callable[[CallSpec, Callable[[], Awaitable[Any]], Convert, Convert], Awaitable[Any]]
 
 
 def refuse_call(tool: Tool, refusal: Refusal) -> Observation:
     """The result, for the model, of a call that is not made."""
-    reason = refusal.reason.strip()
-    text = REFUSED.fill(tool=tool.name, reason=sanitize(reason))
-    return Observation(text, ok=False)
+    return Observation(REFUSED.fill(tool=tool.name, reason=sanitize(refusal.reason.strip())), ok=False)
 
 
 async def check_call(hooks: Hooks, tool: Tool, use: ToolUse) -> ToolUse | Observation:
@@ -92,31 +88,28 @@ async def change_prompt(turn: HookedTurn, request: Request) -> Request:
             raise _wrong("before_turn", made)
         return tuple(made)
 
-    def encode(made: Refusal | tuple[Message, ...]) -> dict[str, Any]:
-        if isinstance(made, Refusal):
-            return {"refused": made.reason}
+    def encode(messages: tuple[Message, ...]) -> dict[str, Any]:
         places = {id(message): index for index, message in enumerate(request.messages)}
-        return {"messages": [places.get(id(message), dump_message(message)) for message in made]}
+        return {"messages": [places.get(id(message), dump_message(message)) for message in messages]}
 
-    def decode(record: Mapping[str, Any]) -> Refusal | tuple[Message, ...]:
-        values = validate(_Refused | _Messages, record)
-        if "refused" in values:
-            return Refusal(values["refused"])
-        if not values["messages"]:
+    def decode(record: Any) -> tuple[Message, ...]:
+        entries = validate(_Messages, record)["messages"]
+        if not entries:
             raise DamagedRecord("it has no messages")
-        return tuple(
-            request.messages[entry] if isinstance(entry, int) else read_message(entry) for entry in values["messages"]
-        )
+        return tuple(request.messages[entry] if isinstance(entry, int) else read_message(entry) for entry in entries)
 
     digest, _ = Digests().of(f"before_turn {turn.context.run_id}", request)
-    made = await turn.record(_spec(turn, "before_turn", digest), make, encode, decode)
+    made = await turn.record(_spec(turn, "before_turn", digest), make, *refusable(encode, decode))
     if isinstance(made, Refusal):
-        raise _withheld("before_turn", "prompt", made, turn.role)
+        raise _withheld("before_turn", "prompt", made.reason, turn.role)
     return replace(request, messages=made, continues=made[-1].role == "assistant")
 
 
-async def change_reply(turn: HookedTurn, request: Request, completion: Completion) -> Completion | Request:
-    """The reply as the hook `after_turn` leaves it, or the request to reply again where it refuses."""
+async def change_reply(
+    turn: HookedTurn, request: Request, completion: Completion, refused: int
+) -> Completion | Request:
+    """The reply as the hook `after_turn` leaves it, or the request to reply again where it refuses. Raises `Withheld`
+    for the third reply that is refused, if `refused` were so before."""
 
     async def make() -> Refusal | Completion:
         made = await _run("after_turn", turn.hooks.after_turn, _input(turn, request), completion)
@@ -126,38 +119,37 @@ async def change_reply(turn: HookedTurn, request: Request, completion: Completio
             raise _wrong("after_turn", made)
         return completion if made is None else made
 
-    def encode(made: Refusal | Completion) -> dict[str, Any]:
-        return {"refused": made.reason} if isinstance(made, Refusal) else {"reply": made}
-
-    def decode(record: Mapping[str, Any]) -> Refusal | Completion:
-        values = validate(_Refused | _Reply, record)
-        return Refusal(values["refused"]) if "refused" in values else values["reply"]
-
     calls = [[call.name, call.arguments] for call in completion.calls]
     digest = digest_of_tool(f"after_turn {turn.context.run_id}", {"text": completion.text, "calls": calls})
-    made = await turn.record(_spec(turn, "after_turn", digest), make, encode, decode)
-    return made if isinstance(made, Completion) else _ask_again(request, completion, made)
-
-
-def _ask_again(request: Request, completion: Completion, refusal: Refusal) -> Request:
-    """The request with the reply that was refused, and why."""
+    codec = refusable(lambda reply: {"reply": reply}, lambda record: validate(_Reply, record)["reply"])
+    made = await turn.record(_spec(turn, "after_turn", digest), make, *codec)
+    if isinstance(made, Completion):
+        return made
+    if refused + 1 == REPLIES:
+        raise _withheld("after_turn", "reply", f"{REPLIES} replies in a row", turn.role)
     messages = request.messages
     if request.continues:
         messages = (*messages[:-1], replace(messages[-1], text=messages[-1].text + completion.text))
     elif completion.text:
         messages = (*messages, assistant(completion.text))
-    reason = user(REPLY.fill(reason=sanitize(refusal.reason)))
+    reason = user(REPLY.fill(reason=sanitize(made.reason)))
     return replace(request, messages=(*messages, reason), continues=False)
 
 
-def refuse_turn(role: str) -> Withheld:
-    """The error of a turn whose replies were all refused."""
-    return _withheld("after_turn", "reply", Refusal(f"{REPLIES} replies in a row"), role)
+def refusable(encode: Convert, decode: Convert) -> tuple[Convert, Convert]:
+    """How a decision is recorded that may also be a refusal; without one it is recorded by these two."""
+
+    def encode_decision(decision: Any) -> Any:
+        return {"refused": decision.reason} if isinstance(decision, Refusal) else encode(decision)
+
+    def decode_decision(record: Any) -> Any:
+        return Refusal(validate(str, record["refused"])) if "refused" in record else decode(record)
+
+    return encode_decision, decode_decision
 
 
-def _withheld(name: str, what: str, refusal: Refusal, role: str) -> Withheld:
-    where = f"role {role!r}"
-    return Withheld(f"the hook {name} refused the {what}: {refusal.reason}".rstrip(": "), where=where)
+def _withheld(name: str, what: str, reason: str, role: str) -> Withheld:
+    return Withheld(f"the hook {name} refused the {what}: {reason}".rstrip(": "), where=f"role {role!r}")
 
 
 def _input(turn: HookedTurn, request: Request) -> TurnInput:
@@ -186,10 +178,6 @@ async def _run(name: str, hook: Callable[..., Any] | None, *given: Any) -> Any:
 def _wrong(name: str, made: object) -> HookError:
     fix = f"return {TAKES[name]}, a Refusal, or None to change nothing"
     return HookError(f"the hook {name} returned {made!r:.80}", fix=fix)
-
-
-class _Refused(TypedDict):
-    refused: str
 
 
 class _Reply(TypedDict):

@@ -17,7 +17,7 @@ from hira.agents.reply_reader import MadeCalls, ReplyReader
 from hira.agents.run_context import Conversation
 from hira.core.budget import size
 from hira.core.concurrency import together
-from hira.core.errors import RoleBudgetExceeded, Stop, count_of
+from hira.core.errors import EndpointError, RoleBudgetExceeded, Stop, count_of
 from hira.core.events import Notice
 from hira.core.messages import Filled, assistant, user
 from hira.core.policy import Completion
@@ -59,8 +59,8 @@ class Loop:
     `final` marks the role whose answer is the run's: when the run has to stop, only this role is asked once more, at
     the expense of the budget's reserve; the others close with their last words. `conclude` turns a reason into the
     request for the answer. A conversation of `window` tokens or more is closed, and loses its latest turns until this
-    request fits (MATPO, "Rollout Summary Mechanism"); 0 means no limit. The model does not see the
-    `hidden_tools`, but may call them. `Recovery` explains `task`, `known_answer` and `fallback_calls`.
+    request fits (MATPO, "Rollout Summary Mechanism"); 0 means no limit. The model does not see the `hidden_tools`, but
+    may call them. `Recovery` explains `known_answer` and `fallback_calls`.
     """
 
     def __init__(  # noqa: PLR0913 - what a role is given for its work
@@ -84,8 +84,8 @@ class Loop:
         self.conclude = conclude
         self.window = window
         self.calls = MadeCalls(limit)
-        self.recovery = Recovery(conversation, self.calls, task, known_answer, fallback_calls)
-        self.reader = self.recovery.reader = ReplyReader(conversation, self.calls, several, lambda: self.recovery.task)
+        self.reader = ReplyReader(conversation, self.calls, several, task)
+        self.recovery = Recovery(conversation, self.reader, known_answer, fallback_calls)
         self.transcript: list[str] = []
         self.said = ""
         self.plans = False
@@ -102,13 +102,19 @@ class Loop:
 
     async def run(self, perform: Perform | None = None) -> Step:
         """Think and act until the model closes. `perform` makes the calls in place of the tools, where they are a
-        workflow's own matter."""
+        workflow's own matter. A final role that ends without an answer leaves what it has read as a finding."""
         perform = perform or self.perform
-        step = await self.think()
-        while step.calls:
-            results = await together([perform(call) for call in step.calls])
-            self.observe(list(zip(step.calls, results, strict=True)))
+        try:
             step = await self.think()
+            while step.calls:
+                results = await together([perform(call) for call in step.calls])
+                self.observe(list(zip(step.calls, results, strict=True)))
+                step = await self.think()
+        except EndpointError:
+            self.keep_read()
+            raise
+        if not step.answer:
+            self.keep_read()
         return step
 
     async def think(self) -> Step:
@@ -122,7 +128,7 @@ class Loop:
                 completion = await self.conversation.turn(several=self.several)
             except Stop as stop:
                 closes = self.final or isinstance(stop, RoleBudgetExceeded)
-                return await self.close(stop.what) if closes else self._end(stop)
+                return await self.close(stop.what) if closes else Step(self.last_words, forced=stop.what)
             parsed = self.reader.parse(completion)
             self._left_out = parsed.left_out
             match self.recovery.judge(completion, parsed):
@@ -145,7 +151,8 @@ class Loop:
             return f"all {self.calls.limit} calls are used"
         if reason := self.recovery.find_end():
             return reason
-        return "the context is full" if self.window and self._first_turn() and self._tokens() >= self.window else ""
+        is_full = self.window and _list_turns(self.conversation) and _count_prompt(self.conversation) >= self.window
+        return "the context is full" if is_full else ""
 
     def _write_down(self, text: str, calls: Sequence[Call]) -> None:
         """Write a turn into the transcript."""
@@ -161,7 +168,8 @@ class Loop:
             return Step(known, forced=reason)
         self.recovery.restore()
         asking = user(self.recovery.ask_afresh() or self.conclude(reason))
-        self._make_room(size([asking]))
+        if make_room(self.conversation, self.window, size([asking])):
+            self._notice(f"{self.conversation.name}: the context is full; the latest of it is left out")
         self.conversation.say(asking)
         try:
             completion = await self.conversation.turn(last=self.final, closing=True)
@@ -172,7 +180,7 @@ class Loop:
                 self.conversation.say(user(PROSE.fill()))
                 completion = await self.conversation.turn(last=self.final, closing=True)
         except Stop as stop:
-            return self._end(stop)
+            return Step(self.last_words, forced=stop.what)
         check_spoken(completion, self.conversation)
         parsed = self.reader.parse(completion)
         if _has_only_calls(parsed):
@@ -210,43 +218,17 @@ class Loop:
         self.conversation.trajectory.failed += 1
         self.calls.forget(call)
 
+    def keep_read(self) -> None:
+        """Leave what a final role has read as a finding of its run, which has no answer."""
+        if self.final:
+            from hira.agents.last_resort import quote_read  # most runs have an answer
+
+            quote_read(self.conversation)
+
     @property
     def account(self) -> str:
         """All that was said, called and seen, for the distiller."""
         return "\n\n".join(filter(None, self.transcript))
-
-    def _first_turn(self) -> int:
-        """Return the position of the role's first turn in its conversation, 0 before there is one."""
-        messages = self.conversation.messages
-        return next((index for index, message in enumerate(messages) if message.role == "assistant"), 0)
-
-    def _tokens(self) -> int:
-        return self.conversation.tokens(self.conversation.config.dialect.specs(self.conversation.tools))
-
-    def _make_room(self, needed: int) -> None:
-        """Leave out the latest turns, each with its results, until that many tokens fit into the window. A chain, which
-        is one message, loses its end."""
-        if not self.window or not self._first_turn():
-            return
-        over = self._tokens() + needed - self.window
-        if over <= 0:
-            return
-        conversation = self.conversation
-        messages, is_chain = list(conversation.messages), conversation.config.continuation == "chain"
-        turns = [index for index, message in enumerate(messages) if message.role == "assistant"]
-        while over > 0 and turns:
-            index = turns.pop()
-            last, before = messages[index], size(messages[index:])
-            del messages[index:]
-            if is_chain and before > over:
-                messages.append(replace(last, text=clip(last.text, before - over)))
-            over -= before
-        conversation.go_back(messages)
-        self._notice(f"{self.conversation.name}: the context is full; the latest of it is left out")
-
-    def _end(self, stop: Stop) -> Step:
-        """Close without another call, with the model's last words."""
-        return Step(self.last_words, forced=stop.what)
 
     @property
     def last_words(self) -> str:
@@ -262,6 +244,34 @@ class Loop:
 
     def _notice(self, text: str) -> None:
         self.conversation.context.events(Notice(text))
+
+
+def make_room(conversation: Conversation, window: int, needed: int) -> bool:
+    """Leave out the latest turns, each with its results, until that many tokens fit into the `window`. A chain, which
+    is one message, loses its end. Return whether anything was left out."""
+    turns = _list_turns(conversation) if window else []
+    over = _count_prompt(conversation) + needed - window if turns else 0
+    if over <= 0:
+        return False
+    messages, is_chain = list(conversation.messages), conversation.config.continuation == "chain"
+    while over > 0 and turns:
+        index = turns.pop()
+        last, before = messages[index], size(messages[index:])
+        del messages[index:]
+        if is_chain and before > over:
+            messages.append(replace(last, text=clip(last.text, before - over)))
+        over -= before
+    conversation.go_back(messages)
+    return True
+
+
+def _list_turns(conversation: Conversation) -> list[int]:
+    """Return the positions of the role's turns in its conversation."""
+    return [index for index, message in enumerate(conversation.messages) if message.role == "assistant"]
+
+
+def _count_prompt(conversation: Conversation) -> int:
+    return conversation.tokens(conversation.config.dialect.specs(conversation.tools))
 
 
 def _has_only_calls(parsed: Parsed) -> bool:

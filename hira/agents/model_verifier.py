@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from hira.agents.exam import pass_exam
-from hira.agents.role import VERIFIER
 from hira.agents.ruling import SECONDS, ask_model
 from hira.agents.run_context import RunContext
 from hira.core.errors import DialectError, EndpointError, Stop
@@ -27,16 +26,15 @@ CALLS = 5
 
 @dataclass(slots=True)
 class ModelVerifier:
-    """Asks a role about every claim that is not a copy, a dozen in one call, and about the answer as a whole. Nothing
+    """Asks a model about every claim that is not a copy, a dozen in one call, and about the answer as a whole. Nothing
     is asked if all claims are copies that speak of every word of the question.
 
-    The role has to pass an exam first, unless the run context says otherwise; without it, and when the budget is used
+    The model has to pass an exam first, unless the run context says otherwise; without it, and when the budget is used
     up, the verdicts by words count. If the model fails, copies stay supported, and the other claims are `unchecked`.
     `answers` is what the model says of the answer, None if it says nothing that counts.
     """
 
     context: RunContext
-    role: str = VERIFIER
     name: str = "model"
     answers: Relevance | None = None
 
@@ -54,9 +52,7 @@ class ModelVerifier:
             chunk = doubted[begin : begin + BATCH]
             try:
                 async with asyncio.timeout_at(until):
-                    ruled = await ask_model(
-                        self.context, self.role, [claims[index] for index in chunk], question, answer
-                    )
+                    ruled = await ask_model(self.context, [claims[index] for index in chunk], question, answer)
             except Stop:
                 self.context.note("the budget had no call left for the verifier: words alone checked the other claims")
                 return judged
@@ -77,8 +73,5 @@ class ModelVerifier:
         return judged
 
     async def _passes_exam(self, reported: str = "") -> bool:
-        """Return whether the verdicts of the role count. An exam was passed by the model that the endpoint `reported`
-        then."""
-        if not self.context.options.exam:
-            return True
-        return await pass_exam(self.context, self.role, reported)
+        """Return whether the verdicts of the model count, which the endpoint may have `reported` under another name."""
+        return not self.context.options.exam or await pass_exam(self.context, reported)

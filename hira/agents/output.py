@@ -1,7 +1,6 @@
 """Structured output: the model writes the answer as a value of the type that the caller names."""
 
 import json
-from dataclasses import replace
 from typing import Any
 
 from hira.agents.output_type import VALUE, OutputType, find_field_citations, keep_supported
@@ -25,9 +24,7 @@ async def fill_output(context: RunContext, output: OutputType) -> Any:
     Raises `DialectError`, `EndpointError` or `Stop` where no value was had.
     """
     record = context.rollout
-    conversation = context.conversation(OUTPUT)
-    sampling = replace(conversation.config.sampling, temperature=0.0)
-    conversation.config = replace(conversation.config, sampling=sampling)
+    conversation = context.conversation(OUTPUT, temperature=0.0)
     if not output.schema.get("properties"):  # only the instructions say which fields are wanted
         conversation.instructions = context.options.instructions
     quotes = "\n".join(f"- {clean(citation.quote)}" for citation in keep_supported(record.citations) if citation.quote)

@@ -94,7 +94,7 @@ class Planner:
 
     async def begin(self, question: str, attempt: Attempt | None = None) -> Thought:
         loop = self.loop
-        loop.recovery.task = question
+        loop.reader.task = question
         prompt = PLANNER.fill(
             today=self.context.rollout.today,
             question=sanitize(question),
@@ -149,15 +149,15 @@ class Planner:
         """The conclusion of the one subtask that was done, or of the question itself as the last one, empty if it has
         none: a planner that only hands it out again has nothing to decide."""
         done = self.context.rollout.findings
-        last = done[-1] if done and (len(done) == 1 or done[-1].subtask.text == self.loop.recovery.task) else None
+        last = done[-1] if done and (len(done) == 1 or done[-1].subtask.text == self.loop.reader.task) else None
         return last.conclusion if last and last.ok else ""
 
     def _hand_out_question(self) -> Sequence[Call]:
         """The question itself as a subtask, for a planner that is stuck and whose subtasks left out a part of it: its
         expert is given what memory holds by now, so that a second step follows the first."""
         earlier_words = {word for finding in self.context.rollout.findings for word in words(finding.subtask.text)}
-        call = Call(SUBTASK.name, {"task": self.loop.recovery.task})
-        return (call,) if set(words(self.loop.recovery.task)) - earlier_words else ()
+        call = Call(SUBTASK.name, {"task": self.loop.reader.task})
+        return (call,) if set(words(self.loop.reader.task)) - earlier_words else ()
 
 
 def task_of(call: Call) -> str:

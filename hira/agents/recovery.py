@@ -1,9 +1,9 @@
 """Recovery from bad replies: each is accepted, answered with a remark, or closes the role's loop."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from hira.agents.reply_reader import MadeCalls, ReplyReader
+from hira.agents.reply_reader import ReplyReader
 from hira.agents.run_context import Conversation
 from hira.core.errors import BadReply
 from hira.core.events import Notice
@@ -57,19 +57,17 @@ class Close:
 class Recovery:
     """Judges the replies of a role, and remembers what is wrong with them.
 
-    `task` is the role's task: a model that only repeats itself, or says nothing after a result, gets it once more with
-    the results alone, because it keeps repeating its own words. Before that, the loop makes the `fallback_calls`,
-    which the model should have made: by default, if it has read nothing, a search for its task. If there is a
-    `known_answer` already, the model is not asked again.
+    A model that only repeats itself, or says nothing after a result, gets its task once more with the results alone,
+    because it keeps repeating its own words. Before that, the loop makes the `fallback_calls`, which the model should
+    have made: by default, if it has read nothing, a search for its task. If there is a `known_answer` already, the
+    model is not asked again.
     """
 
     conversation: Conversation
-    calls: MadeCalls
-    task: str = ""
+    reader: ReplyReader
     known_answer: Callable[[], str] = lambda: ""
     fallback_calls: Callable[[], Sequence[Call]] | None = None
     repeats: int = 0
-    reader: ReplyReader = field(init=False)
     _unreadable: int = 0
     _cut: bool = False
     _resorted: bool = False
@@ -91,7 +89,7 @@ class Recovery:
                 return self._judge_silence(completion)
             if self.was_cut(completion):
                 return Remark(CUT.fill(), stays=True)
-        accepted = self.calls.take(parsed.calls, self.reader.find_tool, self.reader.refuse_copied)
+        accepted = self.reader.calls.take(parsed.calls, self.reader.find_tool, self.reader.refuse_copied)
         conversation.trajectory.failed += len(parsed.calls) - len(accepted)
         if accepted or not parsed.calls:
             self.restore()
@@ -101,9 +99,11 @@ class Recovery:
                 if config.dialect is not begun.dialect:  # it fell back to one that the model can write
                     config.facts.keep(DIALECT, config.dialect.name)
             return Accept(tuple(accepted))
-        copies = bool(self.task) and self.calls.are_copies(parsed.calls)  # a model that copies would copy again
+        copies = bool(self.reader.task) and self.reader.calls.are_copies(
+            parsed.calls
+        )  # a model that copies would copy again
         self.repeats = REPEATS if copies else self.repeats + 1
-        return self._remark(Filled(self.calls.take_refusal()))
+        return self._remark(Filled(self.reader.calls.take_refusal()))
 
     @property
     def is_stuck(self) -> bool:
@@ -124,22 +124,22 @@ class Recovery:
 
     def resort(self) -> tuple[Call, ...]:
         """The calls that a stuck role should have made, once; none for any other role."""
-        if self._resorted or not self.is_stuck or self.calls.used >= self.calls.limit:
+        if self._resorted or not self.is_stuck or self.reader.calls.used >= self.reader.calls.limit:
             return ()
         self._resorted = True
         calls = tuple((self.fallback_calls or self._search_for_task)())
         if calls:
             self.restore()
-            self.calls.add(calls)
+            self.reader.calls.add(calls)
         return calls
 
     def ask_afresh(self) -> Filled | None:
         """The task with the results alone, in an empty conversation, for a model that is stuck; None for any other."""
         results = self._list_results()
-        if not (self.is_stuck and results and self.task):
+        if not (self.is_stuck and results and self.reader.task):
             return None
         self.conversation.go_back([])
-        return AFRESH.fill(results=Filled("\n\n".join(map(safe, results))), task=sanitize(self.task))
+        return AFRESH.fill(results=Filled("\n\n".join(map(safe, results))), task=sanitize(self.reader.task))
 
     def was_cut(self, completion: Completion) -> bool:
         """Return whether an answer was cut off for its length. Only the first time: a second one is accepted, and
@@ -166,7 +166,7 @@ class Recovery:
                 where=f"role {self.conversation.trajectory.role!r}, model {completion.model!r}",
                 fix="use another model for this role; one without a chat template cannot be asked",
             )
-        if self.task and self._list_results():
+        if self.reader.task and self._list_results():
             self._unreadable = UNREADABLE_IN_A_ROW
             return Close("your reply was empty")
         return self._refuse(EMPTY.fill())
@@ -194,10 +194,10 @@ class Recovery:
         """A search for the task itself, for a role that has read nothing."""
         tools = self.conversation.tools
         tool = next((tool for tool in tools if tool.parameters.get("required") == ["query"]), None)
-        if tool is None or not self.task or find_cited("\n".join(self._list_results())):
+        if tool is None or not self.reader.task or find_cited("\n".join(self._list_results())):
             return ()
-        call = Call(tool.name, {"query": " ".join(self.task.split())[:LONGEST_QUERY]})
-        return () if self.calls.has_seen(call) else (call,)
+        call = Call(tool.name, {"query": " ".join(self.reader.task.split())[:LONGEST_QUERY]})
+        return () if self.reader.calls.has_seen(call) else (call,)
 
     def _list_results(self) -> list[str]:
         """The results so far, each text once."""

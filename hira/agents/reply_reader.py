@@ -120,13 +120,13 @@ class MadeCalls:
 
 @dataclass(slots=True)
 class ReplyReader:
-    """Reads the replies of a conversation, of which at most `several` calls are accepted a turn. `task` returns the
-    role's task. Once the role has been `asked_for_form`, calls in a loose form are doubted."""
+    """Reads the replies of a conversation, of which at most `several` calls are accepted a turn. `task` is the role's
+    task. Once the role has been `asked_for_form`, calls in a loose form are doubted."""
 
     conversation: Conversation
     calls: MadeCalls
     several: int
-    task: Callable[[], str]
+    task: str = ""
     asked_for_form: bool = False
 
     def find_tool(self, call: Call) -> Tool:
@@ -190,7 +190,7 @@ class ReplyReader:
             *(fact.text for fact in memory.facts),
             *(f"{resource.description} {resource.path}" for resource in memory.resources),
             *map(str, context.files),
-            self.task().partition(record.question)[2] if record.question else "",  # earlier turns
+            self.task.partition(record.question)[2] if record.question else "",  # earlier turns
         ]
         from hira.policies.dialects.folding import ReadTexts  # few replies have calls in their text
 

@@ -9,19 +9,14 @@ from typing import Literal
 from pydantic import Field, JsonValue, create_model
 
 from hira.agents.record import Reply, ask_for_record
+from hira.agents.role import VERIFIER
 from hira.agents.run_context import RunContext
 from hira.core.bm25 import BM25
 from hira.core.concurrency import run_apart
 from hira.core.messages import Filled, user
 from hira.core.prompts import Prompt
 from hira.core.sanitize import fence, sanitize
-from hira.evidence import (
-    Judgement,
-    Relevance,
-    Source,
-    SourcedClaim,
-    Verdict,
-)
+from hira.evidence import Judgement, Relevance, Source, SourcedClaim, Verdict
 from hira.evidence.citations import PackedClaims, pack_claims, unpack_claims
 from hira.evidence.copies import holds_values
 from hira.evidence.lexical_verifier import flat, is_calculation, is_echo, name_source
@@ -69,17 +64,13 @@ class Ruled:
     model: str
 
 
-async def ask_model(
-    context: RunContext, role: str, claims: Sequence[SourcedClaim], question: str, answer: str
-) -> Ruled:
-    """Ask a role about claims and about the answer that they come from.
+async def ask_model(context: RunContext, claims: Sequence[SourcedClaim], question: str, answer: str) -> Ruled:
+    """Ask the verifier about claims and about the answer that they come from.
 
     A claim that the model finds supported without quoting a source that bears it out is `unsupported`. Raises `Stop`,
     `DialectError` or `EndpointError`.
     """
-    conversation = context.conversation(role, reply=REPLY * (len(claims) + 1))
-    sampling = replace(conversation.config.sampling, temperature=0.0)
-    conversation.config = replace(conversation.config, sampling=sampling)
+    conversation = context.conversation(VERIFIER, reply=REPLY * (len(claims) + 1), temperature=0.0)
     listed = "\n".join(f"{number}. {sanitize(claim.text)}" for number, claim in enumerate(claims, 1))
     packed = pack_claims(claims)
     excerpts = Filled(await run_apart(packed.size, excerpts_packed, packed, question))

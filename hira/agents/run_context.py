@@ -128,9 +128,11 @@ class RunContext:
     def config_of(self, role: str) -> RoleConfig:
         return self.roles.get(role) or self.roles["*"]
 
-    def conversation(self, role: str, under: str = "", *, reply: int | None = None) -> "Conversation":
+    def conversation(
+        self, role: str, under: str = "", *, reply: int | None = None, temperature: float | None = None
+    ) -> "Conversation":
         """Open a new, empty conversation of the role; `under` names its subtask, so that names never race. A `reply`
-        has at most this many tokens; None leaves the length to the role's configuration."""
+        has at most this many tokens; None leaves this, and the `temperature`, to the role's configuration."""
         stem = name = f"{under}/{role}" if under else role
         again = 1
         while name in self.rollout.trajectories:
@@ -141,6 +143,8 @@ class RunContext:
         if reply is not None:
             reply = min(reply, config.replies.tokens) if config.replies else reply
             config = replace(config, sampling=replace(config.sampling, max_tokens=reply))
+        if temperature is not None:
+            config = replace(config, sampling=replace(config.sampling, temperature=temperature))
         text = INSTRUCTIONS.fill(instructions=sanitize(self.options.instructions)) if self.options.instructions else ""
         return Conversation(self, trajectory, config, instructions="" if role in UNINSTRUCTED else text)
 
@@ -292,7 +296,7 @@ class Conversation:
         context = self.context
         if context.stopped and not last:
             raise context.stopped
-        request, refusals = None, 0
+        request, refused = None, 0
         while True:
             if request is None:
                 request = self._write_request(several, schema, closing=closing)
@@ -323,14 +327,12 @@ class Conversation:
             self._keep_turn(request, completion, receiver.told)
             if not context.options.hooks.after_turn:
                 return completion
-            from hira.agents.hooks import REPLIES, change_reply, refuse_turn  # few runs have hooks
+            from hira.agents.hooks import change_reply  # few runs have hooks
 
-            changed = await change_reply(self._hooked(last=last), request, completion)
+            changed = await change_reply(self._hooked(last=last), request, completion, refused)
             if isinstance(changed, Completion):
                 return changed
-            request, refusals = changed, refusals + 1
-            if refusals == REPLIES:
-                raise refuse_turn(self.trajectory.role)
+            request, refused = changed, refused + 1
 
     def _hooked(self, *, last: bool) -> "HookedTurn":
         """The turn as its hooks see it."""

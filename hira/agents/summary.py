@@ -1,7 +1,6 @@
 """The summary of a long conversation: one call sums up the messages that no longer fit. It is never evidence."""
 
 import json
-from dataclasses import replace
 
 from hira.agents.history import LONGEST_SUMMARY, SUMMARY, Earlier
 from hira.agents.role import EVIDENCE
@@ -28,8 +27,7 @@ async def sum_up(context: RunContext, earlier: Earlier) -> Earlier:
     lines = earlier.list_older()
     if not lines or context.config_of(EVIDENCE).policy.model == OFFLINE:
         return earlier
-    conversation = context.conversation(EVIDENCE, "history")
-    conversation.config = replace(conversation.config, sampling=replace(conversation.config.sampling, temperature=0.0))
+    conversation = context.conversation(EVIDENCE, "history", temperature=0.0)
     known = json.dumps(earlier.summary, ensure_ascii=False) if earlier.summary else ""
     conversation.say(user(PROMPT.fill(summary=sanitize(known), lines=sanitize("\n".join(lines)))))
     need = CallNeed(EVIDENCE, 2 * conversation.tokens(()), conversation.config.price)

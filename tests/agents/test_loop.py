@@ -166,7 +166,7 @@ def framed_in(request: Any) -> str:
 @both
 async def test_a_model_that_copies_its_last_call_is_asked_its_task_afresh_with_the_results_alone(dialect: str) -> None:
     loop, policy = loop_of([*[call(dialect, "double", n=1)] * 2, "It is 2."], dialect)
-    loop.recovery.task = "What is twice 1?"
+    loop.reader.task = "What is twice 1?"
     step = await loop.run()
     (asked,) = policy.requests[-1].messages
     assert step.answer == "It is 2."
@@ -178,7 +178,7 @@ async def test_a_model_that_copies_its_last_call_is_asked_its_task_afresh_with_t
 @pytest.mark.parametrize("number", ["", "[1] "])
 async def test_a_source_that_is_only_copied_with_its_frame_is_no_answer(number: str) -> None:
     loop, policy = loop_of([*[call("tags", "double", n=1)] * 2, lambda request: number + framed_in(request)], "tags")
-    loop.recovery.task = "What is twice 1?"
+    loop.reader.task = "What is twice 1?"
     step = await loop.run()
     assert framed_in(policy.requests[-1]).startswith("[s1]")
     assert (step.answer, step.forced) == ("", "the same call was repeated")
@@ -187,7 +187,7 @@ async def test_a_source_that_is_only_copied_with_its_frame_is_no_answer(number: 
 @both
 async def test_a_model_that_says_nothing_after_a_result_is_asked_its_task_afresh(dialect: str) -> None:
     loop, policy = loop_of([call(dialect, "double", n=1), "", "It is 2."], dialect)
-    loop.recovery.task = "What is twice 1?"
+    loop.reader.task = "What is twice 1?"
     step = await loop.run()
     assert step.answer == "It is 2."
     assert [message.prompt for message in policy.requests[-1].messages] == ["conclude_afresh"]
@@ -210,7 +210,7 @@ async def test_a_stuck_model_that_has_read_nothing_is_given_a_search_for_its_tas
     said = [wrong] * 2 if written == "made-up call" else [call(dialect, "search", query="painter")] * 2
     loop, policy = loop_of([*said, "Ada painted it [s1]."], dialect)
     loop.conversation.tools, loop.conversation.readable = (search,), ReadableCalls((search,))
-    loop.recovery.task = "Who painted the hall?"
+    loop.reader.task = "Who painted the hall?"
     step = await loop.run()
     (asked,) = policy.requests[-1].messages
     assert queries[-1] == "Who painted the hall?"
@@ -230,7 +230,7 @@ async def test_a_search_for_the_task_that_fails_is_made_once() -> None:
 
     loop, policy = loop_of(["<|begin_x_call|>", "<|begin_y_call|>", "I do not know."])
     loop.conversation.tools, loop.conversation.readable = (search,), ReadableCalls((search,))
-    loop.recovery.task = "Who painted the hall?"
+    loop.reader.task = "Who painted the hall?"
     step = await loop.run()
     assert (step.answer, queries) == ("I do not know.", ["Who painted the hall?"])
     policy.assert_done()

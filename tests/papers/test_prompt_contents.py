@@ -138,7 +138,7 @@ CONTENTS: dict[str, tuple[str, ...]] = {
     ),
     "agents/reports": (
         "Done: ‹reasoning›", "Conclusion: ‹conclusion›", "came to no conclusion", "stopped early (‹why›). What it had found:\n‹conclusion›", "‹expert› failed: ‹why›",
-        "no expert can take", "the subtask is empty",
+        "no expert can take", "the subtask is empty", "Passages read so far", "‹quotes›",
     ),
     "agents/remarks": (
         "You already made this call", "Nothing was called: ‹error›", "Your reply was empty", "Write the whole answer again",
@@ -210,7 +210,7 @@ CONTENTS: dict[str, tuple[str, ...]] = {
     ),
     "workflows/baselines/react": ("with the tools below", "‹tools›", "Question: ‹task›‹files›", "one call at a time, at most ‹limit›"),
     "workflows/baselines/remarks": (
-        "Passages read so far", "‹quotes›", "Step: ‹step›", "Result: ‹result›", "Write the whole report now",
+        "Step: ‹step›", "Result: ‹result›", "Write the whole report now",
     ),
     "workflows/baselines/search_o1": ("search for every fact that you are not certain of", "‹tools›", "Question: ‹task›‹files›", "search ‹limit› times"),
     "workflows/baselines/search_o1_condense": (

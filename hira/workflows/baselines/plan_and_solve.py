@@ -25,7 +25,6 @@ from hira.core.messages import Filled, user
 from hira.core.policy import Usage
 from hira.core.prompts import Prompt, is_copied
 from hira.core.sanitize import sanitize
-from hira.workflows.baselines.single import keep_read, keeping_read
 from hira.workflows.bound import Sizes
 from hira.workflows.hira import HiRA
 
@@ -60,8 +59,7 @@ async def write_conclusion(context: RunContext, question: str, findings: Sequenc
     loop.conversation.say(
         user(ANSWER.fill(task=sanitize(question), brought=Filled(shown, RESULT.name, {"pairs": brought})))
     )
-    with keeping_read(context):
-        return (await loop.run()).answer or keep_read(context)
+    return (await loop.run()).answer
 
 
 @dataclass(frozen=True)

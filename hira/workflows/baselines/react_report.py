@@ -15,7 +15,6 @@ from hira.core.sanitize import sanitize
 from hira.evidence.citations import language, without_references
 from hira.policies.dialects import Call
 from hira.workflows.baselines.search_o1 import READER, bound_reader, search_and_condense
-from hira.workflows.baselines.single import keep_read
 from hira.workflows.bound import Sizes
 from hira.workflows.mams import collect_tools
 
@@ -63,7 +62,7 @@ class ReActReport:
             left -= 1
             step = await (loop.think() if left else loop.close(f"all {self.max_turns} turns are used"))
         if not step.answer:
-            keep_read(context)
+            loop.keep_read()
         return without_references(step.answer)
 
     def bound(self, sizes: Sizes) -> dict[str, Usage]:

@@ -14,7 +14,7 @@ from hira.core.sanitize import sanitize
 from hira.core.tokens import clip
 from hira.policies.dialects import Call
 from hira.policies.dialects.answer import strip_thought
-from hira.workflows.baselines.single import REASONER, begin_loop, keep_read, keeping_read, require_search
+from hira.workflows.baselines.single import REASONER, begin_loop, require_search
 
 if TYPE_CHECKING:
     from hira.workflows.bound import Sizes
@@ -80,8 +80,7 @@ class SearchO1:
         async def perform(call: Call) -> str:
             return await search_and_condense(loop, call, question)
 
-        with keeping_read(context):
-            return (await loop.run(perform)).answer or keep_read(context)
+        return (await loop.run(perform)).answer
 
     def bound(self, sizes: "Sizes") -> Mapping[str, Usage]:
         return {REASONER: sizes.bound_loop(self.searches, sizes.reply), READER: bound_reader(self.searches, sizes)}

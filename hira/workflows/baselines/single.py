@@ -1,15 +1,14 @@
 """The baselines of one chain of reasoning: direct, vanilla RAG, CodeAct, multimodal and ReAct (HiRA, Table 1 and
 appendix)."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from hira.agents.loop import CALLS, Loop
 from hira.agents.run_context import RunContext, format_files
-from hira.agents.trajectory import Finding, Subtask
-from hira.core.errors import EndpointError, UsageError
+from hira.core.errors import UsageError
 from hira.core.messages import Filled, user
 from hira.core.policy import Usage
 from hira.core.prompts import Prompt
@@ -23,12 +22,8 @@ if TYPE_CHECKING:
 DIRECT = Prompt(__file__, "direct")
 CODEACT = Prompt(__file__, "codeact")
 REACT = Prompt(__file__, "react")
-READ = Prompt(__file__, "remarks", "baseline_read")
 REASONER = "reasoner"
 """The role that answers in every baseline but Plan-and-Solve, so that one `--role` configures it in all of them."""
-SHOWN = 5
-"""Sources of which a run that its endpoint ended tells what it had read."""
-QUOTED = 200
 
 
 def require_search(context: RunContext) -> Tool:
@@ -54,38 +49,6 @@ def begin_loop(context: RunContext, prompt: Prompt, tools: Sequence[Tool], quest
     return loop
 
 
-@contextmanager
-def keeping_read(context: RunContext) -> Iterator[None]:
-    """If the endpoint fails inside the context, keep what the role has read as a finding."""
-    try:
-        yield
-    except EndpointError:
-        keep_read(context)
-        raise
-
-
-def keep_read(context: RunContext) -> str:
-    """Without any finding, quote the beginnings of the latest sources, so that a person can check them. Returns the
-    answer of such a run: an empty text."""
-    if any(finding.ok for finding in context.rollout.findings):
-        return ""
-    read = [source for source in context.rollout.sources.read.values() if source.evidence.strip()][-SHOWN:]
-    quotes = [f"“{_beginning(source.evidence)}” [{source.id}]" for source in read]
-    if quotes:
-        text = str(READ.fill(quotes=Filled("\n".join(quotes))))
-        context.rollout.findings.append(Finding(Subtask("1", context.rollout.question), REASONER, "", text))
-    return ""
-
-
-def _beginning(text: str) -> str:
-    """The beginning of a text's first sentence in one line, not of its heading, without marks that would end a
-    quotation."""
-    lines = [line.strip() for line in text.splitlines() if len(line.split()) > 4]
-    line = next((line for line in lines if line.endswith((".", "?", "!"))), (lines or text.strip().splitlines())[0])
-    line = line.partition("”")[0].partition('"')[0].lstrip("#*->| ")
-    return line if len(line) <= QUOTED else line[:QUOTED].rsplit(" ", 1)[0]
-
-
 @dataclass(frozen=True)
 class Direct:
     roles: ClassVar[frozenset[str]] = frozenset({REASONER})
@@ -95,8 +58,7 @@ class Direct:
 
     async def run(self, question: str, context: RunContext) -> str:
         loop = begin_loop(context, DIRECT, [], question)
-        with keeping_read(context):
-            return (await loop.run()).answer or keep_read(context)
+        return (await loop.run()).answer
 
     def bound(self, sizes: "Sizes") -> Mapping[str, Usage]:
         return {REASONER: sizes.bound_loop(0, 0)}
@@ -131,10 +93,8 @@ class Rag:
         """Answer from the passages."""
         from hira.agents.experts import ANSWER  # the prompt of simple search
 
-        context = loop.conversation.context
         loop.conversation.say(user(ANSWER.fill(documents=passages, task=sanitize(question), known=Filled(""))))
-        with keeping_read(context):
-            return (await loop.run()).answer or keep_read(context)
+        return (await loop.run()).answer
 
     def bound(self, sizes: "Sizes") -> Mapping[str, Usage]:
         read = (self.pages + 1) * sizes.result
@@ -158,8 +118,7 @@ class CodeAct:
         async with context.tools.python("1") as python:
             tools = [tool for tool in (python, context.tools.files, *context.tools.extra_for(REASONER)) if tool]
             loop = begin_loop(context, CODEACT, tools, question, limit=self.calls)
-            with keeping_read(context):
-                return (await loop.run()).answer or keep_read(context)
+            return (await loop.run()).answer
 
     def bound(self, sizes: "Sizes") -> Mapping[str, Usage]:
         return {REASONER: sizes.bound_loop(self.calls, sizes.result)}
@@ -204,8 +163,7 @@ class MultimodalAlone:
         from hira.agents.experts import MULTIMODAL  # the prompt of the expert
 
         loop = begin_loop(context, MULTIMODAL if tools else DIRECT, tools, question, limit=self.calls)
-        with keeping_read(context):
-            return (await loop.run()).answer or keep_read(context)
+        return (await loop.run()).answer
 
     def bound(self, sizes: "Sizes") -> Mapping[str, Usage]:
         return bound_with_sight(self.calls, sizes)
@@ -231,8 +189,7 @@ class ReAct:
             if not tools:
                 raise UsageError("this workflow needs tools, and this run has none", fix=WHERE_TO_SEARCH)
             loop = begin_loop(context, REACT, tools, question, limit=self.calls)
-            with keeping_read(context):
-                return (await loop.run()).answer or keep_read(context)
+            return (await loop.run()).answer
 
     def bound(self, sizes: "Sizes") -> Mapping[str, Usage]:
         return bound_with_sight(self.calls, sizes)

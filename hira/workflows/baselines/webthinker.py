@@ -24,7 +24,7 @@ from hira.core.tokens import clip
 from hira.evidence import find_cited
 from hira.policies.dialects import Call
 from hira.policies.dialects.answer import document, strip_thought
-from hira.workflows.baselines.single import REASONER, begin_loop, keep_read, keeping_read, require_search
+from hira.workflows.baselines.single import REASONER, begin_loop, require_search
 from hira.workflows.bound import Sizes
 
 WEBTHINKER = Prompt(__file__, "webthinker")
@@ -169,9 +169,8 @@ class WebThinker:
                 send_explorer(explorer, loop, call) if call.name == SEARCH.name else article.perform(call, loop)
             )
 
-        with keeping_read(context):
-            answer = (await loop.run(perform)).answer or keep_read(context)
-        return article.text or answer
+        step = await loop.run(perform)
+        return article.text or step.answer
 
     def bound(self, sizes: Sizes) -> Mapping[str, Usage]:
         limit = self.interactions if self.report else self.searches
