@@ -158,15 +158,17 @@ class Coordinator:
         self, subtask: Subtask, experts: Sequence[Expert], memory: DualMemory
     ) -> tuple[Expert, str, Recall]:
         """The expert, why it was chosen, and what it is given of memory. One that the planner called by its name is not
-        chosen again."""
+        chosen again; without transfer the expert is the one whose description shares most words with the subtask, the
+        cheapest if none does."""
         recalled = memory.recall(subtask.text, CONSIDERED) if self.remember else Recall()
         notes = recalled if len(recalled) >= RECALLED else Recall()
-        named = next((expert for expert in experts if expert.name == subtask.expert), None)
-        if named:
+        expert, reason = experts[0], ""
+        if named := next((expert for expert in experts if expert.name == subtask.expert), None):
             expert, reason = named, "the planner named it"
-        else:
-            expert, reason = experts[0] if self.transfer else by_words(subtask.text, experts), ""
-        if self.transfer and len(experts) > 1 and not named:
+        elif not self.transfer:
+            best = BM25([f"{expert.ability} {expert.description}" for expert in experts]).best(subtask.text, 1)
+            expert = experts[best[0] if best else 0]
+        elif len(experts) > 1:
             expert, reason, chosen = await self.assign(subtask, experts, Recall() if self.faithful else notes)
             if notes and not self.faithful:
                 return expert, reason, chosen
@@ -179,18 +181,17 @@ class Coordinator:
         are any, those that will help it."""
         named = {expert.name: expert for expert in experts}
         listed = Filled("\n".join(f"- {expert.name}: {expert.description}" for expert in experts))
-        message = user(
-            ASSIGN.fill(
-                experts=listed,
-                task=sanitize(subtask.text),
-                files=format_files(self.context.files),
-                notes=sanitize(format_notes(notes)),
-                most=RECALLED,
-            )
+        prompt = ASSIGN.fill(
+            experts=listed,
+            task=sanitize(subtask.text),
+            files=format_files(self.context.files),
+            notes=format_notes(notes),
+            most=RECALLED,
         )
+        conversation = self.context.conversation("coordinator", f"{subtask.id}/assign")
+        shape = assignment_of(tuple(named), notes=bool(notes))
         try:
-            conversation = self.context.conversation("coordinator", f"{subtask.id}/assign")
-            assignment = await ask_for_record(conversation, message, assignment_of(tuple(named), notes=bool(notes)))
+            assignment = await ask_for_record(conversation, user(prompt), shape)
         except (DialectError, EndpointError, Stop) as error:
             self._fell_back("assigned to the cheapest expert", error)
             return experts[0], "", notes.take(range(len(notes)), RECALLED)
@@ -199,11 +200,10 @@ class Coordinator:
 
     async def recall(self, subtask: Subtask, notes: Recall) -> Recall:
         """At most `RECALLED` of the notes, which are ranked by relevance and quality: those that the model chooses."""
-        message = user(RECALL.fill(most=RECALLED, notes=sanitize(format_notes(notes)), task=sanitize(subtask.text)))
+        prompt = RECALL.fill(most=RECALLED, notes=format_notes(notes), task=sanitize(subtask.text))
+        conversation = self.context.conversation("coordinator", f"{subtask.id}/recall")
         try:
-            choice = await ask_for_record(
-                self.context.conversation("coordinator", f"{subtask.id}/recall"), message, Choice
-            )
+            choice = await ask_for_record(conversation, user(prompt), Choice)
         except (DialectError, EndpointError, Stop) as error:
             self._fell_back("recalled by relevance", error)
             return notes.take(range(len(notes)), RECALLED)
@@ -214,8 +214,8 @@ class Coordinator:
         notes = self.remember and (account.found or self.faithful)
         if not (self.distils and (self.transfer or notes)) or (is_short(account) and not self.faithful):
             return keep_words(account, notes=notes)
+        conversation = self.context.conversation("coordinator", f"{subtask.id}/distil")
         try:
-            conversation = self.context.conversation("coordinator", f"{subtask.id}/distil")
             made = await distil(conversation, subtask.text, account, report=self.transfer, notes=notes)
             return made if account.found else made.model_copy(update={"facts": [], "resources": []})
         except (DialectError, EndpointError, Stop) as error:
@@ -246,20 +246,14 @@ class Coordinator:
             self.context.events(Notice(f"coordinator: {to}, because its model's reply was not usable ({error.what})"))
 
 
-def format_notes(notes: Recall) -> str:
+def format_notes(notes: Recall) -> Filled:
     """The notes as a numbered list, for a model that chooses among them."""
-    return "\n".join(f"{number}. {line}" for number, line in enumerate(notes.lines, 1))
+    return sanitize("\n".join(f"{number}. {line}" for number, line in enumerate(notes.lines, 1)))
 
 
 def select_notes(notes: Recall, chosen: Sequence[int]) -> Recall:
     """At most `RECALLED` notes, by the numbers that were chosen; numbers of no note are passed over."""
     return notes.take((number - 1 for number in chosen if 1 <= number <= len(notes)), RECALLED)
-
-
-def by_words(task: str, experts: Sequence[Expert]) -> Expert:
-    """The expert whose description shares most with the task, the first, which is the cheapest, if none does."""
-    best = BM25([f"{expert.ability} {expert.description}" for expert in experts]).best(task, 1)
-    return experts[best[0] if best else 0]
 
 
 def ends_run(error: BaseException) -> bool:
