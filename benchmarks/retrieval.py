@@ -28,8 +28,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-from hira.agents.queries import plan_queries
-from hira.agents.rewriting import merge, search_rewritten
+from hira.agents.queries import merge, plan_queries, search_rewritten
 from hira.agents.run_context import RunContext
 from hira.core.messages import Filled
 from hira.runtime.encoding import open_encoder

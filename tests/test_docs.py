@@ -75,7 +75,10 @@ from hira.tools.search.service import LIMIT as SEARCH_LIMIT
 from hira.tools.search.service import SECONDS as SEARCH_SECONDS
 from hira.trainers.configuration import Configuration
 from hira.workflows import MARS, WORKFLOWS, HiRA, MarsRL
-from hira.workflows.baselines import CodeAct, PlanAndSolve, Rag, ReAct, SearchO1, WebThinker
+from hira.workflows.baselines.plan_and_solve import PlanAndSolve
+from hira.workflows.baselines.search_o1 import SearchO1
+from hira.workflows.baselines.single import CodeAct, Rag, ReAct
+from hira.workflows.baselines.webthinker import WebThinker
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"

@@ -277,7 +277,7 @@ async def _search(conversation: Conversation, arguments: Mapping[str, Any], perf
     """Search as the run wants it: also with other queries, and with a model that reads what was found."""
     context = conversation.context
     if context.options.rewrite:
-        from hira.agents.rewriting import search_rewritten  # few runs have it
+        from hira.agents.queries import search_rewritten  # few runs have it
 
         observation = await search_rewritten(conversation, arguments, perform)
     else:

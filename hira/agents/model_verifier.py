@@ -44,7 +44,7 @@ class ModelVerifier:
         until = asyncio.get_running_loop().time() + SECONDS
         doubted = [place for place, judgement in enumerate(judged) if not judgement.verdict.holds]
         settled = not doubted and not find_lacking(citations_of(claims, judged, self.name), question)
-        if settled or not await self._passes_exam():
+        if settled or not await pass_exam(self.context):
             return judged
         doubted = doubted or [0]  # for the verdict on the whole answer
         answer = "\n".join(claim.text for claim in claims)
@@ -62,7 +62,7 @@ class ModelVerifier:
                 for place in chunk:
                     judged[place] = judged[place] if judged[place].verdict.holds else unchecked
                 continue
-            if not await self._passes_exam(ruled.model):
+            if not await pass_exam(self.context, ruled.model):
                 return await LexicalVerifier().verify(claims, question)
             self.answers = self.answers or ruled.answers
             for place, judgement in zip(chunk, ruled.judged, strict=True):
@@ -71,7 +71,3 @@ class ModelVerifier:
                     near = judgement if judgement.quote else replace(judged[place], by=judgement.by)
                     judged[place] = replace(near, verdict=judgement.verdict, score=judgement.score, missing=missing)
         return judged
-
-    async def _passes_exam(self, reported: str = "") -> bool:
-        """Return whether the verdicts of the model count, which the endpoint may have `reported` under another name."""
-        return not self.context.options.exam or await pass_exam(self.context, reported)

@@ -88,10 +88,6 @@ class Planner:
         )
         self._open: tuple[Call, ...] = ()
 
-    @property
-    def issued(self) -> int:
-        return self.loop.used
-
     async def begin(self, question: str, attempt: Attempt | None = None) -> Thought:
         loop = self.loop
         loop.reader.task = question

@@ -375,10 +375,10 @@ class Conversation:
         if completion.finish == "filtered":
             raise withhold(completion, self.trajectory.role, self.config.policy.model)
 
-    async def reply(self, *messages: Message, last: bool = False) -> str:
+    async def reply(self, *messages: Message) -> str:
         """Say the messages, take one turn without tools, keep the reply, and return its text."""
         self.say(*messages)
-        completion = await self.turn(last=last)
+        completion = await self.turn()
         self.say(assistant(completion.text))
         return completion.text
 

@@ -20,7 +20,8 @@ from hira.testing import ScriptedPolicy
 from hira.testing.script import make_context
 from hira.tools import Observation, Passage, Tool, Toolbox, tool
 from hira.workflows import rollout
-from hira.workflows.baselines import CodeAct, Direct, MultimodalAlone, PlanAndSolve, Rag, ReAct
+from hira.workflows.baselines.plan_and_solve import PlanAndSolve
+from hira.workflows.baselines.single import CodeAct, Direct, MultimodalAlone, Rag, ReAct
 
 QUESTION = "How high is the tower?"
 READ = "The tower is 31 m high."

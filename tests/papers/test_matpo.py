@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from hira import Hira, Settings
+from hira.agents.planner import make_workflow_tool
 from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Rollout
 from hira.core.errors import EndpointError
@@ -26,7 +27,6 @@ from hira.testing.script import make_context
 from hira.tools import Observation, Passage, Tool, Toolbox, tool
 from hira.tools.search import open_backend, search_tool
 from hira.workflows.matpo import MATPO
-from hira.workflows.matpo.agents import browsing
 from hira.workflows.workflow import rollout
 
 ASEAN = Path(__file__).parent.parent / "data" / "asean"
@@ -49,7 +49,8 @@ async def browse(url: str, intent: str = "") -> Observation:
 
 
 BOX = Toolbox(search=search, browse=browse)
-TOOLS: dict[str, Tool] = {"search": search, "browse": browse, "search_and_browse": browsing()}
+BROWSING = make_workflow_tool("search_and_browse", "Have a worker search.", ["subtask"], server="browsing_agent")
+TOOLS: dict[str, Tool] = {"search": search, "browse": browse, "search_and_browse": BROWSING}
 
 
 def calls(dialect: str, *made: tuple[str, dict[str, Any]], thought: str = "I think.") -> Completion:

@@ -13,7 +13,8 @@ from hira.testing import ScriptedPolicy
 from hira.testing.script import make_context
 from hira.tools import Observation, Passage, Toolbox, tool
 from hira.workflows import rollout
-from hira.workflows.baselines import SearchO1, WebThinker
+from hira.workflows.baselines.search_o1 import SearchO1
+from hira.workflows.baselines.webthinker import WebThinker
 
 QUESTION = "How high is the tower?"
 ANSWER = r"Enough. \boxed{The tower is 31 m high [s1].}"

@@ -12,7 +12,7 @@ from hira.testing.script import calling, make_context
 from hira.tools import Observation, Passage, Toolbox, tool
 from hira.workflows import HiRA, rollout
 from hira.workflows.auto import Auto
-from hira.workflows.baselines import Rag
+from hira.workflows.baselines.single import Rag
 from hira.workflows.bound import Sizes
 
 QUESTION = "How high is the tower of Alta?"

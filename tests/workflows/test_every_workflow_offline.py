@@ -24,15 +24,11 @@ from hira.tools.documents import Index, browse_documents, search_documents
 from hira.tools.files import files_tool
 from hira.tools.python import open_python, refusal
 from hira.workflows import MARS, MATPO, WORKFLOWS, HiRA, MaMs, MarsRL, rollout
-from hira.workflows.baselines import (
-    MultimodalAlone,
-    PlanAndSolve,
-    Rag,
-    ReAct,
-    ReActReport,
-    SearchO1,
-    WebThinker,
-)
+from hira.workflows.baselines.plan_and_solve import PlanAndSolve
+from hira.workflows.baselines.react_report import ReActReport
+from hira.workflows.baselines.search_o1 import SearchO1
+from hira.workflows.baselines.single import MultimodalAlone, Rag, ReAct
+from hira.workflows.baselines.webthinker import WebThinker
 from hira.workflows.bound import Sizes
 
 LIBRARY = Path(__file__).parent.parent / "data" / "library"

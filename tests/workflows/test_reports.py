@@ -19,7 +19,7 @@ from hira.testing.script import make_context
 from hira.tools import Observation, Passage, Tool, Toolbox
 from hira.tools.documents import Index, browse_documents, search_documents
 from hira.workflows import MaMs, rollout
-from hira.workflows.baselines import ReActReport
+from hira.workflows.baselines.react_report import ReActReport
 from hira.workflows.bound import Sizes
 
 LIBRARY = Path(__file__).parent.parent / "data" / "library"

@@ -75,24 +75,13 @@ class Rag:
     name: str = "rag"
 
     async def run(self, question: str, context: RunContext) -> str:
-        loop = self.begin(context)
-        return await self.answer(loop, question, await self.read(loop, question))
-
-    def begin(self, context: RunContext) -> Loop:
-        require_search(context)
-        return Loop(context.conversation(REASONER), [], limit=1, final=True)
-
-    async def read(self, loop: Loop, question: str) -> Filled:
-        """Search with the question and return the passages as a model reads them."""
+        from hira.agents.experts import ANSWER  # the prompt of simple search
         from hira.agents.retrieval import look_up_question  # a role with tools searches itself
 
+        require_search(context)
+        loop = Loop(context.conversation(REASONER), [], limit=1, final=True)
         seen = await look_up_question(loop.conversation, question, self.pages)
-        return Filled("\n\n".join(dict.fromkeys(result.text for result in seen)))
-
-    async def answer(self, loop: Loop, question: str, passages: Filled) -> str:
-        """Answer from the passages."""
-        from hira.agents.experts import ANSWER  # the prompt of simple search
-
+        passages = Filled("\n\n".join(dict.fromkeys(result.text for result in seen)))
         loop.conversation.say(user(ANSWER.fill(documents=passages, task=sanitize(question), known=Filled(""))))
         return (await loop.run()).answer
 

@@ -86,15 +86,10 @@ BRIEF_WORKER = Prompt(__file__, "matpo_brief", "matpo_brief_worker")
 BRIEF_CONCLUSION = Prompt(__file__, "matpo_brief", "matpo_brief_conclusion")
 
 
-def browsing(*, brief: bool = False) -> Tool:
-    """The one tool of the planner (MATPO, appendix A)."""
-    about = (BRIEF_BROWSING if brief else BROWSING).fill()
-    return make_workflow_tool("search_and_browse", about, ["subtask"], server="browsing_agent")
-
-
 def begin(question: str, context: RunContext, manner: LoopConfig, *, limit: int, parallel: int) -> Loop:
-    """Begin the planner's conversation with the question."""
-    tools = [browsing(brief=manner.brief)]
+    """Begin the planner's conversation with the question and its one tool (MATPO, appendix A)."""
+    about = (BRIEF_BROWSING if manner.brief else BROWSING).fill()
+    tools = [make_workflow_tool("search_and_browse", about, ["subtask"], server="browsing_agent")]
 
     def ask_summary(reason: str) -> Filled:
         return PLANNER_SUMMARY.fill(question=sanitize(question), reason=reason)
