@@ -1,7 +1,7 @@
 """The protocol of a workflow, and `rollout`, which runs one and never loses its findings."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
@@ -14,7 +14,7 @@ from hira.core.errors import BadReply, HiraError, Interrupted, OutOfBudget, Usag
 from hira.core.events import AnswerChecked, Notice, RunEnded, RunStarted
 from hira.core.policy import Usage
 from hira.core.sanitize import presentable
-from hira.evidence import drop_unknown, has_only_marks, is_accepted, is_refusal
+from hira.evidence import Citation, drop_unknown, has_only_marks, is_accepted, is_refusal
 from hira.evidence.verdicts import Relevance
 from hira.policies.dialects.text_calls import drop_calls
 
@@ -161,9 +161,8 @@ async def settle(record: Rollout, context: RunContext) -> None:
             context.events(Notice(f"not fully checked: {reason}", important=True))
         refused = refused or checked.answers is Relevance.REFUSAL  # a model knows it in languages that words do not
         accepted = is_accepted(record.citations) and checked.answers is Relevance.YES
-        verdicts = dict.fromkeys((citation.claim, citation.verdict) for citation in record.citations)
-        if (held := sum(verdict.holds for _, verdict in verdicts)) < len(verdicts):
-            context.events(Notice(f"{held} of {len(verdicts)} claims are supported by what was read"))
+        if counted := count_supported(record.citations):
+            context.events(Notice(counted))
         if accepted:
             note_outdated(context)
         if record.citations or not refused:
@@ -185,6 +184,13 @@ def note_outdated(context: RunContext) -> None:
         for location, newer in outdated.items():
             if not dated:
                 context.note(f"{location} supports the answer; {newer} is a newer edition of it", important=True)
+
+
+def count_supported(citations: Sequence[Citation]) -> str:
+    """How many claims of an answer are supported; empty if all are."""
+    verdicts = dict.fromkeys((citation.claim, citation.verdict) for citation in citations)
+    held = sum(verdict.holds for _, verdict in verdicts)
+    return f"{held} of {len(verdicts)} claims are supported by what was read" if held < len(verdicts) else ""
 
 
 def summarise_findings(record: Rollout) -> str:
