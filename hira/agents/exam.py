@@ -165,7 +165,7 @@ async def take_exam(context: RunContext) -> ExamScore:
     for part in load_exam():
         claims = [SourcedClaim(text, part.sources) for text, _ in part.claims]
         answer = "\n".join(text for text, _ in part.claims)
-        ruled = await ask_model(context, claims, part.question, answer)
+        ruled = await ask_model(context, VERIFIER, claims, part.question, answer)
         for (_, true), judgement in zip(part.claims, ruled.judged, strict=True):
             right[true].append(judgement.verdict.holds is true)
         answers_right = answers_right and (ruled.answers in (Relevance.YES, Relevance.PARTLY)) is part.answers

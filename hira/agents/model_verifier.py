@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from hira.agents.exam import pass_exam
+from hira.agents.role import VERIFIER
 from hira.agents.ruling import SECONDS, ask_model
 from hira.agents.run_context import RunContext
 from hira.core.errors import DialectError, EndpointError, Stop
@@ -35,6 +36,7 @@ class ModelVerifier:
     """
 
     context: RunContext
+    role: str = VERIFIER
     name: str = "model"
     answers: Relevance | None = None
 
@@ -52,7 +54,9 @@ class ModelVerifier:
             chunk = doubted[begin : begin + BATCH]
             try:
                 async with asyncio.timeout_at(until):
-                    ruled = await ask_model(self.context, [claims[index] for index in chunk], question, answer)
+                    ruled = await ask_model(
+                        self.context, self.role, [claims[index] for index in chunk], question, answer
+                    )
             except Stop:
                 self.context.note("the budget had no call left for the verifier: words alone checked the other claims")
                 return judged

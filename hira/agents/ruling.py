@@ -9,7 +9,6 @@ from typing import Literal
 from pydantic import Field, JsonValue, create_model
 
 from hira.agents.record import Reply, ask_for_record
-from hira.agents.role import VERIFIER
 from hira.agents.run_context import RunContext
 from hira.core.bm25 import BM25
 from hira.core.concurrency import run_apart
@@ -64,13 +63,15 @@ class Ruled:
     model: str
 
 
-async def ask_model(context: RunContext, claims: Sequence[SourcedClaim], question: str, answer: str) -> Ruled:
-    """Ask the verifier about claims and about the answer that they come from.
+async def ask_model(
+    context: RunContext, role: str, claims: Sequence[SourcedClaim], question: str, answer: str
+) -> Ruled:
+    """Ask a role about claims and about the answer that they come from.
 
     A claim that the model finds supported without quoting a source that bears it out is `unsupported`. Raises `Stop`,
     `DialectError` or `EndpointError`.
     """
-    conversation = context.conversation(VERIFIER, reply=REPLY * (len(claims) + 1), temperature=0.0)
+    conversation = context.conversation(role, reply=REPLY * (len(claims) + 1), temperature=0.0)
     listed = "\n".join(f"{number}. {sanitize(claim.text)}" for number, claim in enumerate(claims, 1))
     packed = pack_claims(claims)
     excerpts = Filled(await run_apart(packed.size, excerpts_packed, packed, question))

@@ -277,7 +277,7 @@ async def test_the_exam_is_asked_as_a_run_asks() -> None:
     part = load_exam()[0]
     context, policy = examine(verifier())
     claims = [SourcedClaim(claim, part.sources) for claim, _ in part.claims]
-    ruled = await ask_model(context, claims, part.question, "the answer")
+    ruled = await ask_model(context, "verifier", claims, part.question, "the answer")
     assert [judged.verdict.holds for judged in ruled.judged] == [true for _, true in part.claims]
     assert (ruled.model, policy.requests[0].sampling.temperature) == ("scripted", 0.0)
 
