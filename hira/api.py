@@ -26,7 +26,7 @@ from hira.evidence import Verifier
 from hira.runtime.answer import Answer
 from hira.runtime.factory import check_names, open_session
 from hira.runtime.run import Run, scope
-from hira.runtime.session import Session
+from hira.runtime.session import Session, make_closed_error
 from hira.runtime.settings import DOCUMENTS, JOURNAL, MEMORY, OFF, Settings, find_kept_file, load
 from hira.runtime.validation import Paths, check, make_output_type, paths_of, present
 from hira.tools import Tool
@@ -337,8 +337,6 @@ class Hira:
 
     def _check_open(self, loop: asyncio.AbstractEventLoop | None = None) -> None:
         if self._closed or loop in self._left:
-            from hira.runtime.loop_thread import make_closed_error
-
             raise make_closed_error()
 
     async def aclose(self) -> None:

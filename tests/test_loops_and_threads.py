@@ -6,15 +6,18 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hira import Hira, Settings, tool
+from hira import Hira, Settings, Tool, tool
 from hira.core.errors import UsageError
+from hira.journal import Journal
 from hira.testing import Endpoint, ScriptedPolicy, calling
 
 QUESTION = "When was ASEAN founded?"
@@ -46,6 +49,91 @@ async def test_a_hira_that_is_closed_ends_the_waiting_of_other_threads() -> None
         await asyncio.to_thread(hira.close)
         with pytest.raises(UsageError, match="this Hira is closed"):
             waiting.result(BOUND)
+
+
+def make_waiting(begun: asyncio.Event, ends: threading.Event | None = None) -> Tool:
+    """A tool that waits until it is cancelled, or, whatever happens, until `ends` is set."""
+
+    @tool
+    async def wait() -> str:
+        """Wait."""
+        begun.set()
+        if ends is None:
+            await asyncio.Event().wait()
+        while ends and not ends.is_set():
+            with suppress(asyncio.CancelledError):
+                await asyncio.sleep(0.1)
+        return ""
+
+    return wait
+
+
+@pytest.mark.parametrize("asked", ["ask", "stream", "batch"])
+async def test_aclose_ends_the_questions_in_progress_and_records_their_end(asked: str, tmp_path: Path) -> None:
+    async def ask() -> object:
+        if asked == "ask":
+            return await hira.ask("What is it?")
+        if asked == "batch":
+            return [answer async for answer in hira.batch(["What is it?"])]
+        return [event async for event in hira.stream("What is it?")]
+
+    begun, journal = asyncio.Event(), tmp_path / "runs.sqlite"
+    hira = Hira(
+        policies={"*": ScriptedPolicy([calling("wait")])},
+        workflow="react",
+        tools=[make_waiting(begun)],
+        settings=OFFLINE,
+        journal=journal,
+    )
+    asking = asyncio.create_task(ask())
+    await asyncio.wait_for(begun.wait(), BOUND)
+    await hira.aclose()
+    with closing(Journal(journal)) as record:
+        (entry,) = record.runs()
+        assert entry.state == "interrupted"
+    with pytest.raises(UsageError, match="this Hira is closed"):
+        await asyncio.wait_for(asking, BOUND)
+    assert not asking.cancelling()
+
+
+async def test_a_question_that_waits_for_the_session_of_a_hira_that_is_closed_is_not_asked(docs: Path) -> None:
+    hira = Hira(docs=docs, settings=OFFLINE)
+    asking = asyncio.create_task(hira.ask(QUESTION))
+    await asyncio.sleep(0)
+    await hira.aclose()
+    with pytest.raises(UsageError, match="this Hira is closed"):
+        await asyncio.wait_for(asking, BOUND)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("way", ["aclose", "close"])
+async def test_a_tool_that_ignores_its_cancellation_delays_the_end_by_a_few_seconds(
+    way: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    begun, ends = asyncio.Event(), threading.Event()
+    policies = {"*": ScriptedPolicy([calling("wait")])}
+    tools = [make_waiting(begun, ends)]
+    hira = Hira(policies=policies, workflow="react", tools=tools, settings=OFFLINE)
+    asking = asyncio.create_task(
+        hira.ask("What is it?") if way == "aclose" else asyncio.to_thread(hira.ask_sync, "What is it?")
+    )
+    while not begun.is_set():
+        await asyncio.sleep(0.01)
+    before = time.monotonic()
+    try:
+        await (hira.aclose() if way == "aclose" else asyncio.to_thread(hira.close))
+    finally:
+        ends.set()
+    assert 9 < time.monotonic() - before < 15
+    (warning,) = [record.getMessage() for record in caplog.records if record.name == "hira"]
+    assert "closed, though this has not ended" in warning
+    assert "'wait'" in warning
+    if way == "close":
+        with pytest.raises(UsageError, match="this Hira is closed"):
+            await asyncio.wait_for(asking, BOUND)
+    else:
+        await asyncio.wait([asking], timeout=BOUND)
+        assert asking.done()
 
 
 @pytest.mark.parametrize("name", ["ask_sync", "close"])

@@ -235,6 +235,7 @@ async def use(conversation: Conversation, tool: Tool, arguments: Mapping[str, An
     began = time.monotonic()
     earlier, ended = conversation.calls.latest, asyncio.Event()
     conversation.calls.latest = ended
+    context.state.calling[number] = tool.name
     try:
         _check_unmasked(arguments, masked)
         _check_open(arguments, tool)
@@ -264,6 +265,7 @@ async def use(conversation: Conversation, tool: Tool, arguments: Mapping[str, An
         took = time.monotonic() - began
     finally:
         ended.set()
+        del context.state.calling[number]
     context.events(ToolEnded(conversation.name, tool.name, seen.ok, seen.text, round(took, 3), number))
     return seen
 

@@ -65,6 +65,8 @@ class RunState:
 
     called: int = 0
     """The number of tool calls."""
+    calling: dict[int, str] = field(default_factory=dict)
+    """The names of the tools whose calls are in progress, by the number of the call."""
     silent: int = 0
     """The number of empty replies in a row."""
     offered: dict[str, Tool] = field(default_factory=dict)

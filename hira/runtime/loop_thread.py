@@ -4,17 +4,15 @@ import asyncio
 import os
 import threading
 from collections.abc import Coroutine
+from concurrent.futures import CancelledError, Future
 from contextlib import suppress
 from typing import Any, TypeVar
 
 from hira.core.concurrency import contain
 from hira.core.errors import UsageError
+from hira.runtime.session import CLOSING_SECONDS, make_closed_error
 
 T = TypeVar("T")
-
-
-def make_closed_error() -> UsageError:
-    return UsageError("this Hira is closed", fix="make another, or ask before the end of its `with`")
 
 
 class LoopThread:
@@ -25,6 +23,7 @@ class LoopThread:
         self._process = os.getpid()
         self._lock = threading.Lock()
         self._closing = False
+        self._waiting: set[Future[Any]] = set()
         self._working: set[asyncio.Task[Any]] = set()
         self._thread = threading.Thread(target=self._serve, name="hira", daemon=True)
         self._thread.start()
@@ -50,14 +49,26 @@ class LoopThread:
                 work.close()
                 raise make_closed_error()
             future = asyncio.run_coroutine_threadsafe(self._track(work), self.loop)
+            self._waiting.add(future)
         try:
             return future.result()
+        except CancelledError:
+            if self._closing:
+                raise make_closed_error() from None
+            raise
         except BaseException:
             future.cancel()
             raise
+        finally:
+            self._waiting.discard(future)
 
     def close(self, last: Coroutine[Any, Any, None]) -> None:
-        """Cancel the work of other threads, do the `last` work, end the thread. Raises `UsageError` inside of it."""
+        """Do the `last` work, which ends the runs, cancel the other work of the threads that wait, and end this thread.
+        Work that ignores its cancellation for some seconds goes on in this thread; who waits for it gets the
+        `UsageError`.
+
+        Raises `UsageError` inside of the thread.
+        """
         if not self.elsewhere():
             last.close()
             raise UsageError(
@@ -68,9 +79,12 @@ class LoopThread:
         try:
             asyncio.run_coroutine_threadsafe(self._end(last), self.loop).result()
         finally:
-            self.loop.call_soon_threadsafe(self.loop.stop)
-            self._thread.join()
-            self.loop.close()
+            late = [future for future in list(self._waiting) if not future.done()]
+            for future in late:
+                future.cancel()
+            asyncio.run_coroutine_threadsafe(self._stop(), self.loop)
+            if not late:
+                self._thread.join()
 
     async def _track(self, work: Coroutine[Any, Any, T]) -> T:
         task = asyncio.current_task()
@@ -79,20 +93,23 @@ class LoopThread:
         try:
             with contain("the program's own code"):
                 return await work
-        except asyncio.CancelledError:
-            if self._closing:
-                raise make_closed_error() from None
-            raise
         finally:
             self._working.discard(task)
 
     async def _end(self, last: Coroutine[Any, Any, None]) -> None:
-        for task in self._working:
+        await last
+        working = {task for task in self._working if not task.cancelling()}
+        for task in working:
             task.cancel()
+        if working:
+            await asyncio.wait(working, timeout=CLOSING_SECONDS)
+        await self.loop.shutdown_default_executor()
+
+    async def _stop(self) -> None:
+        """Stop the loop when nothing works in it any longer."""
         if self._working:
             await asyncio.wait(self._working)
-        await last
-        await self.loop.shutdown_default_executor()
+        self.loop.stop()
 
     def _serve(self) -> None:
         ended = False
@@ -101,3 +118,4 @@ class LoopThread:
             with suppress(SystemExit, KeyboardInterrupt):
                 self.loop.run_forever()
                 ended = True
+        self.loop.close()

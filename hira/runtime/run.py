@@ -15,7 +15,7 @@ from hira.core.events import AnyEvent, Notice, Reader, RunEnded
 from hira.core.policy import Usage
 from hira.journal import Log
 from hira.runtime.answer import Answer, answer_of
-from hira.runtime.session import Session
+from hira.runtime.session import Session, make_closed_error
 from hira.runtime.validation import Paths, paths_of, question_of
 from hira.workflows import rollout
 
@@ -67,6 +67,7 @@ class Run:
         files: The files that the question is about.
         earlier: The turns that a follow-up question continues.
         going: True while the run is in progress.
+        task: The task that works on the run while it is in progress.
         left: The cancelled work of a run whose iteration was left early.
         failure: The error that made the run fail, None if none did.
     """
@@ -96,8 +97,8 @@ class Run:
         self._owner = owner
         self._context: RunContext | None = None
         self._stop = False
-        self._opening: asyncio.Task[None] | None = None
-        self._cut = False
+        self.task: asyncio.Task[Any] | None = None
+        self._cut = ""
         self._answer: Answer | None = None
         self.left: asyncio.Task[None] | None = None
 
@@ -133,16 +134,25 @@ class Run:
         self._stop = True
         if self._context:
             self._context.stop()
-        elif self._opening and not self._cut:
-            self._cut = True
-            self._opening.cancel()
+        elif self.task and not self._cut:
+            self._cut = "interrupted before the question was asked"
+            self.task.cancel()
+
+    def cut_off(self) -> None:
+        """End at once, because the `Hira` is being closed: who waits for the answer gets a `UsageError`."""
+        self._stop = True
+        if self.task and not self._cut and self.task is not self.left:
+            self._cut = "interrupted because its Hira was closed"
+            self.task.cancel()
+
+    def list_calls(self) -> list[str]:
+        """The names of the tools whose calls are in progress."""
+        return [*self._context.state.calling.values()] if self._context else []
 
     async def __aiter__(self) -> AsyncGenerator[AnyEvent]:
-        session = await self._owner.open_session()
+        await self._owner.open_session()
         queue: asyncio.Queue[Any] = asyncio.Queue()
         task = asyncio.create_task(self.work(queue.put_nowait, stream=True))
-        session.iterated.add(task)
-        task.add_done_callback(session.iterated.discard)
         task.add_done_callback(lambda _: queue.put_nowait(None))
         last: RunEnded | None = None
         try:
@@ -185,10 +195,11 @@ class Run:
         self.going = True
         try:
             session = await self._owner.open_session()
+            session.runs.add(self)
             log = self._log = self._log or session.begin_log(self.id, self.files, self.earlier, self.output)
             if log and notice:
                 log.event(Notice(notice))
-            self._opening = asyncio.current_task()
+            self.task = asyncio.current_task()
             if self._stop:
                 self.stop()
             try:
@@ -205,19 +216,23 @@ class Run:
             except asyncio.CancelledError:
                 if not self._end_cancelled(session):
                     raise
+                if session.runs.is_closed:
+                    raise make_closed_error() from None
                 return
             except Exception as error:
                 await self._end_failed(session, error)
                 raise
+            if self._cut and self.task:
+                self.task.uncancel()  # something has ignored it, and the run has come to its end
             self.failure = record.failure if record.status == "failed" else None
             self._answer = answer_of(record, session.model, self.output)
         finally:
-            self.going, self._opening = False, None
+            self.going, self.task = False, None
 
     def _end_cancelled(self, session: Session) -> bool:
-        """End a run that was cancelled. Returns whether `stop` has cancelled it, before its question was asked."""
-        cut = bool(self._cut and self._opening and not self._opening.uncancel())
-        why = "interrupted before the question was asked" if cut else "cancelled"
+        """End a run that was cancelled. Returns whether `stop` or `cut_off` has cancelled it."""
+        cut = bool(self._cut and self.task and not self.task.uncancel())
+        why = self._cut if cut else "cancelled"
         if self._log and not self._begun:
             self._log.describe(self.question, session.workflow.name)
         self.give_up(why)

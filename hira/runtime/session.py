@@ -10,7 +10,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
+from weakref import WeakSet
 
 from hira.agents.run_context import Approve, RoleConfig, RunContext, RunOptions
 from hira.agents.trajectory import Rollout
@@ -46,6 +47,50 @@ HOOK = "hook "
 """Begins the name of a hook among what is handed over."""
 TOOL_APPROVAL = "approval of tools"
 """The same for a person who is asked about calls of tools."""
+CLOSING_SECONDS = 10.0
+"""Seconds that work in progress may take to end when a `Hira` is closed."""
+
+
+def make_closed_error() -> UsageError:
+    return UsageError("this Hira is closed", fix="make another, or ask before the end of its `with`")
+
+
+class RunInProgress(Protocol):
+    """A run as its session ends it. `task` works on it, None if none does."""
+
+    id: str
+    task: asyncio.Task[Any] | None
+
+    def cut_off(self) -> None: ...
+    def list_calls(self) -> list[str]: ...
+
+
+@dataclass(eq=False, slots=True)
+class Runs:
+    """The runs that were begun in a session and are still referenced."""
+
+    begun: "WeakSet[RunInProgress]" = field(default_factory=WeakSet)
+    is_closed: bool = False
+
+    def add(self, run: RunInProgress) -> None:
+        """Note a run that begins. Raises `UsageError` if the session is closed."""
+        if self.is_closed:
+            raise make_closed_error()
+        self.begun.add(run)
+
+    async def end(self, seconds: float) -> None:
+        """Cancel the runs in progress and wait until they have recorded their end. What has not ended after these
+        seconds is left to itself; one warning names it."""
+        self.is_closed = True
+        own = asyncio.current_task()
+        ending = {run.task: run for run in self.begun if run.task and run.task is not own}
+        for run in ending.values():
+            run.cut_off()
+        _, late = await asyncio.wait(ending, timeout=seconds) if ending else (set(), set())
+        if late:
+            left = (" in ".join([f"run {run.id}", *map(repr, run.list_calls())]) for run in map(ending.get, late))
+            text = f"closed, though this has not ended {seconds:g} seconds after it was cancelled: {'; '.join(left)}"
+            logging.getLogger("hira").warning(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +113,7 @@ class Session:
     """The names of the objects that a program passed in, which no settings can restore."""
     shared: Allowance | None = None
     """The budget that the runs share with others."""
-    iterated: set[asyncio.Task[None]] = field(default_factory=set)
-    """The tasks of runs that somebody iterates over, or left."""
+    runs: Runs = field(default_factory=Runs)
     _shown: dict[str, Any] = field(default_factory=dict, repr=False)
     """The settings as they are recorded, once they were."""
 
@@ -220,10 +264,8 @@ class Session:
         return replace(self, options=replace(self.options, approve_tool=approve), handed=(*self.handed, TOOL_APPROVAL))
 
     async def aclose(self) -> None:
-        for task in self.iterated:
-            task.cancel()
-        while self.iterated:  # what they end with is still recorded
-            await asyncio.wait(self.iterated)
+        """End the runs in progress, which record what they have, and close what the session opened."""
+        await self.runs.end(CLOSING_SECONDS)
         if self.journal or self.telemetry:
             await asyncio.to_thread(self.close_records)
         await self.toolset.aclose()
