@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, Coroutine, Iterable, Mapping, Sequen
 from dataclasses import KW_ONLY, dataclass, field, fields
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, overload
 from weakref import WeakKeyDictionary, WeakSet
 
 from typing_extensions import TypeVar
@@ -28,7 +28,7 @@ from hira.runtime.factory import check_names, open_session
 from hira.runtime.run import Run, scope
 from hira.runtime.session import Session, make_closed_error
 from hira.runtime.settings import DOCUMENTS, JOURNAL, MEMORY, OFF, Settings, find_kept_file, load
-from hira.runtime.validation import Paths, check, make_output_type, paths_of, present
+from hira.runtime.validation import Paths, check, find_files, make_output_type, paths_of
 from hira.tools import Tool
 from hira.workflows import Workflow
 
@@ -216,11 +216,9 @@ class Hira:
 
         with self._lock:
             if self._thread is None or not self._thread.is_of_this_process():
-                try:
-                    self._check_open()
-                except UsageError:
+                if self._closed:
                     work.close()
-                    raise
+                    raise make_closed_error()
                 self._thread = LoopThread()
             thread = self._thread
         return thread.run(work)
@@ -240,9 +238,7 @@ class Hira:
             The run, to be iterated for its events; the last one is `RunEnded`, then `run.answer` is there.
         """
         output = make_output_type(output_type)
-        return Run(
-            scope(self, docs), question, present(paths_of(() if files is None else files, "files")), output=output
-        )
+        return Run(scope(self, docs), question, find_files(files), output=output)
 
     def batch(self, questions: "Iterable[str | Question]", *, concurrency: int = 8) -> "Batch":
         """Ask many questions.
@@ -286,58 +282,53 @@ class Hira:
         """Return the session that all runs in this event loop share; the first run opens it."""
         loop = asyncio.get_running_loop()
         held = self._sessions.get(loop)
-        if held is None or held.has_failed:
-            self._check_open(loop)
+        if held is None:
+            if self._closed or loop in self._left:
+                raise make_closed_error()
             self._drop_sessions_of_closed_loops()
-            held = self._sessions[loop] = _HeldSession(self._hold())
+            holding = self._hold()
+            held = self._sessions[loop] = _HeldSession(holding, asyncio.ensure_future(anext(holding)))
         return await asyncio.shield(held.opening)
 
     async def _hold(self) -> AsyncGenerator[Session]:
         """The session of this event loop. It is closed with this generator, by `aclose` or by the end of the loop:
         `asyncio.run` closes the generators that its loop began."""
-        session = await self._open()
+        assert self.settings is not None  # noqa: S101 - __post_init__ has set it
         try:
-            yield session
+            session = await open_session(
+                self.settings,
+                search=self.search if callable(self.search) else None,
+                tools=self.tools or (),
+                experts=self.experts or (),
+                policies=self.policies,
+                workflow=None if isinstance(self.workflow, str) else self.workflow,
+                verifier=None if isinstance(self.verifier, str) else self.verifier,
+                client=self.client,
+                deps=self.deps,
+                hooks=self.hooks or NO_HOOKS,
+            )
+            try:
+                if self.approve_tool:
+                    session = session.approving_tools(self.approve_tool)
+                elif unapproved := session.tools_to_approve:
+                    named = ", ".join(map(repr, unapproved))
+                    what = f"a person has to approve calls of {named}, and no one can be asked"
+                    fix = (
+                        "in Python: Hira(approve_tool=…), a function of a ToolUse; else: hira ask or chat in a terminal"
+                    )
+                    raise UsageError(what, fix=fix)
+                yield session.approving(self.approve) if self.approve else session
+            finally:
+                await session.aclose()
         finally:
             self._sessions.pop(asyncio.get_running_loop(), None)
-            await session.aclose()
 
     def _drop_sessions_of_closed_loops(self) -> None:
         """Close the records of sessions whose event loops ended without closing them."""
         for loop in [loop for ref in self._sessions.keyrefs() if (loop := ref()) and loop.is_closed()]:
             held = self._sessions.pop(loop, None)
-            if held and held.opening.done() and not held.has_failed:
+            if held and held.opening.done():
                 held.opening.result().close_records()
-
-    async def _open(self) -> Session:
-        assert self.settings is not None  # noqa: S101 - __post_init__ has set it
-        made = await open_session(
-            self.settings,
-            search=self.search if callable(self.search) else None,
-            tools=self.tools or (),
-            experts=self.experts or (),
-            policies=self.policies,
-            workflow=None if isinstance(self.workflow, str) else self.workflow,
-            verifier=None if isinstance(self.verifier, str) else self.verifier,
-            client=self.client,
-            deps=self.deps,
-            hooks=self.hooks or NO_HOOKS,
-        )
-        try:
-            if self.approve_tool:
-                made = made.approving_tools(self.approve_tool)
-            elif unapproved := made.tools_to_approve:
-                what = f"a person has to approve calls of {', '.join(map(repr, unapproved))}, and no one can be asked"
-                fix = "in Python: Hira(approve_tool=…), a function of a ToolUse; else: hira ask or chat in a terminal"
-                raise UsageError(what, fix=fix)
-            return made.approving(self.approve) if self.approve else made
-        except UsageError:
-            await made.aclose()
-            raise
-
-    def _check_open(self, loop: asyncio.AbstractEventLoop | None = None) -> None:
-        if self._closed or loop in self._left:
-            raise make_closed_error()
 
     async def aclose(self) -> None:
         """Close what this object opened in this event loop and for `ask_sync`; policies that were handed in are left to
@@ -384,17 +375,11 @@ class Hira:
         self.close()
 
 
-class _HeldSession:
+class _HeldSession(NamedTuple):
     """A session that is open as long as its generator is not closed."""
 
-    def __init__(self, generator: AsyncGenerator[Session]) -> None:
-        self.generator = generator
-        self.opening = asyncio.ensure_future(anext(generator))
-
-    @property
-    def has_failed(self) -> bool:
-        task = self.opening
-        return task.done() and (task.cancelled() or task.exception() is not None)
+    generator: AsyncGenerator[Session]
+    opening: asyncio.Task[Session]
 
 
 async def ask(

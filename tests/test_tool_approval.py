@@ -10,7 +10,7 @@ from pydantic import SecretStr
 
 from hira import Hira, Refusal, ToolUse, tool
 from hira.core.budget import Budget
-from hira.core.errors import UsageError
+from hira.core.errors import HookError, UsageError
 from hira.core.events import ApprovalAwaited, CallApproved, CallRefused, Event
 from hira.journal import Journal
 from hira.runtime.replay import replay
@@ -54,6 +54,16 @@ def leave(_: object = None) -> str:
     assert task
     task.cancel()
     raise asyncio.CancelledError
+
+
+async def test_a_function_that_approves_and_fails_is_named_with_its_cause() -> None:
+    def fail(_: object) -> None:
+        raise KeyError("no such person")
+
+    hira, _ = Shop(fail).hira([calling("order", thing="tea")])
+    async with hira:
+        with pytest.raises(HookError, match=r"approve_tool, asked about a call of 'order', failed: KeyError: 'no such"):
+            await hira.ask("Order tea.")
 
 
 async def begin(hira: Hira) -> str:

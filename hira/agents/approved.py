@@ -14,7 +14,7 @@ from typing_extensions import TypedDict
 from hira.agents.hooks import refusable, refuse_call
 from hira.agents.run_context import Conversation, RunContext
 from hira.agents.trajectory import Finding, Rejected, Subtask
-from hira.core.errors import Stop, UsageError
+from hira.core.errors import Stop, UsageError, count_of
 from hira.core.events import (
     ApprovalAwaited,
     CallApproved,
@@ -102,7 +102,9 @@ async def _ask_person(subtasks: Sequence[Subtask], context: RunContext) -> Seque
         raise UsageError(what, fix="give Hira(approve=…), or resume the run in a terminal")
     context.events(ApprovalAwaited({subtask.id: subtask.text for subtask in subtasks}))
     approve = context.options.approve
-    decided: object = await context.stopping.wait_for_person(lambda: approve(list(subtasks)))
+    decided: object = await context.stopping.wait_for_person(
+        f"approve, asked about {count_of(len(subtasks), 'subtask')},", lambda: approve(list(subtasks))
+    )
     decisions = decided if isinstance(decided, Sequence) else ()
     made = [
         Rejected(issued, decision.reason) if isinstance(decision, Refusal) else decision
@@ -169,7 +171,9 @@ async def ask_about_call(tool: Tool, use: ToolUse, conversation: Conversation, n
             return NOBODY
         approve = context.options.approve_tool
         context.events(ApprovalAwaited({}, {use.id: _spell(use)}, use.name))
-        decision: object = await context.stopping.wait_for_person(lambda: approve(use))
+        decision: object = await context.stopping.wait_for_person(
+            f"approve_tool, asked about a call of {use.name!r},", lambda: approve(use)
+        )
         if isinstance(decision, Refusal):
             return Refusal(context.redact(decision.reason))
         if not isinstance(decision, ToolUse):

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from hira.core.budget import INTERRUPTED_SECONDS, Budget
 from hira.core.concurrency import EndsEarly, any_time, contain, count_down
-from hira.core.errors import Interrupted, RoleBudgetExceeded, Stop
+from hira.core.errors import HiraError, HookError, Interrupted, RoleBudgetExceeded, Stop
 
 T = TypeVar("T")
 AT_LEAST = 1.0
@@ -59,9 +59,10 @@ class Stopping:
             return left
         return INTERRUPTED_SECONDS if left is None else min(left, INTERRUPTED_SECONDS)
 
-    async def wait_for_person(self, work: Callable[[], T | Awaitable[T]]) -> T:
+    async def wait_for_person(self, what: str, work: Callable[[], T | Awaitable[T]]) -> T:
         """Return the result of work that a person does, one after another, unless the run is stopped; the time they
-        take counts in no budget. The function may be sync or async."""
+        take counts in no budget. The function may be sync or async. `what` describes it in the `HookError` that is
+        raised if it fails."""
         async with self._person:
             began = self.budget.paused = time.monotonic()
             try:
@@ -69,6 +70,11 @@ class Stopping:
                     with contain("the function that approves"):
                         made = work()
                         return await made if inspect.isawaitable(made) else made
+            except HiraError:
+                raise
+            except Exception as error:
+                why = f"{type(error).__name__}: {error}".rstrip(": ")
+                raise HookError(f"{what} failed: {why}", fix="correct it; to refuse, return Refusal(reason)") from error
             finally:
                 self.budget.began += time.monotonic() - began
                 self.budget.paused = None

@@ -99,7 +99,7 @@ def find_attached_files(options: AskOptions, shell: Shell) -> tuple[Path, ...]:
     """The files of --file. Raises `UsageError` for one that cannot be attached."""
     if "" in options.files:
         raise UsageError("the path after --file is empty", fix="name a file; is a shell variable unset?")
-    return present([shell.folder / name for name in options.files])
+    return find_files([shell.folder / name for name in options.files])
 
 
 def read_question(text: str | None, shell: Shell, name: str = "question", command: str = "ask") -> str:

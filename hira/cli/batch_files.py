@@ -74,7 +74,7 @@ def _question(line: str, number: int, folder: Path) -> Question:
     if "docs" in values:
         docs = [folder / Path(path).expanduser() for path in paths_of(values["docs"], "docs")]
         roots_of(docs)
-    return Question(text.strip(), str(given), present([folder / file for file in files]), docs=docs)
+    return Question(text.strip(), str(given), find_files([folder / file for file in files]), docs=docs)
 
 
 STATUSES: tuple[Status, ...] = get_args(Status)

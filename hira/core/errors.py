@@ -3,7 +3,7 @@
     HiraError
     ├── UsageError            the request cannot be carried out as given
     │   └── NotTrusted        a project's file names endpoints or code that the user has not allowed
-    ├── HookError             a hook of the program failed
+    ├── HookError             a hook or a function that approves failed
     ├── PromptError           a prompt lacks a value, or got one without a slot
     ├── EndpointError         the model's endpoint failed
     │   ├── AccessDenied      key missing, wrong or not allowed
@@ -78,7 +78,8 @@ class NotTrusted(UsageError):
 
 
 class HookError(HiraError):
-    """A hook raised an error, or returned something that no hook may return. It ends the run."""
+    """A hook or a function that approves raised an error, or a hook returned something that no hook may return. It ends
+    the run."""
 
 
 class PromptError(HiraError):

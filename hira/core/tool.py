@@ -358,6 +358,9 @@ def _arguments(function: Callable[..., Any], context: str = "") -> "tuple[type[B
     """Return the model that checks the arguments of a function, and their JSON schema."""
     if not inspect.isroutine(function):
         raise UsageError(f"a tool needs a function, got {function!r}", fix="write @tool above a def")
+    if inspect.isasyncgenfunction(function) or inspect.isgeneratorfunction(function):
+        fix = "return its result at once, for example as a list"
+        raise UsageError(f"a tool needs a function that returns, got the generator {function!r}", fix=fix)
     hints = _read_hints(function, extras=True)
     fields: list[_Field] = []
     for parameter in inspect.signature(function).parameters.values():

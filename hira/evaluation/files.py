@@ -10,7 +10,7 @@ from typing import Any
 
 from hira.core.errors import UsageError
 from hira.journal.encoding import read_json
-from hira.runtime.validation import present
+from hira.runtime.validation import find_files
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +190,7 @@ def _item(row: Mapping[str, Any], chosen: Mapping[str, str], kept: tuple[Path, P
     given = value("id")
     try:
         answerable = _answerable(value("answerable"), None if value("every") else value("answer"))
-        files = present([_inside(text, *kept) for text in parse_texts(value("files"))])
+        files = find_files([_inside(text, *kept) for text in parse_texts(value("files"))])
     except UsageError as error:
         raise UsageError(error.what, where=where, fix=error.fix) from None
     answers, every = (

@@ -103,6 +103,7 @@ _NAME = compile_lazily(r"(?<![\w'’\\])[A-Za-z_]\w*(?:\.[A-Za-z_]\w*|\[[\w'\"]*
 _CODED = compile_lazily(r"^\s*(?:>>>|\.\.\. |return |for .+:\s*$|if .+:\s*$)|\w\(|\w\]?\s*[-+*/|&]?=\s?\S|;\s*$")
 _ID = compile_lazily(r"s\d+")
 _BARE_MARK = compile_lazily(r"\[\s*+s?(\d++)\s*+\]|\bs(\d++)\b")
+_QUOTATION = compile_lazily(r"""(?m)"[^"\n]++"|“[^”\n]++”|„[^“”\n]++[“”]|«[^»\n]++»|^>.*$""")
 _NEAR = 120
 SHOWN = 8
 """The number of missing words that are shown; JSON has all of them."""
@@ -253,16 +254,38 @@ def cite_frames(text: str) -> str:
     return _MARK_OR_PARAGRAPH.sub(mark, text)
 
 
+def find_literal(text: str, read: Mapping[str, Source]) -> set[int]:
+    """Return where marks begin that are no citations: an index after a name in code such as `df[s1]`, and what a
+    quotation has word for word from a source."""
+    begins = (
+        (code.start() + mark.start())
+        for code in _CODE.finditer(text)
+        for mark in CITED.finditer(code[0])
+        if _NAME.search(code[0][: mark.start()])
+    )
+    literal = set(begins)
+    for quotation in _QUOTATION.finditer(text):
+        if marks := list(CITED.finditer(quotation[0])):
+            words = " ".join(quotation[0].strip('"“”„«»> ').split())
+            if any(words in " ".join(source.text.split()) for source in read.values()):
+                literal.update(quotation.start() + mark.start() for mark in marks)
+    return literal
+
+
 def drop_unknown(text: str, sources: Sources) -> tuple[str, list[str]]:
     """Return the text without citations of unknown ids, and those ids. The ends of frames count as citations, and so do
     marks of known ids that are written in another way: `(s1)`, `[S1]` or `【s1†source】`."""
     text = cite_frames(text)
-    unknown = [source for source in find_cited(text) if source not in sources]
+    literal = find_literal(text, sources.read)
+    cited = [mark[0] for mark in CITED.finditer(text) if mark.start() not in literal]
+    unknown = [source for source in find_cited(" ".join(cited)) if source not in sources]
     code = [span.span() for span in _CODE.finditer(text)]
 
     def keep(match: re.Match[str]) -> str:
         ids = _ID.findall(match[1].lower())
         known = [source for source in ids if source in sources]
+        if match.start() in literal:
+            return match[0]
         if CITED.fullmatch(match[0]):
             return f"[{', '.join(known)}]" if known else ""
         other = known == ids and not any(begin <= match.start() < end for begin, end in code)
@@ -296,18 +319,20 @@ class Reference:
 
 def references(text: str, read: Mapping[str, Source]) -> list[Reference]:
     """Return the sources that a text cites, each once, in the order of first citation; unknown ids are left out."""
-    return [
-        Reference(number, read[source])
-        for number, source in enumerate((source for source in find_cited(text) if source in read), 1)
-    ]
+    literal = find_literal(text, read)
+    cited = find_cited(" ".join(mark[0] for mark in CITED.finditer(text) if mark.start() not in literal))
+    return [Reference(number, read[source]) for number, source in enumerate(filter(read.__contains__, cited), 1)]
 
 
 def number_references(text: str, read: Mapping[str, Source], shape: str = "[{}]") -> str:
     """Replace ids by numbers: `[s7, s2]` becomes `[1][2]`. In a run of adjacent marks each number appears once. `shape`
     is the format of a number."""
     numbers = {reference.source.id: reference.number for reference in references(text, read)}
+    literal = find_literal(text, read)
 
     def write_numbers(match: re.Match[str]) -> str:
+        if match.start() in literal:
+            return match[0]
         cited = {numbers[source] for source in find_cited(match[0]) if source in numbers}
         return "".join(shape.format(number) for number in sorted(cited))
 

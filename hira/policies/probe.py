@@ -117,6 +117,14 @@ async def probe(base_url: str, api_key: str = "") -> Probe:
         return endpoint
 
 
+async def ask_for_token(base_url: str, api_key: str, model: str) -> int:
+    """Return the status with which an endpoint answers a chat of one token, 0 if it does not answer soon."""
+    hello = {"model": model, "messages": [{"role": "user", "content": "Hello"}], "max_tokens": 1}
+    async with _client(transport_for(base_url), api_key, PROBE_SECONDS) as client:
+        status, _ = await _fetch(client, "POST", f"{base_url.rstrip('/')}/chat/completions", hello)
+        return status
+
+
 async def find_local(ports: Sequence[int] = LOCAL_PORTS) -> list[Probe]:
     """The model servers that answer on this machine's usual ports, asked all at once; no key is sent. One that wants a
     key is among them, without models."""

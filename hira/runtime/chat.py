@@ -11,7 +11,7 @@ from hira.journal import Journal
 from hira.runtime.answer import Answer
 from hira.runtime.resuming import run_id_of
 from hira.runtime.run import Run, SessionOwner, scope
-from hira.runtime.validation import Paths, make_output_type, paths_of, present
+from hira.runtime.validation import Paths, find_files, make_output_type
 
 if TYPE_CHECKING:
     from hira.agents.history import Earlier
@@ -96,8 +96,7 @@ class Chat:
         Raises:
             UsageError: The question before it is still in progress, or the recorded run does not exist.
         """
-
-        attached = present(paths_of(() if files is None else files, "files"))
+        attached = find_files(files)
         output = make_output_type(output_type)
         refusal = UsageError("the question before has no answer yet", fix="await it, then ask the next one")
         if self._preparing:

@@ -216,8 +216,6 @@ class Run:
             except asyncio.CancelledError:
                 if not self._end_cancelled(session):
                     raise
-                if session.runs.is_closed:
-                    raise make_closed_error() from None
                 return
             except Exception as error:
                 await self._end_failed(session, error)
@@ -230,13 +228,16 @@ class Run:
             self.going, self.task = False, None
 
     def _end_cancelled(self, session: Session) -> bool:
-        """End a run that was cancelled. Returns whether `stop` or `cut_off` has cancelled it."""
+        """End a run that was cancelled. Returns whether `stop` has cancelled it; raises `UsageError` where `cut_off`
+        has."""
         cut = bool(self._cut and self.task and not self.task.uncancel())
         why = self._cut if cut else "cancelled"
         if self._log and not self._begun:
             self._log.describe(self.question, session.workflow.name)
         self.give_up(why)
         self._break_off(session, "interrupted", Interrupted(why))
+        if cut and session.runs.is_closed:
+            raise make_closed_error() from None
         return cut
 
     async def _end_failed(self, session: Session, error: Exception) -> None:

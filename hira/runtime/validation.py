@@ -89,9 +89,9 @@ def paths_of(paths: object, name: str) -> list[str | Path]:
     return list(paths)
 
 
-def present(paths: str | Path | Sequence[str | Path]) -> tuple[Path, ...]:
-    """The files as paths. Raises `UsageError` for one that cannot be attached."""
-    files = tuple(Path(path).expanduser() for path in ([paths] if isinstance(paths, str | Path) else paths))
+def find_files(paths: Paths | None) -> tuple[Path, ...]:
+    """The files of a question. Raises `UsageError` for one that cannot be attached."""
+    files = tuple(Path(path).expanduser() for path in paths_of(() if paths is None else paths, "files"))
     for path in files:
         if is_text(str(path)) and not path.is_file():
             what, fix = "does not exist", "name a file that exists"

@@ -20,7 +20,7 @@ from hira.core.page import add_palette, make_page
 from hira.core.policy import Policy
 from hira.core.sanitize import without_userinfo
 from hira.policies.names import OPENAI_URL, has_own_place, names_of
-from hira.policies.probe import Probe, probe
+from hira.policies.probe import Probe, ask_for_token, probe
 from hira.runtime.factory import open_session
 from hira.runtime.registry import WorkflowUnion, make_workflow
 from hira.runtime.settings import RoleSettings, Settings
@@ -51,14 +51,22 @@ _SHOWN = 5
 
 
 async def unready(settings: Settings) -> list[str]:
-    """A line for each endpoint of these settings that does not answer, refuses its key or lacks the model."""
+    """A line for each endpoint of these settings that does not answer, refuses its key, lacks the model, or fails when
+    it is asked for one token."""
     places = _collect_endpoints(settings)
-    probes = await asyncio.gather(*(probe(url, key) for url, key in places))
-    problems = [
-        _describe_problem(url, endpoint, models)
-        for ((url, _), models), endpoint in zip(places.items(), probes, strict=True)
-    ]
-    return [line for line in problems if line]
+    lines = await asyncio.gather(*(_find_problem(url, key, models) for (url, key), models in places.items()))
+    return [line for line in lines if line]
+
+
+async def _find_problem(url: str, key: str, models: frozenset[str]) -> str:
+    if problem := _describe_problem(url, await probe(url, key), models):
+        return problem
+    statuses = await asyncio.gather(*(ask_for_token(url, key, model) for model in models))
+    failing = {model: status for model, status in sorted(zip(models, statuses, strict=True)) if status >= BROKEN}
+    if not failing:
+        return ""
+    found = ", ".join(map(str, dict.fromkeys(failing.values())))
+    return f"{without_userinfo(url)} answers a chat with status {found}: questions to {', '.join(failing)} may fail"
 
 
 def _collect_endpoints(settings: Settings) -> dict[tuple[str, str], frozenset[str]]:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from hira.agents.run_context import RunContext
-from hira.agents.trajectory import Rollout
+from hira.agents.trajectory import Rollout, Status
 from hira.agents.verifier import check_answer
 from hira.core.concurrency import EndsEarly, any_time, contain
 from hira.core.errors import BadReply, HiraError, Interrupted, OutOfBudget, UsageError
@@ -91,9 +91,7 @@ async def rollout(workflow: Workflow, question: str, context: RunContext, earlie
             record.unused = context.log.read_unused()
             context.log.end(record.status, "", record.error, record.usage)
         raise
-    if failure := record.failure:
-        late = isinstance(failure, OutOfBudget) and (record.answer or not isinstance(failure, UsageError))
-        record.status = "interrupted" if isinstance(failure, Interrupted) else "partial" if late else "failed"
+    record.status = _find_early_end(record) or record.status
     if context.log:
         record.unused = context.log.read_unused()
     context.events(RunEnded(record.run, record.status, record.answer, record.usage))
@@ -145,13 +143,26 @@ def _is_cut(record: Rollout) -> bool:
     )
 
 
+def _find_early_end(record: Rollout) -> Status | None:
+    """The status of a run that a failure ended, None for any other."""
+    failure = record.failure
+    if failure is None or isinstance(failure, Interrupted):
+        return "interrupted" if failure else None
+    late = isinstance(failure, OutOfBudget) and (record.answer or not isinstance(failure, UsageError))
+    return "partial" if late else "failed"
+
+
 async def settle(record: Rollout, context: RunContext) -> None:
-    """Drop links and citations of what nobody read, check the claims, and say whether the answer rests on evidence."""
+    """Drop links and citations of what nobody read, check the claims, and say whether the answer rests on evidence. A
+    failed run states nothing: its text only lists what it had found."""
     read = {source.location for source in record.sources.read.values()}
     answer, unknown = drop_unknown(record.answer, record.sources)
     record.answer = presentable(answer, read)  # last, since words on both sides of a dropped mark may make a tag
     if unknown:
         context.events(Notice(f"dropped citations of sources that do not exist: {', '.join(unknown)}"))
+    if _find_early_end(record) == "failed":
+        record.status = "failed"
+        return
     refused = not record.answer or is_refusal(record.answer)
     accepted = context.options.verify == "off" and not context.options.verifier
     if not accepted:

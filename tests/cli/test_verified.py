@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from hira.cli import ENDPOINT
 from hira.core.policy import Request
 from hira.testing import Endpoint
 from tests.cli.command import Command, Said, at
@@ -107,6 +108,14 @@ def test_verify_says_that_words_alone_decide_if_the_model_fails_the_exam(hira: C
 
 SCHEMA = {"type": "object", "properties": {"year": {"type": "integer"}}, "required": ["year"]}
 BUILT = r"\boxed{The mill of Orsk was built in 1742 by Ida Lorn [s1].}"
+
+
+def test_a_failed_run_lists_what_it_read_without_a_verdict(hira: Command) -> None:
+    with Endpoint(faults=lambda _: "403") as endpoint:
+        said = ask(hira, endpoint)
+    assert said.code == ENDPOINT
+    assert "[s1] mill — mill.md" in said.out
+    assert "supported" not in said.out
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from hira.core.policy import Completion, Request, Usage, Watch
 from hira.journal import Journal
 from hira.runtime.settings import RoleSettings, Settings
 from hira.server.app import application, unready
-from hira.testing import ScriptedPolicy
+from hira.testing import Endpoint, ScriptedPolicy
 from hira.testing.server import HttpServer
 
 ASKED = {"model": "direct", "messages": [{"role": "user", "content": "How high is the tower of Alta?"}]}
@@ -223,6 +223,16 @@ async def test_an_endpoint_is_told_by_what_it_answers_to_a_list_of_models() -> N
         assert [line.removeprefix(f"{url} ").partition(";")[0] for line in told] == (
             [says.partition(";")[0]] if says else []
         )
+
+
+async def test_an_endpoint_that_lists_its_models_and_fails_to_chat_is_told_once() -> None:
+    with Endpoint(faults=lambda _: "500") as endpoint:
+        settings = Settings(
+            model=endpoint.model, base_url=endpoint.base_url, roles={"planner": RoleSettings(model=endpoint.model)}
+        )
+        (line,) = await unready(settings)
+    expected = f"answers a chat with status 500: questions to {endpoint.model} may fail"
+    assert line == f"{endpoint.base_url} {expected}"
 
 
 async def test_a_server_whose_model_is_down_is_well_itself_and_says_whose_fault_it_is(settings: Settings) -> None:

@@ -1,6 +1,7 @@
 """Tools that are made of functions: what calls are checked against."""
 
 import threading
+from collections.abc import AsyncIterator
 from datetime import date
 from typing import Annotated, Any, Literal
 
@@ -143,6 +144,11 @@ def unknown(word: "Local") -> str:  # type: ignore[name-defined]  # noqa: F821 -
     return str(word)
 
 
+async def list_tides(harbour: str) -> AsyncIterator[str]:
+    """The tides of a harbour."""
+    yield harbour
+
+
 def test_what_no_model_could_call_is_refused_with_a_way_out() -> None:
     for made_of, told in (
         (bare, "parameter 'number' needs a type\nwrite number: str"),
@@ -150,6 +156,7 @@ def test_what_no_model_could_call_is_refused_with_a_way_out() -> None:
         (several, "'*words' gives a model no names for its arguments\nname each parameter"),
         (placed, "parameter 'word' cannot be given by its name\nleave out the /"),
         (Archive(), "a tool needs a function, got"),
+        (list_tides, "a tool needs a function that returns, got the generator"),
         (locking, "parameter 'lock' has a type that no model can write: "),
         (unknown, "function 'unknown': the type of a parameter is unknown: name 'Local' is not defined\ndefine"),
     ):
