@@ -21,7 +21,7 @@ from hira.journal.encoding import read_json
 from hira.runtime.answer import Answer
 from hira.runtime.run import Run
 from hira.runtime.settings import Settings
-from hira.runtime.validation import make_output_type, present
+from hira.runtime.validation import find_files, make_output_type
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from hira.core.files import replace_file
 from hira.journal.encoding import DamagedRecord, read_json
 from hira.journal.lines import append_lines, read_lines, repair_last_line
 from hira.runtime.batch import Done, Question
-from hira.runtime.validation import paths_of, present
+from hira.runtime.validation import find_files, paths_of
 from hira.tools.documents.walk import roots_of
 
 KEYS = ("question", "id", "files", "docs")

@@ -88,7 +88,9 @@ class Runs:
             run.cut_off()
         _, late = await asyncio.wait(ending, timeout=seconds) if ending else (set(), set())
         if late:
-            left = (" in ".join([f"run {run.id}", *map(repr, run.list_calls())]) for run in map(ending.get, late))
+            left = [
+                " in ".join([f"run {run.id}", *map(repr, run.list_calls())]) for run in map(ending.__getitem__, late)
+            ]
             text = f"closed, though this has not ended {seconds:g} seconds after it was cancelled: {'; '.join(left)}"
             logging.getLogger("hira").warning(text)
 
