@@ -64,8 +64,8 @@ class LoopThread:
 
     def close(self, last: Coroutine[Any, Any, None]) -> None:
         """Do the `last` work, which ends the runs, cancel the other work of the threads that wait, and end this thread.
-        Work that ignores its cancellation for some seconds goes on in this thread; who waits for it gets the
-        `UsageError`.
+        If work ignores its cancellation for some seconds, this thread stays until it has ended; who waits for it gets
+        the `UsageError`.
 
         Raises `UsageError` inside of the thread.
         """

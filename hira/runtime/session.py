@@ -79,8 +79,8 @@ class Runs:
         self.begun.add(run)
 
     async def end(self, seconds: float) -> None:
-        """Cancel the runs in progress and wait until they have recorded their end. What has not ended after these
-        seconds is left to itself; one warning names it."""
+        """Cancel the runs in progress and wait until they have recorded their end, for these seconds at most. One
+        warning names the others."""
         self.is_closed = True
         own = asyncio.current_task()
         ending = {run.task: run for run in self.begun if run.task and run.task is not own}
