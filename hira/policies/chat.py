@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import chain
 from typing import Any, Literal
 
 from hira.core.errors import EndpointError, MediaRefused, ToolsRefused, UsageError
@@ -76,28 +77,23 @@ def without(accepted: Accepted, field: str, stops: int) -> Accepted:
 
 
 def find_refused_field(status: int, body: Any, sent: Mapping[str, Any]) -> str:
-    """The optional field of the request that this response refuses; empty if it refuses none."""
+    """The optional field of the request that this response refuses, `SYSTEM` or `ALTERNATE` for the roles of its
+    messages; empty if it refuses none."""
     text = f"{codes_in(body)} {message_in(body)}"
     if OVERFLOW.search(text):
         return ""
-    schema_statuses = {400, 404, 422, 500, 501}
     constrained = next((name for name in ("response_format", "text") if name in sent), "")
-    if constrained and status in schema_statuses and (status == 501 or _SCHEMA.search(text)):
+    if constrained and (status == 501 or (status in {400, 404, 422, 500} and _SCHEMA.search(text))):
         return constrained
-    if status in {400, 422, 500} and (turns := find_refused_roles(text, sent)):
-        return turns
+    roles = [message["role"] for message in sent.get("messages", ())] if status in {400, 422, 500} else []
+    if "system" in roles and _SYSTEM.search(text) and _REFUSED.search(text):
+        return SYSTEM
+    if len(roles) > 1 and _ALTERNATE.search(text):
+        return ALTERNATE
     if status not in {400, 422} or not _REFUSED.search(text):
         return ""
     named = [name for name in OPTIONAL if name in sent and re.search(rf"\b{name}\b", text)]
     return "" if not named else named[-1] if "cannot both be" in text else named[0]
-
-
-def find_refused_roles(told: str, sent: Mapping[str, Any]) -> str:
-    """`SYSTEM` or `ALTERNATE` where the response refuses the roles of the request's messages; empty if it does not."""
-    roles = [message["role"] for message in sent.get("messages", ())]
-    if "system" in roles and _SYSTEM.search(told) and _REFUSED.search(told):
-        return SYSTEM
-    return ALTERNATE if _ALTERNATE.search(told) and len(roles) > 1 else ""
 
 
 def longest_reply(status: int, body: Any, sent: Mapping[str, Any]) -> tuple[int, bool]:
@@ -107,19 +103,16 @@ def longest_reply(status: int, body: Any, sent: Mapping[str, Any]) -> tuple[int,
     message = message_in(body)
     lengths = ("max_tokens", "max_completion_tokens", "max_output_tokens")
     limit = next((sent[name] for name in lengths if name in sent), 0)
-    if (
-        status not in {400, 422}
-        or not limit
-        or not re.search(r"\bmax_(?:completion_|output_)?tokens\b", f"{codes_in(body)} {message}")
-    ):
+    named = re.search(r"\bmax_(?:completion_|output_)?tokens\b", f"{codes_in(body)} {message}")
+    if status not in {400, 422} or not limit or not named:
         return 0, False
     if room := _ROOM.search(message):
         left = int(room[1]) - int(room[2])
         return left if 0 < left < limit else 0, False
     if OVERFLOW.search(message) or not _REPLY_TOO_LONG.search(message):
         return 0, False
-    named = [number(digits) for digits in re.findall(r"\d[\d,_]*", message)]
-    return max((count for count in named if 1 < count < limit), default=0), True
+    counts = [number(digits) for digits in re.findall(r"\d[\d,_]*", message)]
+    return max((count for count in counts if 1 < count < limit), default=0), True
 
 
 TOOLS = "tools"
@@ -167,26 +160,26 @@ def no_media(status: int, message: str, kinds: Iterable[str]) -> str:
     return next((kind for kind in kinds if _KINDS[kind].search(message)), "")
 
 
-def learn_from_error(error: EndpointError, request: Request, known: set[str], *, where: str) -> EndpointError:
+def learn_from_error(error: EndpointError, request: Request, known: set[str]) -> EndpointError:
     """The error, as what it says of the endpoint if it says something of it; that is kept in `known`."""
     if isinstance(error, ToolsRefused) and request.tools:
         known.add(TOOLS)
     elif kind := no_media(error.status, error.what, kinds_of(request)):
         known.add(kind)
-        return media_refused(kind, where=where, status=error.status, message=error.what)
+        return media_refused(kind, status=error.status, message=error.what)
     return error
 
 
-def check(request: Request, known: set[str], *, where: str) -> None:
+def check(request: Request, known: set[str]) -> None:
     """Raise what the endpoint would answer, as far as that is known."""
     if request.tools and TOOLS in known:
-        raise tools_refused("the endpoint takes no tool calls", where=where)
+        raise tools_refused("the endpoint takes no tool calls")
     for kind in kinds_of(request):
         if kind in known:
-            raise media_refused(kind, where=where)
+            raise media_refused(kind)
 
 
-def media_refused(kind: str, *, where: str, status: int = 0, message: str = "") -> MediaRefused:
+def media_refused(kind: str, *, where: str = "", status: int = 0, message: str = "") -> MediaRefused:
     what = f"the model takes no {MEDIA[kind]}" + (f" ({message})" if message else "")
     return MediaRefused(what, where=where, fix=f"use a model that takes {MEDIA[kind]} for the role look", status=status)
 
@@ -254,10 +247,8 @@ def convert_messages(messages: Sequence[Message], accepted: Accepted) -> list[di
 def _join_contents(first: Any, second: Any) -> Any:
     if isinstance(first, str) and isinstance(second, str):
         return f"{first}\n\n{second}"
-    parts = [
-        [{"type": "text", "text": content}] if isinstance(content, str) else content for content in (first, second)
-    ]
-    return [*parts[0], *parts[1]]
+    both = ([{"type": "text", "text": content}] if isinstance(content, str) else content for content in (first, second))
+    return [*chain(*both)]
 
 
 def least(wanted: int | None, longest: int | None) -> int | None:

@@ -68,9 +68,8 @@ class GivenClient:
     """Sends requests through an `AsyncOpenAI` or `AsyncAzureOpenAI` that the caller configured, with its
     authentication, headers, proxies and time-outs. The caller closes it. hira retries, not the client."""
 
-    def __init__(self, client: Any, *, where: str) -> None:
+    def __init__(self, client: Any) -> None:
         self._client = client
-        self._where = where
         self.base_url = str(client.base_url).rstrip("/")
 
     async def post(self, path: str, raw: bytes, labels: Mapping[str, str] = NO_LABELS) -> httpx.Response:
@@ -87,13 +86,12 @@ class GivenClient:
                 stream_cls=openai.AsyncStream[Any],
             )
         except openai.APIStatusError as error:
-            return httpx.Response(
-                error.response.status_code, headers=dict(error.response.headers), content=error.response.content
-            )
+            refused = error.response
+            return httpx.Response(refused.status_code, headers=dict(refused.headers), content=refused.content)
         except openai.APIConnectionError as error:
-            raise no_connection(error, where=self._where, base_url=self.base_url) from error
+            raise no_connection(error, base_url=self.base_url) from error
         except openai.OpenAIError as error:
-            raise EndpointError(f"the client cannot send the request: {error}", where=self._where) from error
+            raise EndpointError(f"the client cannot send the request: {error}") from error
         headers = {name: value for name, value in response.headers.items() if name.lower() != "content-encoding"}
         return httpx.Response(response.status_code, headers=headers, stream=_Unpacked(response))
 
@@ -108,10 +106,12 @@ class _Unpacked(httpx.AsyncByteStream):
         self._response = response
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
+        # the HTTP library under `openai` is httpx up to its version 2, httpx2 from version 3 on
+        newer = (sys.modules["httpx2"].HTTPError,) if "httpx2" in sys.modules else ()
         try:
             async for piece in self._response.aiter_bytes():
                 yield piece
-        except _http_errors() as error:
+        except (httpx.HTTPError, *newer) as error:
             raise httpx.ReadError(str(error)) from error
 
     async def aclose(self) -> None:
@@ -123,9 +123,3 @@ def _log_request(url: httpx.URL, raw: bytes) -> None:
     if log.isEnabledFor(logging.DEBUG):
         place = url.copy_with(userinfo=b"", query=None)
         log.debug("POST %s %s", place, raw[:LOGGED].decode("utf-8", "replace"))
-
-
-def _http_errors() -> tuple[type[Exception], ...]:
-    """The errors of the HTTP library under `openai`: httpx up to its version 2, httpx2 from version 3 on."""
-    newer = sys.modules.get("httpx2")
-    return (httpx.HTTPError, newer.HTTPError) if newer else (httpx.HTTPError,)

@@ -86,8 +86,8 @@ _TRIES_HERE = 2
 class EmptyReply(BadReply):
     """A reply without text and without calls. `completion` is the reply, for callers that can use it."""
 
-    def __init__(self, completion: Completion, *, where: str) -> None:
-        super().__init__("the model's reply is empty", where=where, retryable=True)
+    def __init__(self, completion: Completion) -> None:
+        super().__init__("the model's reply is empty", retryable=True)
         self.completion = completion
 
 
@@ -122,20 +122,18 @@ def codes_in(body: Any) -> str:
     return " ".join(str(error[name]) for name in ("type", "code", "param") if error.get(name) is not None)
 
 
-def failure(status: int, body: Any, headers: Mapping[str, str], *, where: str, keyed: bool = True) -> EndpointError:
+def failure(
+    status: int, body: Any, headers: Mapping[str, str], *, where: str = "", keyed: bool = True
+) -> EndpointError:
     """The error for a response with this status; `body` is JSON where it was JSON, else the text."""
     message, codes = gist(message_in(body)), codes_in(body)
-    request = headers.get("x-request-id", "")
-    what = (
-        f"the endpoint answered {status}"
-        + (f": {message}" if message else "")
-        + (f" (request {request})" if request else "")
-    )
+    what = f"the endpoint answered {status}" + (f": {message}" if message else "")
+    if request := headers.get("x-request-id"):
+        what += f" (request {request})"
     more: dict[str, Any] = {"where": where, "status": status}
     everything = f"{codes} {message}"
-    if status in {400, 413, 422, 500} and OVERFLOW.search(everything):
-        return overflow(what, message_in(body), body, **more)
-    if status in {413, 429} and _TOO_LARGE.search(everything):  # it would be refused however long one waits
+    too_large = status in {413, 429} and _TOO_LARGE.search(everything)  # it would be refused however long one waits
+    if too_large or (status in {400, 413, 422, 500} and OVERFLOW.search(everything)):
         return overflow(what, message_in(body), body, **more)
     pause = _pause_in(str(body)) if status == 429 else None
     # Google says the same of a limit by the minute, and then when it is over
@@ -171,7 +169,7 @@ def refuses_tools(message: str) -> bool:
     return bool(_NO_TOOLS.search(message))
 
 
-def tools_refused(what: str, *, where: str, status: int = 0) -> ToolsRefused:
+def tools_refused(what: str, *, where: str = "", status: int = 0) -> ToolsRefused:
     fix = "run with HIRA_DIALECT=tags, or start vLLM with --enable-auto-tool-choice --tool-call-parser PARSER"
     return ToolsRefused(what, where=where, fix=fix, status=status)
 
@@ -205,16 +203,15 @@ def overflow(told: str, message: str, body: Any, **more: Any) -> ContextOverflow
     error = ContextOverflow(told, fix="use a model with a longer context window, or send a shorter request", **more)
     inner = body.get("error", body) if isinstance(body, Mapping) else {}
     named = inner if isinstance(inner, Mapping) else {}  # llama.cpp names both
-    error.window = number(str(named["n_ctx"])) if "n_ctx" in named else _first_number(_WINDOW, message)
-    error.asked = (
-        number(str(named["n_prompt_tokens"])) if "n_prompt_tokens" in named else _first_number(_ASKED, message)
-    )
+    error.window = _read_size(named.get("n_ctx"), _WINDOW, message)
+    error.asked = _read_size(named.get("n_prompt_tokens"), _ASKED, message)
     return error
 
 
-def _first_number(pattern: "re.Pattern[str]", message: str) -> int:
+def _read_size(named: Any, pattern: "re.Pattern[str]", message: str) -> int:
+    """Return the number that a field names, else the one that the message tells."""
     match = pattern.search(message)
-    return number(next(filter(None, match.groups()))) if match else 0
+    return number(str(named) if named is not None else next(filter(None, match.groups())) if match else "")
 
 
 def number(written: str) -> int:
@@ -223,7 +220,7 @@ def number(written: str) -> int:
     return int(digits) if digits.isdecimal() else 0
 
 
-def failure_in(reply: Any, *, where: str) -> EndpointError | None:
+def failure_in(reply: Any) -> EndpointError | None:
     """Return the error that was sent as a reply, None for a proper reply."""
     if isinstance(reply, list) and len(reply) == 1:  # Google's
         reply = reply[0]
@@ -244,28 +241,23 @@ def failure_in(reply: Any, *, where: str) -> EndpointError | None:
         return None
     codes, message = codes_in(reply), gist(message_in(reply))
     if status := _status_of(codes, message):
-        return failure(status, reply, {}, where=where)
+        return failure(status, reply, {})
     what = f"the endpoint sent an error: {message}" + (f" ({codes})" if codes else "")
-    return BadReply(what, where=where, fix="try again later, or read the server's log", retryable=True)
+    return BadReply(what, fix="try again later, or read the server's log", retryable=True)
 
 
 def _tells_of_error(reply: Mapping[str, Any]) -> bool:
     """Return whether a reply without choices reports an error, in one of the servers' ways."""
     if reply.get("object") == "error" or reply.get("success") is False or reply.get("status") == "error":
         return True
-    if _is_well(reply):
+    inner = reply.get("base_resp")
+    codes = [reply.get("code"), inner.get("status_code") if isinstance(inner, Mapping) else None]
+    numbers = {str(code) for code in codes if code is not None}
+    if numbers and numbers <= _WELL:  # some vendors report success in every piece of a stream
         return bool(reply.get("error"))
     if "message" in reply and "code" in reply:
         return True
     return any(reply.get(name) for name in _SAID if name != "message") or "detail" in reply
-
-
-def _is_well(reply: Mapping[str, Any]) -> bool:
-    """Return whether a reply reports success by a number, as some vendors do in every piece of a stream."""
-    inner = reply.get("base_resp")
-    codes = [reply.get("code"), inner.get("status_code") if isinstance(inner, Mapping) else None]
-    numbers = {str(code) for code in codes if code is not None}
-    return bool(numbers) and numbers <= _WELL
 
 
 def _status_of(codes: str, message: str) -> int:
@@ -278,7 +270,7 @@ def _status_of(codes: str, message: str) -> int:
     return next((status for text, words in told for word, status in words.items() if word in text), 0)
 
 
-def no_connection(error: BaseException, *, where: str, base_url: str) -> EndpointError:
+def no_connection(error: BaseException, *, base_url: str, where: str = "") -> EndpointError:
     """The error for a request that never got a response."""
     causes = _causes(error)
     message = gist(str(causes[-1]) or type(causes[-1]).__name__, 120)

@@ -19,6 +19,8 @@ from hira.policies.waiting import USUAL
 MALICIOUS = frozenset({"1.82.7", "1.82.8"})
 # what stands where a key would be, so that litellm looks for none
 NO_KEY = "none"
+NEEDS_KEY = "set HIRA_API_KEY: keys from the environment are not sent to a base URL"
+READS_KEYS = "litellm reads keys from the environment, such as ANTHROPIC_API_KEY; or set HIRA_API_KEY"
 
 CLAUDE_CACHING: dict[str, Any] = {
     "cache_control_injection_points": [{"location": "message", "role": "system"}, {"location": "message", "index": -1}]
@@ -40,13 +42,7 @@ class LiteLLMPolicy:
     """
 
     def __init__(
-        self,
-        model: str,
-        base_url: str = "",
-        api_key: str = "",
-        *,
-        key_origin: str = "",
-        seconds: float = USUAL.reply,
+        self, model: str, base_url: str = "", api_key: str = "", *, key_origin: str = "", seconds: float = USUAL.reply
     ) -> None:
         self._litellm = load()
         self._model = model
@@ -64,7 +60,14 @@ class LiteLLMPolicy:
         return f"litellm/{self._model}"
 
     async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
-        check(request, self._refused, where=self.where)
+        try:
+            return await self._ask(request, watch)
+        except EndpointError as error:
+            error.where = self.where
+            raise
+
+    async def _ask(self, request: Request, watch: Watch | None) -> Completion:
+        check(request, self._refused)
         body = body_of(request, self._model, accepted=Accepted())
         try:
             async with asyncio.timeout(self._seconds):
@@ -72,13 +75,12 @@ class LiteLLMPolicy:
                     **body, **self._place, **self._caching, num_retries=0, drop_params=True
                 )
         except TimeoutError:
-            what = f"no reply came within {self._seconds:g} seconds"
-            raise TimedOut(what, where=self.where, retryable=True) from None
+            raise TimedOut(f"no reply came within {self._seconds:g} seconds", retryable=True) from None
         except Exception as error:
-            raise learn_from_error(self._failure(error), request, self._refused, where=self.where) from error
-        parts = parts_of(reply.model_dump(), where=self.where)
+            raise learn_from_error(self._failure(error), request, self._refused) from error
+        parts = parts_of(reply.model_dump())
         parts.usage = {**(parts.usage or {}), "cost": self._cost(reply)}
-        completion = completion_of(parts, request, where=self.where)
+        completion = completion_of(parts, request)
         if watch is not None and completion.text:
             watch(Delta(completion.text))
         return completion
@@ -102,24 +104,20 @@ class LiteLLMPolicy:
         if _NO_KEY_SET.search(what):  # for some providers litellm calls it a failed connection
             kinds, status = set(), 401
         if "ContextWindowExceededError" in kinds:
-            return overflow(what, str(error), None, where=self.where, status=status)
+            return overflow(what, str(error), None, status=status)
         if "BadRequestError" in kinds and "LLM Provider NOT provided" in str(error):
-            return EndpointError(what, where=self.where, fix="name it litellm/PROVIDER/MODEL")
+            return EndpointError(what, fix="name it litellm/PROVIDER/MODEL")
         if kinds & {"APIConnectionError", "Timeout", "ServiceUnavailableError", "InternalServerError"}:
-            return EndpointError(what, where=self.where, status=status, retryable=True)
+            return EndpointError(what, status=status, retryable=True)
         if kinds & {"APIResponseValidationError", "JSONSchemaValidationError"}:
-            return BadReply(what, where=self.where, status=status, retryable=True)
+            return BadReply(what, status=status, retryable=True)
         response = getattr(error, "response", None)
         headers = dict(getattr(response, "headers", None) or {})
-        endpoint_error = failure(status or 500, what, headers, where=self.where)
+        endpoint_error = failure(status or 500, what, headers)
         if isinstance(endpoint_error, RateLimited):
             endpoint_error.retry_after = retry_after(headers)
         if isinstance(endpoint_error, AccessDenied):
-            endpoint_error.fix = (
-                "set HIRA_API_KEY: keys from the environment are not sent to a base URL"
-                if self._keyless
-                else "litellm reads keys from the environment, such as ANTHROPIC_API_KEY; or set HIRA_API_KEY"
-            )
+            endpoint_error.fix = NEEDS_KEY if self._keyless else READS_KEYS
         return endpoint_error
 
 

@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import httpx
@@ -49,7 +49,7 @@ from hira.policies.reply import (
     notice_cut_prompt,
     parts_of,
 )
-from hira.policies.responses import PATH, Turns, is_wanted, parts_of_response, responses_body, take_event
+from hira.policies.responses import ONLY_HERE, PATH, Turns, parts_of_response, responses_body, take_event
 from hira.policies.streaming import (
     BROKE_OFF,
     MAX_REPLY_BYTES,
@@ -122,7 +122,7 @@ class OpenAIPolicy:
         self._turns = Turns()
         self._sender: Sender
         if client is not None:
-            self._sender = GivenClient(client, where=self.where)
+            self._sender = GivenClient(client)
         else:
             limits = httpx.Timeout(None, connect=timeout.connect, write=60.0)
             self._headers = _headers(url, api_key, official=official)
@@ -133,14 +133,16 @@ class OpenAIPolicy:
         return self._model
 
     async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
-        check(request, self._refused, where=self.where)
         call, pace = CallOptions.of(watch), self._pace
         is_enough = call.is_enough
         stream = bool(call or pace.slow or call.cut_after is not None or (is_enough and pace.runs_on))
         began = asyncio.get_running_loop().time()
         try:
+            check(request, self._refused)
             parts = await self.ask(request, call, stream=stream)
+            completion = completion_of(parts, request)
         except EndpointError as error:
+            error.where = self.where
             if self._api_key and self._api_key in error.what:  # some servers repeat it
                 key = re.escape(self._api_key)  # a short one, as local servers take it, may be a part of other words
                 whole = key if len(self._api_key) >= _LONG_KEY else rf"(?<!\w){key}(?!\w)"
@@ -148,8 +150,7 @@ class OpenAIPolicy:
                 error.args = (error.what,)
             if error.completion_tokens:
                 error.prompt_tokens = sum(count(message.text) for message in request.messages)
-            raise learn_from_error(error, request, self._refused, where=self.where) from None
-        completion = completion_of(parts, request, where=self.where)
+            raise learn_from_error(error, request, self._refused) from None
         if not stream:
             pace.saw_whole(completion.usage.completion_tokens, asyncio.get_running_loop().time() - began)
             pace.runs_on = pace.runs_on or (is_enough is not None and may_end(parts.text) and is_enough(parts.text))
@@ -181,14 +182,8 @@ class OpenAIPolicy:
             body |= self._extra_body
             raw = _dump(body)
             bounds = self._bounds(body, request, call, len(raw))
-            state = StreamState(
-                take_event if path == PATH else take_chunk,
-                bounds,
-                self.where,
-                call.watch,
-                call.is_enough,
-                began=loop.time(),
-            )
+            take = take_event if path == PATH else take_chunk
+            state = StreamState(take, bounds, call.watch, call.is_enough, began=loop.time())
             longest = bounds.first if "stream" in body else bounds.reply
             labels = NO_LABELS if self._official else write_labels(call.run, request.conversation)
             post = self._sender.post(path, raw, labels)
@@ -199,14 +194,15 @@ class OpenAIPolicy:
                         parts = await self._receive(response, limit, state, path, streams="stream" in body)
                         parts.sent = len(raw)
                         return parts
-                    refused = _RefusedRequest(response.status_code, await self._read(response), response.headers)
+                    said = _read_json((await self._read(response)).decode("utf-8", "replace"))
+                    refused = _RefusedRequest(response.status_code, said, response.headers)
             except TimeoutError:
                 if "stream" not in body:
                     self._pace.saw_nothing()
                 what = f"no reply came within {longest:.3g} seconds"
-                raise TimedOut(what, where=self.where, fix=SLOW_FIX, retryable=True) from None
+                raise TimedOut(what, fix=SLOW_FIX, retryable=True) from None
             except httpx.HTTPError as error:
-                raise no_connection(error, where=self.where, base_url=self.base_url) from error
+                raise no_connection(error, base_url=self.base_url) from error
             room = await self._adapt(refused, body) or room
 
     async def _receive(
@@ -226,7 +222,7 @@ class OpenAIPolicy:
     async def _adapt(self, refused: "_RefusedRequest", body: Mapping[str, Any]) -> int:
         """Learn from a refusal what the endpoint takes; the most tokens of this one reply, 0 if it does not bound them.
         Raises the failure if nothing can be learned."""
-        if self._api == "chat" and is_wanted(refused.status, message_in(refused.said)):
+        if self._api == "chat" and refused.status in {400, 404} and ONLY_HERE.search(message_in(refused.said)):
             self._api = "responses"
             return 0
         longest, always = longest_reply(refused.status, refused.said, body)
@@ -264,13 +260,13 @@ class OpenAIPolicy:
             parts = self._parts(other.raw, path)
             tell(state.watch, parts.text, parts.reasoning)
         except httpx.HTTPError as error:
-            raise _add_cost(no_connection(error, where=self.where, base_url=self.base_url), state) from error
+            raise _add_cost(no_connection(error, base_url=self.base_url), state) from error
         except EndpointError as error:
             raise _add_cost(error, state) from None
         else:
             if parts.finish is None and self._tells_ends is not False:
                 self._tells_ends = self._tells_ends or False
-                raise _add_cost(BadReply(BROKE_OFF, where=self.where, retryable=True), state)
+                raise _add_cost(BadReply(BROKE_OFF, retryable=True), state)
             if parts.finish is not None and not (parts.cut or state.enough):  # else hira ended it
                 self._tells_ends = True
             self._measure(state)
@@ -291,34 +287,30 @@ class OpenAIPolicy:
             pieces.append(piece)
             size += len(piece)
             if size > MAX_REPLY_BYTES:
-                raise BadReply(f"the reply is longer than {MAX_REPLY_BYTES >> 20} MiB", where=self.where)
+                raise BadReply(f"the reply is longer than {MAX_REPLY_BYTES >> 20} MiB")
         return b"".join(pieces)
 
     def _parts(self, raw: bytes, path: str) -> ReplyParts:
         text = raw.decode("utf-8-sig", "replace")
-        try:
-            reply = json.loads(text, strict=False)
-        except (ValueError, RecursionError):
+        reply = _read_json(text)
+        if reply is text:
             if not text.strip():
-                raise BadReply("the endpoint's reply is empty", where=self.where, retryable=True) from None
+                raise BadReply("the endpoint's reply is empty", retryable=True)
+            is_page = text.lstrip().startswith("<")
             what = f"the endpoint's reply is not JSON: {gist(text)!r}"
-            if text.lstrip().startswith("<"):
-                fix = "check the base URL; this looks like a web page"
-                raise BadReply(what, where=self.where, fix=fix) from None
-            raise BadReply(what, where=self.where, retryable=True) from None
-        if error := failure_in(reply, where=self.where):
+            fix = "check the base URL; this looks like a web page" if is_page else ""
+            raise BadReply(what, fix=fix, retryable=not is_page)
+        if error := failure_in(reply):
             raise error
-        return (parts_of_response if path == PATH else parts_of)(reply, where=self.where)
+        return (parts_of_response if path == PATH else parts_of)(reply)
 
     async def _failure(self, refused: "_RefusedRequest") -> EndpointError:
-        keyed = bool(self._api_key) or isinstance(self._sender, GivenClient)
-        error = failure(refused.status, refused.said, refused.headers, where=self.where, keyed=keyed)
+        given = isinstance(self._sender, GivenClient)
+        error = failure(refused.status, refused.said, refused.headers, keyed=bool(self._api_key) or given)
         if refused.status == httpx.codes.NOT_FOUND and not isinstance(error, ToolsRefused):
-            error.fix = (
-                "check the client's base URL and the name of the model or deployment"
-                if isinstance(self._sender, GivenClient)
-                else await missing(self._model, self.base_url, self._api_key)
-            )
+            error.fix = "check the client's base URL and the name of the model or deployment"
+            if not given:
+                error.fix = await missing(self._model, self.base_url, self._api_key)
         return error
 
 
@@ -337,17 +329,20 @@ def _add_cost(error: EndpointError, state: StreamState) -> EndpointError:
     return error
 
 
-class _RefusedRequest:
-    """The endpoint answered, but not with a reply."""
+class _RefusedRequest(NamedTuple):
+    """The endpoint answered, but not with a reply. What it `said` is JSON where it was JSON, else the text."""
 
-    def __init__(self, status: int, raw: bytes, headers: Mapping[str, str]) -> None:
-        self.status = status
-        self.headers = headers
-        text = raw.decode("utf-8", "replace")
-        try:
-            self.said = json.loads(text, strict=False)
-        except (ValueError, RecursionError):
-            self.said = text
+    status: int
+    said: Any
+    headers: Mapping[str, str]
+
+
+def _read_json(text: str) -> Any:
+    """Return the JSON value that a text is, else the text itself."""
+    try:
+        return json.loads(text, strict=False)
+    except (ValueError, RecursionError):
+        return text
 
 
 def _parse_url(base_url: str, api_key: str, key_origin: str) -> httpx.URL:
@@ -361,9 +356,8 @@ def _parse_url(base_url: str, api_key: str, key_origin: str) -> httpx.URL:
         raise UsageError(what, fix="write it like http://localhost:8000/v1")
     if not (api_key.isascii() and api_key.isprintable()) or " " in api_key:
         origin = f" from {key_origin}" if key_origin else ""
-        raise UsageError(
-            f"the key{origin} contains characters that are not valid in a key", fix="copy it again, without spaces"
-        )
+        what = f"the key{origin} contains characters that are not valid in a key"
+        raise UsageError(what, fix="copy it again, without spaces")
     return url
 
 

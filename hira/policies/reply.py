@@ -6,7 +6,7 @@ string is kept, stripped or named, and whether the beginning of a continued mess
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 from uuid import uuid4
@@ -71,24 +71,27 @@ class ReplyParts:
     logprobs: list[float] = field(default_factory=list)
 
 
-def parts_of(reply: Any, *, where: str) -> ReplyParts:
+def parts_of(reply: Any) -> ReplyParts:
     """Read a whole reply. `BadReply` if it is no completion."""
     choices = reply.get("choices") if isinstance(reply, dict) else None
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         explanation = gist(read_string(reply.get("message"))) if isinstance(reply, dict) else ""
         what = f"the endpoint's reply contains no choices{explanation and f': {explanation}'}"
-        raise BadReply(what, where=where, retryable=True)
+        raise BadReply(what, retryable=True)
     choice = choices[0]
     message = choice.get("message")
     if not isinstance(message, dict):
         message = {"content": choice.get("text")}
     text, thought = content_of(message.get("content"))
     parts = ReplyParts(
-        text, thought or reasoning_of(message), finish=choice.get("finish_reason"), stop=find_stop(choice)
+        text,
+        thought or reasoning_of(message),
+        finish=choice.get("finish_reason"),
+        stop=find_stop(choice),
+        usage=reply.get("usage") if isinstance(reply.get("usage"), dict) else None,
+        model=read_string(reply.get("model")),
+        refusal=read_string(message.get("refusal")),
     )
-    parts.refusal = read_string(message.get("refusal"))
-    parts.usage = reply.get("usage") if isinstance(reply.get("usage"), dict) else None
-    parts.model = read_string(reply.get("model"))
     if parts.stop is None and isinstance(verbose := reply.get("__verbose"), dict):
         parts.stop = verbose.get("stopping_word") or None
     for call in message.get("tool_calls") or ():
@@ -110,9 +113,7 @@ def add_tokens(parts: ReplyParts, reply: Mapping[str, Any], choice: Mapping[str,
     logprobs = choice.get("logprobs")
     if isinstance(logprobs, dict):
         told = logprobs.get("content")
-        entries = (
-            [entry.get("logprob") for entry in told if isinstance(entry, dict)] if isinstance(told, list) else None
-        )
+        entries = [entry.get("logprob") for entry in told if isinstance(entry, dict)] if isinstance(told, list) else []
         parts.logprobs += _numbers(entries or logprobs.get("token_logprobs"), float)
 
 
@@ -122,13 +123,6 @@ def _numbers(value: Any, kind: type[N]) -> list[N]:
     if not isinstance(value, list) or not all(type(number) in kinds for number in value):
         return []
     return [kind(number) for number in value]
-
-
-def tokens_of(parts: ReplyParts) -> Tokens | None:
-    """Return the tokens of a reply; None if the endpoint did not return all of them, each with its log-probability."""
-    if not parts.prompt_ids or not parts.sampled_ids or len(parts.sampled_ids) != len(parts.logprobs):
-        return None
-    return Tokens(tuple(parts.prompt_ids), tuple(parts.sampled_ids), tuple(parts.logprobs))
 
 
 def content_of(content: Any) -> tuple[str, str]:
@@ -194,7 +188,7 @@ def _find_begun_call(parts: ReplyParts, ident: str, index: Any, name: str) -> di
     return parts.calls[-1] if parts.calls and not (ident or name) else None
 
 
-def completion_of(parts: ReplyParts, request: Request, *, where: str) -> Completion:
+def completion_of(parts: ReplyParts, request: Request) -> Completion:
     """The completion that these parts make. `EmptyReply` if it says nothing and calls nothing."""
     trim_repetition(parts)
     text = parts.text
@@ -203,10 +197,10 @@ def completion_of(parts: ReplyParts, request: Request, *, where: str) -> Complet
     spoken = without_echo(text, request)
     parts.dropped += text[: len(text) - len(spoken)]
     text, echoes = spoken, (ECHOES,) if spoken != text else ()
-    calls = _make_ids_unique(_call(entry, where) for entry in parts.calls)
+    calls = _read_calls(parts)
     ended = str(parts.finish).lower()
     if ended in _BROKE_OFF:
-        raise BadReply(f"the endpoint ended the reply early: {ended}", where=where, retryable=True)
+        raise BadReply(f"the endpoint ended the reply early: {ended}", retryable=True)
     finish = _FINISH.get(ended, "stop")
     if not text and parts.refusal:
         text, finish = parts.refusal, "filtered"
@@ -216,24 +210,16 @@ def completion_of(parts: ReplyParts, request: Request, *, where: str) -> Complet
     usage = _usage(parts.usage) or Usage(
         1, sum(count(message.text) for message in request.messages), count_spoken_tokens(parts)
     )
-    completion = cut_at_stop(
-        Completion(
-            text.removesuffix(TURN_ENDS),
-            parts.reasoning,
-            calls,
-            finish,
-            named,
-            usage,
-            parts.model,
-            tokens=tokens_of(parts),
-            notes=echoes,
-        ),
-        request.stop,
-    )
+    tokens = None  # unless the endpoint has returned all of them, each with its log-probability
+    if parts.prompt_ids and parts.sampled_ids and len(parts.sampled_ids) == len(parts.logprobs):
+        tokens = Tokens(tuple(parts.prompt_ids), tuple(parts.sampled_ids), tuple(parts.logprobs))
+    text = text.removesuffix(TURN_ENDS)
+    completion = Completion(text, parts.reasoning, calls, finish, named, usage, parts.model, tokens, echoes)
+    completion = cut_at_stop(completion, request.stop)
     if parts.cut:  # it would be cut again
         return replace(completion, notes=(*echoes, parts.cut))
     if not text.strip() and not calls and completion.stop is None and _says_nothing(completion, request):
-        raise EmptyReply(completion, where=where)
+        raise EmptyReply(completion)
     return completion
 
 
@@ -267,23 +253,15 @@ def _says_nothing(completion: Completion, request: Request) -> bool:
     return completion.finish == "stop" and not request.continues and not (completion.reasoning and request.stop)
 
 
-def _call(entry: Mapping[str, str], where: str) -> ToolCall:
-    if not entry["name"]:
-        raise BadReply("the endpoint sent a tool call without a name", where=where, retryable=True)
-    return ToolCall(entry["id"] or _new_id(), entry["name"], entry["arguments"])
-
-
-def _make_ids_unique(calls: Iterable[ToolCall]) -> tuple[ToolCall, ...]:
+def _read_calls(parts: ReplyParts) -> tuple[ToolCall, ...]:
     """Return the calls with unique ids, which tie them to their results."""
-    unique: dict[str, ToolCall] = {}
-    for call in calls:
-        unique_call = replace(call, id=_new_id()) if call.id in unique else call
-        unique[unique_call.id] = unique_call
-    return tuple(unique.values())
-
-
-def _new_id() -> str:
-    return f"call{uuid4().hex[:9]}"
+    calls: dict[str, ToolCall] = {}
+    for entry in parts.calls:
+        if not entry["name"]:
+            raise BadReply("the endpoint sent a tool call without a name", retryable=True)
+        ident = entry["id"] if entry["id"] and entry["id"] not in calls else f"call{uuid4().hex[:9]}"
+        calls[ident] = ToolCall(ident, entry["name"], entry["arguments"])
+    return tuple(calls.values())
 
 
 def _usage(usage: Mapping[str, Any] | None) -> Usage | None:
@@ -296,13 +274,8 @@ def _usage(usage: Mapping[str, Any] | None) -> Usage | None:
     cost = usage.get("cost")
     if not isinstance(cost, float) or not math.isfinite(cost):
         cost = read_count(cost) if isinstance(cost, int) else None
-    return Usage(
-        1,
-        read_count(usage.get("prompt_tokens")),
-        read_count(usage.get("completion_tokens")),
-        read_count(cached),
-        cost,
-    )
+    prompt, completion = read_count(usage.get("prompt_tokens")), read_count(usage.get("completion_tokens"))
+    return Usage(1, prompt, completion, read_count(cached), cost)
 
 
 def count_spoken_tokens(parts: ReplyParts) -> int:

@@ -18,16 +18,12 @@ from hira.policies.reply import ReplyParts, read_string
 PATH = "/responses"
 SHORTEST_REPLY = 16
 """Tokens: a lower limit is refused."""
-_ONLY_HERE = re.compile(r"\bv1/responses\b|\bResponses API\b", re.IGNORECASE)
+ONLY_HERE = re.compile(r"\bv1/responses\b|\bResponses API\b", re.IGNORECASE)
+"""A refusal of the chat API with these words means that this model has only the Responses API."""
 _REMEMBERED = 1_000
 _FINISH = {"max_output_tokens": "length", "content_filter": "content_filter"}
 _THOUGHT = frozenset({"response.reasoning_summary_text.delta", "response.reasoning_text.delta"})
 _ENDS = frozenset({"response.completed", "response.incomplete", "response.failed"})
-
-
-def is_wanted(status: int, message: str) -> bool:
-    """Return whether a refusal of the chat API means that this model has only the Responses API."""
-    return status in {400, 404} and bool(_ONLY_HERE.search(message))
 
 
 class Turns:
@@ -97,11 +93,11 @@ def _part(part: Mapping[str, Any]) -> Mapping[str, Any]:
     return part
 
 
-def parts_of_response(reply: Any, *, where: str) -> ReplyParts:
+def parts_of_response(reply: Any) -> ReplyParts:
     """Read a whole reply. `BadReply` if it is no response."""
     items = reply.get("output") if isinstance(reply, dict) else None
     if not isinstance(items, list):
-        raise BadReply("the endpoint's reply contains no output", where=where, retryable=True)
+        raise BadReply("the endpoint's reply contains no output", retryable=True)
     parts = ReplyParts(model=read_string(reply.get("model")), usage=_usage(reply.get("usage")))
     parts.items = [item for item in items if isinstance(item, dict)]
     for item in parts.items:
@@ -112,15 +108,14 @@ def parts_of_response(reply: Any, *, where: str) -> ReplyParts:
         elif kind == "reasoning":
             parts.reasoning += _texts(item.get("summary")) + _texts(item.get("content"))
         elif kind == "function_call":
-            call = {"id": item.get("call_id"), "name": item.get("name"), "arguments": item.get("arguments")}
-            parts.calls.append(
-                {"index": str(len(parts.calls)), **{key: read_string(value) for key, value in call.items()}}
-            )
+            names = {"id": "call_id", "name": "name", "arguments": "arguments"}
+            call = {ours: read_string(item.get(theirs)) for ours, theirs in names.items()}
+            parts.calls.append({"index": str(len(parts.calls)), **call})
     parts.finish = _finish(reply)
     return parts
 
 
-def take_event(parts: ReplyParts, event: dict[str, Any], where: str) -> tuple[str, str, str]:
+def take_event(parts: ReplyParts, event: dict[str, Any]) -> tuple[str, str, str]:
     """Take one event of a stream in; the text, the reasoning and the arguments of calls that it brought."""
     kind, delta = event.get("type"), read_string(event.get("delta"))
     if kind == "response.output_text.delta":
@@ -132,9 +127,9 @@ def take_event(parts: ReplyParts, event: dict[str, Any], where: str) -> tuple[st
     if kind not in _ENDS:
         return "", "", ""
     reply = event.get("response")
-    if error := failure_in(reply, where=where):
+    if error := failure_in(reply):
         raise error
-    whole = parts_of_response(reply, where=where)
+    whole = parts_of_response(reply)
     for name in ("calls", "finish", "usage", "model", "refusal", "items"):
         setattr(parts, name, getattr(whole, name))
     return "", "", ""

@@ -47,12 +47,12 @@ class NoEvents(Exception):
         self.raw = raw
 
 
-async def data_of(pieces: AsyncIterator[bytes], *, where: str) -> AsyncIterator[list[str]]:
+async def data_of(pieces: AsyncIterator[bytes]) -> AsyncIterator[list[str]]:
     """The data of the events that each piece ends. Raises `NoEvents` at the end of what held none."""
     data: list[str] = []
     beside: list[bytes] = []
     none = True
-    async for lines in _lines(pieces, where):
+    async for lines in _lines(pieces):
         whole: list[str] = []
         for line in lines:
             if line.startswith((b"data:", b"error:")):
@@ -78,7 +78,7 @@ async def data_of(pieces: AsyncIterator[bytes], *, where: str) -> AsyncIterator[
         raise NoEvents(raw)
 
 
-async def _lines(pieces: AsyncIterator[bytes], where: str) -> AsyncIterator[list[bytes]]:
+async def _lines(pieces: AsyncIterator[bytes]) -> AsyncIterator[list[bytes]]:
     """The lines that each piece ends. A line may arrive in any number of pieces; its length is bounded."""
     rest, size = b"", 0
     async for piece in pieces:
@@ -86,9 +86,9 @@ async def _lines(pieces: AsyncIterator[bytes], where: str) -> AsyncIterator[list
         lines = (rest + (piece if begun else piece.removeprefix(BOM_UTF8))).split(b"\n")
         rest = lines.pop()
         if len(rest) > MAX_LINE_BYTES:
-            raise BadReply(f"one line of the stream is longer than {MAX_LINE_BYTES >> 20} MiB", where=where)
+            raise BadReply(f"one line of the stream is longer than {MAX_LINE_BYTES >> 20} MiB")
         if size > MAX_REPLY_BYTES:
-            raise BadReply(f"the reply did not end within {MAX_REPLY_BYTES >> 20} MiB", where=where)
+            raise BadReply(f"the reply did not end within {MAX_REPLY_BYTES >> 20} MiB")
         yield [line.rstrip(b"\r") for line in lines]
     yield [rest.rstrip(b"\r")]
 
@@ -109,10 +109,9 @@ class Bounds:
 class StreamState:
     """The stream so far, and what bounds it."""
 
-    read: Callable[[ReplyParts, dict[str, Any], str], tuple[str, str, str]]
+    read: Callable[[ReplyParts, dict[str, Any]], tuple[str, str, str]]
     """Takes in a chunk and returns its text, reasoning and arguments of calls."""
     bounds: Bounds
-    where: str
     watch: Watch | None = None
     is_enough: Callable[[str], bool] | None = None
     """Called with the text at each closing bracket."""
@@ -131,8 +130,7 @@ class StreamState:
     _circling: tuple[Circling, ...] = field(default_factory=lambda: tuple(Circling() for _ in range(3)))
 
     def take(self, data: str, now: float) -> None:
-        told = self.read(self.parts, _chunk(data, self.where), self.where)
-        text, thought, written = told
+        text, thought, written = told = self.read(self.parts, _chunk(data))
         if not (text or thought or written):
             return
         self.texts.append(text)
@@ -140,7 +138,7 @@ class StreamState:
         self.first, self.last, self.pieces = self.first or now, now, self.pieces + 1
         self.size += len(text) + len(thought) + len(written)
         if self.size > MAX_REPLY_CHARACTERS:
-            raise BadReply(f"the reply did not end within {self.size} characters", where=self.where)
+            raise BadReply(f"the reply did not end within {self.size} characters")
         for circling, piece in zip(self._circling, told, strict=True):
             if piece and circling.take(piece):
                 self.parts.cut = REPEATS_ITSELF
@@ -184,7 +182,7 @@ class StreamState:
         """
         parts = self.parts
         try:
-            await self._hear(data_of(pieces, where=self.where))
+            await self._hear(data_of(pieces))
         except TimeoutError:
             now = asyncio.get_running_loop().time()
             if not self.done and parts.finish is None:
@@ -198,18 +196,17 @@ class StreamState:
         if parts.cut:
             parts.finish = "length"
         if parts.finish is None and not self.done:
-            raise BadReply(BROKE_OFF, where=self.where, retryable=True)
+            raise BadReply(BROKE_OFF, retryable=True)
         return parts
 
     def _describe_silence(self, now: float) -> TimedOut:
         """The error for a stream from which nothing comes."""
         if self.pieces:
-            what = f"the stream paused for {now - self.last:.3g} seconds"
-            return TimedOut(what, where=self.where, retryable=True)
+            return TimedOut(f"the stream paused for {now - self.last:.3g} seconds", retryable=True)
         patient = min(self.bounds.first, self.bounds.reply)
         waited = patient if self.bounds.cut is None else min(patient, self.bounds.cut)
         again = waited == patient  # otherwise the run has no time for another try
-        return TimedOut(f"no token came within {waited:.3g} seconds", where=self.where, fix=SLOW_FIX, retryable=again)
+        return TimedOut(f"no token came within {waited:.3g} seconds", fix=SLOW_FIX, retryable=again)
 
     async def _hear(self, events: AsyncIterator[list[str]]) -> None:
         """Take in what comes, until it ends or has to be cut. Raises `TimeoutError` when nothing has come for too
@@ -248,19 +245,19 @@ def may_end(text: str) -> bool:
     return not _CLOSING.isdisjoint(text)
 
 
-def _chunk(data: str, where: str) -> dict[str, Any]:
+def _chunk(data: str) -> dict[str, Any]:
     try:
         chunk = _JSON.decode(data)
     except (ValueError, RecursionError):
-        raise BadReply(f"a piece of the stream is not JSON: {data[:100]!r}", where=where, retryable=True) from None
+        raise BadReply(f"a piece of the stream is not JSON: {data[:100]!r}", retryable=True) from None
     if not isinstance(chunk, dict):
-        raise BadReply(f"a piece of the stream is not an object: {data[:100]!r}", where=where, retryable=True)
-    if ('"error"' in data or not chunk.get("choices")) and (error := failure_in(chunk, where=where)):
+        raise BadReply(f"a piece of the stream is not an object: {data[:100]!r}", retryable=True)
+    if ('"error"' in data or not chunk.get("choices")) and (error := failure_in(chunk)):
         raise error
     return chunk
 
 
-def take_chunk(parts: ReplyParts, chunk: dict[str, Any], where: str) -> tuple[str, str, str]:
+def take_chunk(parts: ReplyParts, chunk: dict[str, Any]) -> tuple[str, str, str]:
     """Take one chunk in; the text, the reasoning and the arguments of calls that it brought."""
     if isinstance(chunk.get("usage"), dict):
         parts.usage = chunk["usage"]
@@ -270,7 +267,7 @@ def take_chunk(parts: ReplyParts, chunk: dict[str, Any], where: str) -> tuple[st
     if not choices:
         return "", "", ""
     if not isinstance(choices, list) or not isinstance(choices[0], dict):
-        raise BadReply("a piece of the stream contains no choice", where=where, retryable=True)
+        raise BadReply("a piece of the stream contains no choice", retryable=True)
     choice = choices[0]
     if choice.get("index") or len(choices) > 1:
         ours = [each for each in choices if isinstance(each, dict) and str(each.get("index") or 0) == "0"]

@@ -21,7 +21,7 @@ def trouble(**more):
 
 
 def empty():
-    return EmptyReply(Completion("", usage=Usage(1, 10, 0)), where="at x")
+    return EmptyReply(Completion("", usage=Usage(1, 10, 0)))
 
 
 async def test_waits_grow_and_are_a_random_share():
@@ -73,7 +73,7 @@ async def test_who_waits_is_told_why_and_how_long():
 
 def thought(tokens):
     completion = Completion("", reasoning="hm", finish="length", usage=Usage(1, 50, tokens))
-    return EmptyReply(completion, where="at x")
+    return EmptyReply(completion)
 
 
 async def test_more_room_for_thought_stays_within_what_is_left_of_the_budget():

@@ -74,9 +74,9 @@ def test_the_tokens_of_a_stream_come_together() -> None:
     for place, (ident, logprob, text) in enumerate(zip(TOKENS.sampled, TOKENS.logprobs, "a b", strict=True)):
         choice = {"delta": {"content": text}, "token_ids": [ident], "logprobs": {"content": [{"logprob": logprob}]}}
         first = {"prompt_token_ids": [1, 2, 3]} if place == 0 else {}
-        parts.text += take_chunk(parts, {**first, "choices": [choice]}, "")[0]
-    take_chunk(parts, {"choices": [{"delta": {}, "finish_reason": "stop"}]}, "")
-    completion = completion_of(parts, REQUEST, where="")
+        parts.text += take_chunk(parts, {**first, "choices": [choice]})[0]
+    take_chunk(parts, {"choices": [{"delta": {}, "finish_reason": "stop"}]})
+    completion = completion_of(parts, REQUEST)
     assert (completion.text, completion.tokens) == ("a b", TOKENS)
 
 
