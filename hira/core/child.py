@@ -351,13 +351,14 @@ def main(descriptor: int) -> None:
     """Answer calls, each with lines on this descriptor, until the parent closes the pipe."""
     replies = os.fdopen(descriptor, "wb")
     memory, handles = map(int, sys.argv[1:])
-    _limit_memory(memory)
+    _limit("RLIMIT_AS", memory)
+    _limit("RLIMIT_CORE", 0)  # no core file when it breaks a limit
     if sys.platform != "win32":
         os.nice(_NICE)
     with socket.socket(fileno=handles) as source:
         while header := sys.stdin.buffer.readline().decode().split():
             name, seconds, by_handle = header
-            _allow_seconds(int(seconds))
+            _limit("RLIMIT_CPU", int(time.process_time()) + int(seconds) + 1)  # in addition to the earlier calls' time
             handle = socket.recv_fds(source, 1, 1)[1][0] if by_handle == "1" else None
             try:
                 replies.writelines(_answer(name, sys.stdin.buffer.readline(), handle))
@@ -392,21 +393,11 @@ def _refusal(kind: type[HiraError], what: str) -> bytes:
     return b"!" + json.dumps([kind.__name__, what]).encode() + b"\n"
 
 
-def _limit_memory(memory: int) -> None:
-    """Limit the memory of this process; it writes no core file when it breaks a limit."""
+def _limit(name: str, most: int) -> None:
+    """Limit a resource of this process, at most to what it may have anyway."""
     if sys.platform != "win32":
         import resource
 
-        for kind, most in ((resource.RLIMIT_AS, memory), (resource.RLIMIT_CORE, 0)):
-            _, hard = resource.getrlimit(kind)
-            resource.setrlimit(kind, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
-
-
-def _allow_seconds(seconds: int) -> None:
-    """Let the next call take `seconds` of processor time, in addition to the time of the earlier ones."""
-    if sys.platform != "win32":
-        import resource
-
-        _, hard = resource.getrlimit(resource.RLIMIT_CPU)
-        most = int(time.process_time()) + seconds + 1
-        resource.setrlimit(resource.RLIMIT_CPU, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
+        kind = getattr(resource, name)
+        _, hard = resource.getrlimit(kind)
+        resource.setrlimit(kind, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))

@@ -65,8 +65,7 @@ class HiraError(Exception):
         return "\n".join(line for line in (self.what, self.where, self.fix) if line)
 
 
-class UsageError(HiraError):
-    pass
+class UsageError(HiraError): ...
 
 
 class NotTrusted(UsageError):
@@ -82,8 +81,7 @@ class HookError(HiraError):
     the run."""
 
 
-class PromptError(HiraError):
-    pass
+class PromptError(HiraError): ...
 
 
 class EndpointError(HiraError):
@@ -111,12 +109,10 @@ class EndpointError(HiraError):
         self.retry_after = retry_after
 
 
-class AccessDenied(EndpointError):
-    pass
+class AccessDenied(EndpointError): ...
 
 
-class RateLimited(EndpointError):
-    pass
+class RateLimited(EndpointError): ...
 
 
 class ContextOverflow(EndpointError):
@@ -126,60 +122,48 @@ class ContextOverflow(EndpointError):
     asked = 0
 
 
-class Withheld(EndpointError):
-    pass
+class Withheld(EndpointError): ...
 
 
-class ToolsRefused(EndpointError):
-    pass
+class ToolsRefused(EndpointError): ...
 
 
-class MediaRefused(EndpointError):
-    pass
+class MediaRefused(EndpointError): ...
 
 
-class TimedOut(EndpointError):
-    pass
+class TimedOut(EndpointError): ...
 
 
-class BadReply(EndpointError):
-    pass
+class BadReply(EndpointError): ...
 
 
 class WorkerError(HiraError):
     """A call in a child process broke a limit or the child."""
 
 
-class DialectError(HiraError):
-    pass
+class DialectError(HiraError): ...
 
 
-class ToolError(HiraError):
-    pass
+class ToolError(HiraError): ...
 
 
 class ToolDown(ToolError):
     """A service, a server or a sandbox is down. The model reads it, and training does not penalize the model for it."""
 
 
-class Stop(HiraError):
-    pass
+class Stop(HiraError): ...
 
 
-class OutOfBudget(Stop):
-    pass
+class OutOfBudget(Stop): ...
 
 
-class BudgetTooSmall(OutOfBudget, UsageError):
-    pass
+class BudgetTooSmall(OutOfBudget, UsageError): ...
 
 
-class RoleBudgetExceeded(OutOfBudget):
-    pass
+class RoleBudgetExceeded(OutOfBudget): ...
 
 
-class Interrupted(Stop):
-    pass
+class Interrupted(Stop): ...
 
 
 def fault(error: Exception, fix: str = "") -> HiraError:

@@ -4,8 +4,6 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache
-from operator import attrgetter
 from typing import Any, TypeAlias
 
 from hira.core.policy import Count, Seconds, Usage, fields_of
@@ -260,30 +258,17 @@ class Events:
     def __call__(self, event: Event) -> None:
         if self.readers:
             if self.secrets:
-                event = self._mask(event)
+                values = fields_of(event)
+                masked = redact(values, self.secrets)
+                event = event if masked is values else replace(event, **masked)
             object.__setattr__(event, "at", round(time.monotonic() - self._began, 3))
             for reader in self.readers:
                 reader(event)
 
-    def _mask(self, event: Event) -> Event:
-        values = {name: getattr(event, name) for name in event.__dataclass_fields__}
-        changed = {
-            name: masked for name, value in values.items() if (masked := redact(value, self.secrets)) is not value
-        }
-        return replace(event, **changed) if changed else event
-
-
-@cache
-def _fields_of(kind: type[Event]) -> tuple[tuple[str, ...], Callable[[Event], tuple[Any, ...]]]:
-    names = tuple(kind.__dataclass_fields__)
-    return names, attrgetter(*names, "at")  # with a single name it would not return a tuple
-
 
 def record(event: Event) -> dict[str, Any]:
-    """Return the event as one JSON object: its kind first, then its fields. Written out for speed."""
-    kind = type(event)
-    names, values_of = _fields_of(kind)  # type: ignore[arg-type]  # a class is hashable
-    values: dict[str, Any] = {"event": kind.__name__, **dict(zip(names, values_of(event), strict=False))}
-    if kind is TurnEnded or kind is RunEnded:
-        values["usage"] = fields_of(values["usage"])
+    """Return the event as one JSON object: its kind first, then its fields."""
+    values: dict[str, Any] = {"event": type(event).__name__, **fields_of(event)}
+    if isinstance(event, TurnEnded | RunEnded):
+        values["usage"] = fields_of(event.usage)
     return values

@@ -2,6 +2,7 @@
 the time until a program's first request."""
 
 import re
+from dataclasses import dataclass
 from typing import Any, cast
 
 ESCAPES = r"(?:\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b\[[0-?]*[ -/]*[@-~]|\x1b.?)"
@@ -17,12 +18,12 @@ JOINERS = "[\u200c\u200d\ufe0e\ufe0f]"
 """Scripts and emoji need these between their characters; elsewhere, and in runs, they only hide something."""
 
 
+@dataclass
 class _Lazy:
     """Represents a compiled pattern; each of its methods is looked up once."""
 
-    def __init__(self, pattern: str, flags: int) -> None:
-        self.pattern = pattern
-        self._flags = flags
+    pattern: str
+    _flags: int
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(re.compile(self.pattern, self._flags), name)

@@ -215,7 +215,11 @@ def _break_markup(text: str, read: Container[str], kept: list[str]) -> str:
     marked = bool(kept)
 
     def is_kept(target: str, after: str = "") -> bool:
-        return "\x00" not in target and after not in ("[", "]") and (target in read or not _leads_out(target))
+        if "\x00" in target or after in ("[", "]"):
+            return False
+        # as a browser reads it; what is no address is a place in the same text
+        plain = unescape(re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", target))
+        return target in read or not _OUTWARD.match(re.sub(r"[\x00-\x20]", "", plain).replace("\\", "/"))
 
     def write_link(link: re.Match[str]) -> str:
         words, target = link[1], link[2]
@@ -246,12 +250,6 @@ def unescape(text: str) -> str:
     import html  # its table of names is large, and few texts need it
 
     return html.unescape(shorten_references(text))
-
-
-def _leads_out(target: str) -> bool:
-    """Return whether a link's target is an address, as a browser reads it, rather than a place in the same text."""
-    plain = unescape(re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", target))
-    return bool(_OUTWARD.match(re.sub(r"[\x00-\x20]", "", plain).replace("\\", "/")))
 
 
 _USERINFO = re.compile(r"(?<=://)[^/?#\s]*@(?!https?://)")

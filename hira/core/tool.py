@@ -9,7 +9,18 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
 from types import NoneType
-from typing import TYPE_CHECKING, Annotated, Any, Generic, get_args, get_origin, get_type_hints, overload
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Generic,
+    TypedDict,
+    Unpack,
+    get_args,
+    get_origin,
+    get_type_hints,
+    overload,
+)
 
 from typing_extensions import ParamSpec, TypeVar
 
@@ -20,7 +31,7 @@ from hira.core.sources import Source, join_question_and_answer
 from hira.core.tokens import clip
 
 if TYPE_CHECKING:
-    from pydantic import BaseModel
+    from pydantic import BaseModel, ValidationError
 
 # Tokens of one text that reach the model, and the characters per token that are counted: prose never has more.
 SHOWN = 4_000
@@ -214,28 +225,20 @@ def _cut(text: str, limit: int) -> str:
     return clip(text if len(text) <= most else text[: most // 2] + text[-most // 2 :], limit, middle=True)
 
 
-@overload
-def tool(
-    function: Callable[P, R],
-    *,
-    name: str = "",
-    seconds: float = 120.0,
-    pure: bool = False,
-    shown: int = SHOWN,
-    needs_approval: bool = False,
-) -> Tool[P, R]: ...
+class _ToolOptions(TypedDict, total=False):
+    name: str
+    seconds: float
+    pure: bool
+    shown: int
+    needs_approval: bool
 
 
 @overload
-def tool(
-    function: None = None,
-    *,
-    name: str = "",
-    seconds: float = 120.0,
-    pure: bool = False,
-    shown: int = SHOWN,
-    needs_approval: bool = False,
-) -> Callable[[Callable[P, R]], Tool[P, R]]: ...
+def tool(function: Callable[P, R], **options: Unpack[_ToolOptions]) -> Tool[P, R]: ...
+
+
+@overload
+def tool(function: None = None, **options: Unpack[_ToolOptions]) -> Callable[[Callable[P, R]], Tool[P, R]]: ...
 
 
 def tool(
@@ -281,10 +284,7 @@ def tool(
         try:
             checked = model.model_validate(dict(arguments))
         except ValidationError as error:
-            wrong = "; ".join(
-                f"{'.'.join(map(str, fault['loc'])) or 'arguments'}: {uncapitalise(fault['msg'])}"
-                for fault in error.errors()
-            )
+            wrong = describe_faults(error, "arguments")
             raise ToolError(f"wrong arguments for {name or function.__name__}: {wrong}") from None
         return {key: getattr(checked, key) for key in type(checked).model_fields}
 
@@ -316,6 +316,12 @@ def tool(
         needs_approval=needs_approval,
         deps=deps,
     )
+
+
+def describe_faults(error: "ValidationError", whole: str) -> str:
+    """Describe what does not fit a schema; `whole` names what has no place of its own."""
+    faults = ((".".join(map(str, fault["loc"])), fault["msg"]) for fault in error.errors())
+    return "; ".join(f"{place or whole}: {uncapitalise(message)}" for place, message in faults)
 
 
 def split_docstring(docstring: str) -> tuple[str, dict[str, str]]:
@@ -404,20 +410,18 @@ def _read_hints(function: Callable[..., Any], *, extras: bool) -> dict[str, Any]
 
 def _check_parameter(parameter: inspect.Parameter, function: Callable[..., Any], hints: Mapping[str, Any]) -> None:
     """Raise `UsageError` for a parameter that no model could give."""
+    name, what = parameter.name, f"tool {function.__name__!r}:"
     if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-        what = (
-            f"tool {function.__name__!r}: {str(parameter).partition(':')[0]!r} gives a model no names for its arguments"
-        )
+        what = f"{what} {str(parameter).partition(':')[0]!r} gives a model no names for its arguments"
         raise UsageError(what, fix="name each parameter, or take one list or dict")
     if parameter.kind is parameter.POSITIONAL_ONLY:
-        what = f"tool {function.__name__!r}: parameter {parameter.name!r} cannot be given by its name"
-        raise UsageError(what, fix="leave out the / of the signature")
-    if parameter.name not in hints:
-        method = parameter.name in ("self", "cls")
-        fix = (
-            f"make it of an object's method: tool(it.{function.__name__})" if method else f"write {parameter.name}: str"
+        raise UsageError(
+            f"{what} parameter {name!r} cannot be given by its name", fix="leave out the / of the signature"
         )
-        raise UsageError(f"tool {function.__name__!r}: parameter {parameter.name!r} needs a type", fix=fix)
+    if name not in hints:
+        method = f"make it of an object's method: tool(it.{function.__name__})"
+        fix = method if name in ("self", "cls") else f"write {name}: str"
+        raise UsageError(f"{what} parameter {name!r} needs a type", fix=fix)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
-from pydantic_core import from_json, to_json, to_jsonable_python
+from pydantic_core import from_json, to_json
 
 from hira.core.errors import UsageError, uncapitalise
 from hira.core.messages import Message
@@ -134,11 +134,6 @@ def pack(value: Any) -> bytes:
 def spell_value(value: Any) -> Any:
     """Return what `json` writes for a value that it does not know."""
     return fields_of(value) if is_dataclass(value) else str(value)
-
-
-def dump(value: Any) -> Any:
-    """Return the value, dataclasses too, as JSON values."""
-    return to_jsonable_python(value)
 
 
 def compress(raw: bytes) -> bytes:

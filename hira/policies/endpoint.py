@@ -11,7 +11,7 @@ from hira.core.events import log_notice
 from hira.core.policy import CallOptions, Completion, Policy, Request, Usage, Watch
 from hira.policies.failures import EmptyReply
 from hira.policies.fitting import Window
-from hira.policies.limited import UNLIMITED, RateLimiter
+from hira.policies.limited import RateLimiter
 from hira.policies.probe import Describes
 from hira.policies.waiting import (
     ATTEMPTS,
@@ -49,6 +49,7 @@ class _Attempts:
 @dataclass(slots=True)
 class Endpoint:
     """A policy that is asked within the limits of its endpoint (`gate`) and its model's window, `attempts` times.
+    Without a gate each call has its own, which knows no limit.
 
     Waits grow by full jitter up to 8 s. A server's Retry-After is obeyed; one of more than 60 s fails at once and names
     the time. Replies that are not completions are requested three times at most; late ones twice, and so is a port of
@@ -65,7 +66,7 @@ class Endpoint:
     """
 
     policy: Policy
-    gate: Callable[[], RateLimiter] = lambda: UNLIMITED
+    gate: Callable[[], RateLimiter] = RateLimiter
     where: str = ""
     patient: bool = True
     attempts: int = ATTEMPTS
@@ -148,7 +149,10 @@ class Endpoint:
                 raise error
             return
         made.lost += Usage(int(error.completion_tokens > 0), error.prompt_tokens, error.completion_tokens)
-        limit = self._count_attempts(error)
+        usual = self.attempts
+        if isinstance(error, BadReply | TimedOut):
+            usual = BAD_REPLIES if isinstance(error, BadReply) else SILENCES
+        limit = min(error.tries if error.tries and not self.answered else usual, self.attempts)
         if not error.retryable or made.number >= limit:
             error.prompt_tokens, error.completion_tokens = made.lost.prompt_tokens, made.lost.completion_tokens
             if error.retryable:
@@ -163,13 +167,6 @@ class Endpoint:
         else:  # too short for a person to notice
             log_notice(call.run, what)
         await self.sleep(wait)
-
-    def _count_attempts(self, error: EndpointError) -> int:
-        """How often what failed so is asked in all."""
-        usual = self.attempts
-        if isinstance(error, BadReply | TimedOut):
-            usual = BAD_REPLIES if isinstance(error, BadReply) else SILENCES
-        return min(error.tries if error.tries and not self.answered else usual, self.attempts)
 
     def _choose_wait(self, error: EndpointError, attempt: int) -> float:
         """Seconds until the next attempt: what the server asks for, else a random share of a doubling limit."""

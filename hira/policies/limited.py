@@ -195,28 +195,6 @@ class RateLimiter:
         self._peak = max(self._peak, self.flying)
 
 
-class _Unlimited(RateLimiter):
-    """Lets every call through, for policies without an endpoint."""
-
-    async def enter(self, where: str, *, patient: bool, tell: Callable[[str], None] | None = None) -> bool:
-        del where, patient, tell
-        return False
-
-    def has_room(self, turned_away: int) -> bool:
-        del turned_away
-        return False
-
-    def leave(self, *, trial: bool) -> None:
-        del trial
-
-    def record_success(self) -> None: ...
-
-    def record_failure(self, error: EndpointError, request: Request, began: float) -> None: ...
-
-
-UNLIMITED = _Unlimited()
-
-
 def _tell_wait(tell: Callable[[str], None] | None, what: str, wait: float) -> None:
     """Say that a long wait begins."""
     if tell and wait >= REPORTED_WAIT:

@@ -62,7 +62,7 @@ from hira.policies.streaming import (
     tell,
 )
 from hira.policies.transport import transport_for
-from hira.policies.waiting import USUAL, Timeout, pace_at
+from hira.policies.waiting import ENOUGH_WHOLE, USUAL, Timeout, pace_at
 
 _OPENAI = "api.openai.com"
 _AZURE = ".openai.azure.com"
@@ -152,7 +152,8 @@ class OpenAIPolicy:
                 error.prompt_tokens = sum(count(message.text) for message in request.messages)
             raise learn_from_error(error, request, self._refused) from None
         if not stream:
-            pace.saw_whole(completion.usage.completion_tokens, asyncio.get_running_loop().time() - began)
+            if (tokens := completion.usage.completion_tokens) >= ENOUGH_WHOLE:
+                pace.saw_writing(tokens, asyncio.get_running_loop().time() - began)
             pace.runs_on = pace.runs_on or (is_enough is not None and may_end(parts.text) and is_enough(parts.text))
         self._noted = self._noted or notice_cut_prompt(parts, request)
         notes = [note for note in (self._noted, UNENDED if parts.finish is None else "") if note]

@@ -19,7 +19,8 @@ ALLOWED_SLOWDOWN = 3.0
 """The factor by which an endpoint may exceed its measured times."""
 SLOW = 20.0
 """Tokens a second below which an endpoint is asked for streams: a whole reply shows nothing until it is there."""
-_ENOUGH_READ, _ENOUGH_WRITTEN, _ENOUGH_WHOLE = 200, 8, 100
+_ENOUGH_READ, _ENOUGH_WRITTEN, ENOUGH_WHOLE = 200, 8, 100
+"""Tokens that say how fast an endpoint is. How long a whole reply was read for is not known, so it has to be longer."""
 _BETWEEN = 20
 
 
@@ -60,11 +61,6 @@ class Pace:
     def saw_writing(self, tokens: int, seconds: float) -> None:
         if tokens >= _ENOUGH_WRITTEN:
             self.writes = _blend(self.writes, tokens / max(seconds, 1e-6))
-
-    def saw_whole(self, tokens: int, seconds: float) -> None:
-        """A reply that came at once in the end: how long it was read for is not known, so only a long one says much."""
-        if tokens >= _ENOUGH_WHOLE:
-            self.saw_writing(tokens, seconds)
 
     def saw_nothing(self) -> None:
         """No whole reply came in time: from now on it is asked for as a stream."""

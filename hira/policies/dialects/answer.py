@@ -6,9 +6,10 @@ import re
 from functools import cache
 from typing import Any, TypeVar
 
-from hira.core.errors import DialectError, uncapitalise
+from hira.core.errors import DialectError
 from hira.core.patterns import compile_lazily
 from hira.core.policy import Completion
+from hira.core.tool import describe_faults
 from hira.evidence import find_cited
 from hira.policies.dialects.lenient import Beyond, decode_first, decode_json
 
@@ -176,10 +177,7 @@ def read_record(completion: Completion, shape: type[M]) -> M:
         try:
             return TypeAdapter(shape).validate_python(candidate)
         except ValidationError as error:
-            complaint = "; ".join(
-                f"{'.'.join(map(str, wrong['loc'])) or 'object'}: {uncapitalise(wrong['msg'])}"
-                for wrong in error.errors()
-            )
+            complaint = describe_faults(error, "object")
         except Exception as error:  # noqa: BLE001 - a validator of the program must not cost the answer
             complaint = f"{type(error).__name__}: {error}".rstrip(": ")
     raise DialectError(f"Your JSON object does not fit: {complaint}.")

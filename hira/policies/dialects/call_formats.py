@@ -73,7 +73,7 @@ _CHANNEL = r"<\|start\|>(?:assistant)?|<\|channel\|>(?:commentary|analysis)?"
 BEFORE = compile_lazily(rf"(?:(?:{_MARK}|{_CHANNEL}|```\w*|\[)\s*)+\Z")
 DRESS = compile_lazily(rf"(?:{_MARK}|{_CHANNEL}|```\w*|[\s,;\[])*")
 _SPACE = compile_lazily(r"(?:[\s\[]|```\w*)*")
-AFTER = compile_lazily(
+_AFTER = compile_lazily(
     r"(?:\s*(?:[\]})]|```(?!\w)|</(?:arguments|parameters)>|</[^<>\n]{0,20}(?:tool(?!_resp)|function|TOOL)[^<>\n]{0,20}>"
     rf"|<{_BAR}(?:tool|call|end|eom|eot|im_end|python_end|action_end|END_ACTION)"
     rf"(?![^<>\n]{{0,30}}(?:begin|start))[^<>\n]{{0,30}}{_BAR}>))+"
@@ -136,7 +136,7 @@ def _read_json(turn: CallText, begun: "re.Match[str]") -> ReadCalls:
     if calls := _calls_of(value, turn):
         return ReadCalls(end, calls, loose=not _is_standard(value))
     stranger = value.get("name") if isinstance(value, dict) and isinstance(value.get("arguments"), dict) else None
-    if isinstance(stranger, str) and (turn.marks or _is_last(text, end)):
+    if isinstance(stranger, str) and (turn.marks or _NOTHING.match(text, find_end(text, end))):
         return ReadCalls(end, error=_unknown(turn, stranger))
     return ReadCalls(end)
 
@@ -359,10 +359,10 @@ def plain(name: str) -> str:
     return name.lower().replace("-", "_")
 
 
-def _is_last(text: str, end: int) -> bool:
-    """Return whether no text follows."""
-    after = AFTER.match(text, end)
-    return bool(_NOTHING.match(text, after.end() if after else end))
+def find_end(text: str, end: int) -> int:
+    """Return where the tokens and brackets end that close a call which was read up to `end`."""
+    after = _AFTER.match(text, end)
+    return after.end() if after else end
 
 
 def _strip_line_breaks(value: str) -> str:

@@ -112,12 +112,10 @@ def read(text: str, following: Callable[[int], WrittenCall | None], several: int
 
 def format_tools(tools: Sequence[Tool]) -> str:
     """The tools as lines of a prompt: what each is for, and a line for each parameter."""
-    return "\n".join(
-        "\n".join(
-            [f"- {tool.name}: {clean(tool.description)}", *(f"  - {parameter}" for parameter in parameters(tool))]
-        )
-        for tool in tools
-    )
+    lines: list[str] = []
+    for tool in tools:
+        lines += [f"- {tool.name}: {clean(tool.description)}", *(f"  - {parameter}" for parameter in parameters(tool))]
+    return "\n".join(lines)
 
 
 def parameters(tool: Tool) -> list[str]:
@@ -136,8 +134,13 @@ def _parameter(name: str, schema: Mapping[str, Any], *, optional: bool) -> str:
     return clean(f"{name} ({kind}{', optional' if optional else ''}){f': {text}' if text else ''}")
 
 
-def format_results(pairs: Sequence[tuple[Call, str]], notice: Filled | None) -> tuple[Message, ...]:
-    """Format results as one user message, in the order of their calls, followed by hira's own notice."""
-    parts = [f"{RESULT}\n{safe(text)}\n{RESULT_END}" for _, text in pairs]
+def format_results(
+    pairs: Sequence[tuple[Call, str]],
+    notice: Filled | None,
+    tags_of: Callable[[Call], tuple[str, str]] = lambda _: (RESULT, RESULT_END),
+) -> tuple[Message, ...]:
+    """Format results as one user message, each between its tags, in the order of their calls, followed by hira's own
+    notice."""
+    parts = ["\n".join((begin, safe(text), end)) for call, text in pairs for begin, end in (tags_of(call),)]
     text = "\n\n".join([*parts, notice] if notice else parts)
     return (Message("user", text, prompt="result", values={"results": list(pairs)}),)

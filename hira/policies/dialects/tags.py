@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 from hira.core.messages import Filled, Message
 from hira.core.patterns import compile_lazily
 from hira.core.policy import Completion
-from hira.core.prompts import Prompt, safe
+from hira.core.prompts import Prompt
 from hira.core.tool import Tool
-from hira.policies.dialects.dialect import WrittenCall, find_unquoted, read, turn_of
+from hira.policies.dialects.dialect import WrittenCall, find_unquoted, format_results, read, turn_of
 from hira.policies.dialects.lenient import decode_json
 from hira.policies.dialects.protocol import Call, Dialect, Parsed, coerce_value, describe_missing
 from hira.policies.dialects.text_calls import read_turn
@@ -62,20 +62,19 @@ class Tags:
     name = "tags"
 
     def instructions(self, tools: Sequence[Tool]) -> Filled:
-        lines = [
-            INSTRUCTIONS.fill(
+        parts: list[str] = []
+        for tool in tools:
+            lines = "\n".join(f"{name}: the {name}" for name in tool.fields)
+            names = ("begin", "end", "result_begin", "result_end")
+            part = INSTRUCTIONS.fill(
                 name=tool.name,
                 description=tool.description.rstrip("."),
-                begin=Filled(tag(tool.name).begin),
-                body=body_shape(tool),
+                body=f"the {tool.fields[0]}" if len(tool.fields) == 1 else f"\n{lines}\n",
                 parameters=describe_parameters(tool),
-                end=Filled(tag(tool.name).end),
-                result_begin=Filled(tag(tool.name).result_begin),
-                result_end=Filled(tag(tool.name).result_end),
+                **{name: Filled(getattr(tag(tool.name), name)) for name in names},
             )
-            for tool in tools
-        ]
-        return Filled("\n\n".join(lines))
+            parts.append(part)
+        return Filled("\n\n".join(parts))
 
     def stops(self, tools: Sequence[Tool], several: int) -> tuple[str, ...]:
         """The end tokens, so that a turn ends with its call; with several calls a turn, the result tokens."""
@@ -113,9 +112,7 @@ class Tags:
         return read_turn(read(text, following, several), completion, tools, several, self.write)
 
     def results(self, pairs: Sequence[tuple[Call, str]], notice: Filled | None = None) -> tuple[Message, ...]:
-        lines = [f"{tag(call.name).result_begin}\n{safe(text)}\n{tag(call.name).result_end}" for call, text in pairs]
-        text = "\n\n".join([*lines, notice] if notice else lines)
-        return (Message("user", text, prompt="result", values={"results": list(pairs)}),)
+        return format_results(pairs, notice, lambda call: (tag(call.name).result_begin, tag(call.name).result_end))
 
     def write(self, call: Call, tool: Tool) -> str:
         return f"{tag(call.name).begin}{body(call.arguments, tool)}{tag(call.name).end}"
@@ -129,13 +126,6 @@ def _read_call(name: str, inner: str, tool: Tool) -> tuple[Call | None, str]:
         return None, f"The body of <|begin_{name}|> cannot be read: {error}"
     lacking = describe_missing(given, tool)
     return (None, lacking) if lacking else (Call(tool.name, given), "")
-
-
-def body_shape(tool: Tool) -> str:
-    """How a body of this tool looks, for the instructions."""
-    if len(tool.fields) == 1:
-        return f"the {tool.fields[0]}"
-    return "\n" + "\n".join(f"{name}: the {name}" for name in tool.fields) + "\n"
 
 
 def describe_parameters(tool: Tool) -> str:

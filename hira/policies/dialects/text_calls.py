@@ -14,12 +14,12 @@ from hira.core.policy import Completion, Delta, Watch
 from hira.core.tool import Tool
 from hira.policies.dialects.answer import verbatim
 from hira.policies.dialects.call_formats import (
-    AFTER,
     BEFORE,
     DRESS,
     NEAR,
     CallText,
     ReadCalls,
+    find_end,
     opening_of,
     plain,
     read_at,
@@ -145,8 +145,7 @@ def _read_following(turn: CallText, opening: "re.Pattern[str]", begun: "re.Match
             calls.append(call)
             passages.append(passage)
             loose = loose or read.loose
-        after = AFTER.match(turn.text, read.end)
-        end = after.end() if after else read.end
+        end = find_end(turn.text, read.end)
         following = opening.search(turn.text, end) if len(calls) < turn.several else None
         if following is None or not DRESS.fullmatch(turn.text, end, following.start()):
             break
@@ -165,8 +164,7 @@ def _is_made(text: str, begun: "re.Match[str]", read: ReadCalls) -> bool:
     """Return whether the model makes the call that was read, rather than mentions it. Within prose, as a point of a
     numbered list, or in a fence that more prose follows, a loose form is a mention."""
     position = begun.start() + len(begun[0]) - len(begun[0].lstrip())
-    start, after = _dressed(text, position), AFTER.match(text, read.end)
-    end = after.end() if after else read.end
+    start, end = _dressed(text, position), find_end(text, read.end)
     if is_mentioned(text, start, end) or is_mentioned(text, position, end):
         return False
     fenced = "```" in text[start:position]
@@ -227,14 +225,12 @@ class HeldText:
                 self._watch(Delta(self._waiting))
         self._waiting = ""
 
-    def _opening(self) -> "re.Pattern[str]":
-        return opening_of(tuple(tool.name for tool in self._tools))
-
     def _release(self) -> None:
         """Hand on what can belong to no call any more."""
         text = self._waiting
         possible = not _OPENING.isdisjoint(text)
-        if possible and (begun := self._opening().search(text) or _OWN.search(text)):
+        opening = opening_of(tuple(tool.name for tool in self._tools))
+        if possible and (begun := opening.search(text) or _OWN.search(text)):
             self._call = True
             dress = BEFORE.search(text, max(0, begun.start() - NEAR), begun.start())
             upto = (dress or begun).start()

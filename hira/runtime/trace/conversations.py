@@ -4,9 +4,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from pydantic_core import to_jsonable_python
+
 from hira.core.errors import UsageError
 from hira.core.files import replace_file
-from hira.journal.encoding import dump
 from hira.journal.lines import encode_line
 from hira.runtime.trace.reading import Reading, ReadTurn
 
@@ -43,7 +44,7 @@ def _describe_turn(turn: ReadTurn) -> dict[str, Any]:
         "model": turn.model,
         "kept": turn.kept,
         "added": [message.wire for message in messages[turn.kept :]],
-        "completion": dump(turn.completion),
+        "completion": to_jsonable_python(turn.completion),
     }
 
 

@@ -10,11 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+from pydantic_core import to_jsonable_python
+
 from hira.core.messages import Message
 from hira.core.page import make_standalone_page, read_beside
 from hira.core.policy import Usage
 from hira.evidence import Citation, Source
-from hira.journal.encoding import dump
 from hira.runtime.trace.reading import Reading, ReadTool, ReadTurn, belongs
 
 IDLE = 5.0
@@ -161,7 +162,7 @@ def _turn(turn: ReadTurn, before: ReadTurn | None, clock: Clock) -> dict[str, An
         repeats = added[0].text.strip().startswith(before.completion.text.strip())
         added = added[1:] if repeats else added
     completion = turn.completion
-    reply = dump(completion) if completion else {}
+    reply = to_jsonable_python(completion) if completion else {}
     return {
         "kind": "turn",
         "role": turn.role,
