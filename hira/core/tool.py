@@ -319,7 +319,7 @@ def tool(
 
 
 def describe_faults(error: "ValidationError", whole: str) -> str:
-    """Describe what does not fit a schema; `whole` names what has no place of its own."""
+    """Describe what does not fit a schema; `whole` names the value itself."""
     faults = ((".".join(map(str, fault["loc"])), fault["msg"]) for fault in error.errors())
     return "; ".join(f"{place or whole}: {uncapitalise(message)}" for place, message in faults)
 
