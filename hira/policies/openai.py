@@ -331,7 +331,7 @@ def _add_cost(error: EndpointError, state: StreamState) -> EndpointError:
 
 
 class _RefusedRequest(NamedTuple):
-    """The endpoint answered, but not with a reply. What it `said` is JSON where it was JSON, else the text."""
+    """The endpoint answered, but not with a reply; it `said` a JSON value or a text."""
 
     status: int
     said: Any

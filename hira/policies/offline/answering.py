@@ -7,7 +7,7 @@ of the kind that is asked for. There are no synonyms and no thresholds: what is 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
 from hira.core.bm25 import BM25, words
 from hira.core.sources import ASKED, OUTPUT
@@ -94,91 +94,78 @@ _LONGEST_REPEATED = 500
 """Characters of a question that a refusal repeats."""
 NAME = r"[A-ZÀ-Þ][\w’'.-]*\w(?:\s+(?:(?:of|the|de|von|van)\s+)?[A-ZÀ-Þ][\w’'.-]*\w)*"
 _FILLER = frozenset(words("many much per name call kind sort type exactly please tell give happen use"))
-_TENS = (
-    "two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\\w+teen|(?:twen|thir|for|fif|six|seven|eigh|nine)ty"
+_NUMBER = (
+    r"(?:\d[\d.,]*|\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen"
+    r"|(?:twen|thir|for|fif|six|seven|eigh|nine)ty|dozens?|hundreds?|thousands?)\b)"
 )
-_NUMBER = rf"(?:\d[\d.,]*|\b(?:{_TENS}|dozens?|hundreds?|thousands?)\b)"
-_MONTH = r"January|February|March|April|May|June|July|August|September|October|November|December"
-_DAY = r"(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?|spring|summer|autumn|winter|noon|midnight"
 _TIME = (
-    rf"\b\d{{3,4}}\b|\b(?:{_MONTH}|{_DAY})\b|\b\d+(?:st|nd|rd|th) century\b|\b\d{{1,2}}:\d\d\b"
-    r"|\b\d{1,2} ?(?:o['’]clock|[ap]\.?m\b|Uhr\b)"
+    r"\b\d{3,4}\b|\b(?:January|February|March|April|May|June|July|August|September|October|November|December"
+    r"|(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?|spring|summer|autumn|winter|noon|midnight)\b"
+    r"|\b\d+(?:st|nd|rd|th) century\b|\b\d{1,2}:\d\d\b|\b\d{1,2} ?(?:o['’]clock|[ap]\.?m\b|Uhr\b)"
 )
 _PLACE = rf"\b(?:in|at|on|near|from|to|into|between|across|around)\s+(?:\w+\s+){{0,3}}{NAME}|[~\w.-]*/[\w./-]+"
 _CAUSE = r"\b(?:because|since|so that|due to|in order to|as a result|therefore|owing to)\b"
-_AUXILIARY = "do|does|did|is|are|was|were|can|could|to|would|should|has|have|had|will|may|must|might"
+_BE = "is|are|was|were"
+_AUXILIARY = "do|does|did|can|could|to|would|should|has|have|had|will|may|must|might"
+# What a question asks for, and how such a value looks. The group is a unit ("in which year"), or a measure before a verb
+# ("how long does … take"), for which a value is enough.
 _KINDS = tuple(
     (re.compile(form, re.IGNORECASE), re.compile(value))
     for form, value in (
-        (r"\bwho(?:m|se)?\b", NAME),
-        (r"\bwhen\b|\b(?:what|which) (?:year|month|day|date|century|decade|time)\b", _TIME),
-        (r"\bwhere\b", _PLACE),
-        (rf"\bhow (?!(?:{_AUXILIARY})\b)\w+|\b(?:what|which) (?:percentage|number|amount|share)\b", _NUMBER),
-        (r"\bwhy\b", _CAUSE),
+        (r"\bwho(?:m|se)?\b()", NAME),
+        (r"\b(?:when|(?:what|which) (year|month|day|date|century|decade|time))\b", _TIME),
+        (r"\bwhere\b()", _PLACE),
+        (rf"\bhow (?!(?:{_BE}|{_AUXILIARY})\b)(?:(\w+)(?= (?:{_AUXILIARY})\b)|\w+)", _NUMBER),
+        (r"\b(?:what|which) (?:percentage|number|amount|share)\b()", _NUMBER),
+        (r"\bwhy\b()", _CAUSE),
     )
-)
-_UNIT = re.compile(
-    rf"\b(?:what|which) (?:year|month|day|date|century|decade|time)\b"
-    rf"|\bhow (?!(?:many|much|{_AUXILIARY})\b)\w+ (?=(?!is|are|was|were)(?:{_AUXILIARY})\b)",
-    re.IGNORECASE,
 )
 _DEFINES = re.compile(
     r"\W*(?!.* (?:with|of|for|in|to|at|by|on|from)$)"
-    r"(?:what|who) (?:is|are|was|were) (?:an? |the )?([\w.’'-]+(?: [\w.’'-]+){0,2})",
+    rf"(?:what|who) (?:{_BE}) (?:an? |the )?([\w.’'-]+(?: [\w.’'-]+){{0,2}})",
     re.IGNORECASE,
 )
 _DENIES = re.compile(r"\b(?:not|no|never|none|neither|nor|unlike)\b|n[’']t\b", re.IGNORECASE)
 
 
-@dataclass(frozen=True)
-class ParsedQuestion:
-    """The parsed words of a question."""
-
-    text: str
-
-    @cached_property
-    def required(self) -> frozenset[str]:
-        """The stems that an answer has to cover. Of a unit ("in which year") and of a measure before a verb ("how long
-        does … take") a value is enough."""
-        unit = _UNIT.search(self.text)
-        return frozenset(words(self.text)) - _FILLER - frozenset(words(unit[0]) if unit else ())
-
-    @cached_property
-    def value(self) -> "re.Pattern[str] | None":
-        """The pattern of the value that an answer has to hold beyond the words of the question."""
-        return next((value for form, value in _KINDS if form.search(self.text)), None)
-
-    def is_answered_by(self, sentence: Sentence) -> bool:
-        """Return whether a sentence covers the whole question, denies what it denies, and adds a value of the wanted
-        kind."""
-        begins = not sentence.subject or is_related(sentence.subject, self.required)
-        held = sentence.stems | (sentence.above | sentence.before if begins else frozenset())
-        denies = bool(_DENIES.search(self.text))
-        if not all(is_related(word, held) for word in self.required) or denies != bool(_DENIES.search(sentence.text)):
-            return False
-        if defined := _DEFINES.fullmatch(self.text.rstrip("?？ ")):
-            return _defines(defined[1], sentence.text)
-        if len(self.required) < 2 or not any(is_related(word, sentence.stems) for word in self.required):
-            return False
-        if self.value:
-            known = frozenset(words(self.text))
-            added = (word for match in self.value.finditer(sentence.text) for word in words(match[0]))
-            return any(not is_related(word, known) for word in added)
-        return not sentence.stems <= self.required
-
-
-def _defines(subject: str, text: str) -> bool:
-    """Return whether a sentence is a definition of the subject: "A is …", "… is A" or "A: …"."""
-    named, verb = rf"(?:an? |the )?\b{re.escape(subject)}\b", r"\b(?:is|are|was|were)\b"
-    start = "" if " " in subject else r"^\W*"
-    forms = (rf"{start}{named}(?: \([^()]*\))? {verb} (?!not\b)", rf"\w {verb} {named}", rf"^\W*{named}: \w")
-    return bool(re.search("|".join(forms), text, re.IGNORECASE))
+def _read_question(question: str) -> tuple[frozenset[str], "re.Pattern[str] | None"]:
+    """Return the stems that an answer has to cover, and the pattern of the value that it has to hold besides."""
+    found = next(((match, value) for form, value in _KINDS if (match := form.search(question))), None)
+    unit = words(found[0][1] or "") if found else ()
+    return frozenset(words(question)) - _FILLER - frozenset(unit), found and found[1]
 
 
 def find_answer(question: str, passages: Sequence[ShownPassage]) -> Sentence | None:
-    """The sentence that answers the question, None if no sentence does."""
-    parsed = ParsedQuestion(question)
-    return next((sentence for sentence in rank(question, passages) if parsed.is_answered_by(sentence)), None)
+    """The sentence that covers the whole question, denies what it denies, and adds a value of the wanted kind; None if
+    no sentence does."""
+    required, value = _read_question(question)
+    known, denies = frozenset(words(question)), bool(_DENIES.search(question))
+    defined = _DEFINES.fullmatch(question.rstrip("?？ "))
+    definition = _compile_definition(defined[1]) if defined else None
+    for sentence in rank(question, passages):
+        begins = not sentence.subject or is_related(sentence.subject, required)
+        held = sentence.stems | (sentence.above | sentence.before if begins else frozenset())
+        if denies != bool(_DENIES.search(sentence.text)) or not all(is_related(word, held) for word in required):
+            continue
+        if definition:
+            fits = bool(definition.search(sentence.text))
+        elif len(required) < 2 or not any(is_related(word, sentence.stems) for word in required):
+            fits = False
+        elif value:
+            added = (word for match in value.finditer(sentence.text) for word in words(match[0]))
+            fits = any(not is_related(word, known) for word in added)
+        else:
+            fits = not sentence.stems <= required
+        if fits:
+            return sentence
+    return None
+
+
+def _compile_definition(subject: str) -> "re.Pattern[str]":
+    """The pattern of a definition of the subject: "A is …", "… is A" or "A: …"."""
+    named, start = rf"(?:an? |the )?\b{re.escape(subject)}\b", "" if " " in subject else r"^\W*"
+    forms = rf"{start}{named}(?: \([^()]*\))? (?:{_BE})\b (?!not\b)|\w (?:{_BE}) {named}|^\W*{named}: \w"
+    return re.compile(forms, re.IGNORECASE)
 
 
 def cite(sentence: Sentence | ShownPassage) -> str:
@@ -202,15 +189,15 @@ def find_bridge(question: str, passages: Sequence[ShownPassage]) -> tuple[Senten
     "Where was the architect of Varn Mill born?" becomes "Where was Ida Lorn born?". Of the sentences that cover every
     name of the question and more, the one that covers most is taken.
     """
-    parsed, rewritings = ParsedQuestion(question), list[tuple[int, Sentence, str]]()
+    required, _ = _read_question(question)
+    rewritings: list[tuple[int, Sentence, str]] = []
     names = frozenset(words(" ".join(re.findall(r"(?<=\s)[A-ZÀ-Þ]\S*", question))))
     for sentence in rank(question, passages):
-        held = frozenset(word for word in parsed.required if is_related(word, sentence.stems | sentence.before))
-        others = [match[0] for match in re.finditer(NAME, sentence.text) if words(match[0])]
-        others = [name for name in others if not re.match(_TIME, name)]
-        others = [name for name in others if frozenset(words(name)).isdisjoint(parsed.required)]
-        if names and names < held < parsed.required and others:
-            rewritten = _replace_description(question, held, parsed.required - held, others[-1])
+        held = frozenset(word for word in required if is_related(word, sentence.stems | sentence.before))
+        others = [name for name in re.findall(NAME, sentence.text) if words(name) and not re.match(_TIME, name)]
+        others = [name for name in others if required.isdisjoint(words(name))]
+        if names and names < held < required and others:
+            rewritten = _replace_description(question, held, required - held, others[-1])
             rewritings += [(len(held), sentence, rewritten)] if rewritten != question else []
     return max(rewritings, key=lambda rewriting: rewriting[0])[1:] if rewritings else None
 

@@ -103,10 +103,8 @@ def extend_report(request: OfflineRequest) -> Act:
     """The report with what the fragment says about the topic."""
     written = request.value("report")
     report = written if written.startswith("#") else ""
-    lines = [
-        f"- {cite(sentence)}"
-        for sentence in _find_relevant(request.question, find_passages(request.value("chunk")), report)
-    ]
+    new = _find_relevant(request.question, find_passages(request.value("chunk")), report)
+    lines = [f"- {cite(sentence)}" for sentence in new]
     text = "\n".join([report or f"# {request.question}\n", *lines])
     return Act(f"<report>\n{text}\n</report>" if lines else "<report>unchanged</report>")
 

@@ -28,9 +28,8 @@ from hira.policies.offline.answering import (
 )
 
 NOTICES = frozenset(
-    "result repeated unreadable empty cut record_again mams_begin conclude matpo_planner_summary matpo_worker_summary"
-    " matpo_brief_conclusion"
-    " react_report_close".split()
+    """result repeated unreadable empty cut record_again mams_begin conclude matpo_planner_summary matpo_worker_summary
+    matpo_brief_conclusion react_report_close""".split()
 )
 """Prompts that set no task."""
 ASKING = ("purpose", "task", "subtask", "question", "query", "topic", "problem")
@@ -134,24 +133,6 @@ def write_act(act: Act, request: OfflineRequest) -> tuple[str, tuple[ToolCall, .
     return "\n".join(lines).strip(), tuple(calls)
 
 
-def advance(program: Program, request: OfflineRequest) -> Act:
-    """Return the next step of a role: its first calls without a result in the conversation, or its last word."""
-    several, left = request.number("several", 1), request.number("limit", 10) - len(request.results)
-    known = {(call.name, join_arguments(call.arguments)): text for call, text in request.results}
-    try:
-        calls = next(program)
-        while True:
-            brought = [known.get((name, join_arguments(arguments))) for name, arguments in calls]
-            todo = [call for call, text in zip(calls, brought, strict=True) if text is None][
-                : max(0, min(several, left))
-            ]
-            if todo and not request.closing:
-                return Act("I look for what is asked.", tuple(todo))
-            calls = program.send([text or "" for text in brought])
-    except StopIteration as end:
-        return Act(str(end.value))
-
-
 _NUMBER = r"\d+(?:\.\d+)?"
 _PHRASES = (
     (r"(?<=\d),(?=\d{3}\b)", ""),
@@ -190,8 +171,21 @@ REPORTING = frozenset("deep_search reader code matpo_subtask search_o1_condense 
 
 
 def solve(request: OfflineRequest) -> Act:
-    """The next step of a role that answers a question from its prompt and with its tools."""
-    return advance(_solve(request), request)
+    """The next step of a role that answers a question from its prompt and with its tools: its first calls without a
+    result in the conversation, or its last word."""
+    program = _solve(request)
+    most = max(0, min(request.number("several", 1), request.number("limit", 10) - len(request.results)))
+    known = {(call.name, join_arguments(call.arguments)): text for call, text in request.results}
+    try:
+        calls = next(program)
+        while True:
+            brought = [known.get((name, join_arguments(arguments))) for name, arguments in calls]
+            todo = [call for call, text in zip(calls, brought, strict=True) if text is None][:most]
+            if todo and not request.closing:
+                return Act("I look for what is asked.", tuple(todo))
+            calls = program.send([text or "" for text in brought])
+    except StopIteration as end:
+        return Act(str(end.value))
 
 
 def _solve(request: OfflineRequest) -> Program:
