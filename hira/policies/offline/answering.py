@@ -107,7 +107,7 @@ _PLACE = rf"\b(?:in|at|on|near|from|to|into|between|across|around)\s+(?:\w+\s+){
 _CAUSE = r"\b(?:because|since|so that|due to|in order to|as a result|therefore|owing to)\b"
 _BE = "is|are|was|were"
 _AUXILIARY = "do|does|did|can|could|to|would|should|has|have|had|will|may|must|might"
-# What a question asks for, and how such a value looks. The group is a unit ("in which year"), or a measure before a verb
+# What a question asks for, and how such a value looks. The group is a unit ("in which year") or a measure before a verb
 # ("how long does … take"), for which a value is enough.
 _KINDS = tuple(
     (re.compile(form, re.IGNORECASE), re.compile(value))
