@@ -419,7 +419,7 @@ class Conversation:
         the policy was asked for now is paid for. A budget that is used up ends the run, be it the run's own or that of
         the role that answers for it."""
         try:
-            with self.context.budget.spend(need) as spending:
+            with Spending(self.context.budget, need) as spending:
                 try:
                     yield spending
                 except EndpointError as error:

@@ -5,7 +5,7 @@ import json
 from hira.agents.history import LONGEST_SUMMARY, SUMMARY, Earlier
 from hira.agents.role import EVIDENCE
 from hira.agents.run_context import RunContext
-from hira.core.budget import CallNeed
+from hira.core.budget import CallNeed, Spending
 from hira.core.errors import EndpointError, Stop
 from hira.core.events import Remembered
 from hira.core.messages import user
@@ -32,7 +32,7 @@ async def sum_up(context: RunContext, earlier: Earlier) -> Earlier:
     conversation.say(user(PROMPT.fill(summary=sanitize(known), lines=sanitize("\n".join(lines)))))
     need = CallNeed(EVIDENCE, 2 * conversation.tokens(()), conversation.config.price)
     try:
-        with context.budget.spend(need):  # as much again is left for the answer
+        with Spending(context.budget, need):  # as much again is left for the answer
             pass
         completion = await conversation.turn(closing=True)
     except (EndpointError, Stop) as error:

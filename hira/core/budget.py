@@ -248,11 +248,6 @@ class Budget:
             ledger.held += call.usage()
         return min((room for room in rooms if room is not None), default=None)
 
-    def spend(self, call: CallNeed) -> "Spending":
-        """Hold the budget of a call inside the context, and charge it with the `usage` at its end. Raises what `admit`
-        raises."""
-        return Spending(self, call)
-
     def count_remaining(self, call: CallNeed) -> int | None:
         """Return the tokens left besides the prompts of the calls in progress, None without a limit."""
         if not self._limited:
@@ -300,27 +295,24 @@ class Budget:
 
 @dataclass(slots=True)
 class Spending:
-    """The budget of a call in progress: its `need`, the `room` for its reply (None: any), and the `usage` to charge. A
-    call that the record answered was paid for earlier."""
+    """The budget of a call, held inside the context: its `need`, the `room` for its reply, the `longest` that the reply
+    may be (None: any), and the `usage` to charge at the end. A call that the record answered was paid for earlier.
+    Raises what `Budget.admit` raises."""
 
     budget: Budget
     need: CallNeed
     room: int | None = None
+    longest: int | None = None
     usage: Usage = Usage()
     paid: bool = False
 
     def __enter__(self) -> Self:
         self.room = self.budget.admit(self.need)
+        self.longest = min((bound for bound in (self.room, self.need.reply) if bound is not None), default=None)
         return self
 
     def __exit__(self, *error: object) -> None:
         self.budget.charge(self.need, self.usage, paid=self.paid)
-
-    @property
-    def longest(self) -> int | None:
-        """The most tokens of the reply, None for any number."""
-        bounds = [bound for bound in (self.room, self.need.reply) if bound is not None]
-        return min(bounds, default=None)
 
 
 def size(messages: Iterable[Message]) -> int:

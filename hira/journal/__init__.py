@@ -20,17 +20,7 @@ from typing import TYPE_CHECKING, Any
 from hira.core.errors import FULL, Interrupted, OutOfBudget, Stop, UsageError
 from hira.journal.encoding import LARGEST, Damage, DamagedRecord, RecordTooLarge, decompress, read_json, storable
 from hira.journal.log import OWN, CallSpec, Key, Kind, Log, NotRecorded, RecordedCall, Reuse, clock_from
-from hira.journal.store import (
-    PATIENCE,
-    STATEMENTS,
-    Statement,
-    Writer,
-    busy,
-    check_locks,
-    connect,
-    do,
-    migrate,
-)
+from hira.journal.store import PATIENCE, STATEMENTS, Statement, Writer, busy, check_locks, connect, do, migrate
 
 if TYPE_CHECKING:
     from hira.journal.records import Entry
@@ -123,11 +113,8 @@ class Journal:
         self._claim(entry)
         known, sources = self._read_known(run)
         last = max((call.began for call in known.values() if call.kind == "policy" and not call.failed), default=0.0)
-        known = {
-            key: call
-            for key, call in known.items()
-            if not (call.failed and call.ended > last) and call.conversation != without
-        }
+        kept = (call for call in known.values() if not (call.failed and call.ended > last))
+        known = {call.key: call for call in kept if call.conversation != without}
         self._writer.begin(run)
         latest = max((call.ended for call in known.values()), default=0.0)
         dialects = entry.settings.get("dialects", {})
@@ -292,10 +279,7 @@ class Journal:
         return reuse
 
     def _read_known(self, run: str) -> tuple[dict[Key, RecordedCall], dict[str, str]]:
-        calls: dict[Key, RecordedCall] = {
-            (call.kind, call.conversation, call.position, call.digest): call for call in self.calls(run)
-        }
-        return calls, self.sources(run)
+        return {call.key: call for call in self.calls(run)}, self.sources(run)
 
     def _rows(self, query: str, values: Sequence[Any] = ()) -> list[sqlite3.Row]:
         self._writer.settle()

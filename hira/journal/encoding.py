@@ -32,27 +32,24 @@ class _DigestedRequest(NamedTuple):
 @dataclass(slots=True)
 class Digests:
     """Digests of the requests of one run. Each conversation's last one is remembered, because the next request begins
-    with it.
+    with it; so is the digest of a request's other fields, because roles send the same objects again and again."""
 
-    The digest of a request's fields before its messages is remembered as well, with these fields: roles send the same
-    objects again and again.
-    """
-
-    _last: dict[str, _DigestedRequest] = field(default_factory=dict)
+    latest: dict[str, _DigestedRequest] = field(default_factory=dict)
+    """The last request of each conversation."""
     _begun: dict[tuple[Any, ...], tuple[tuple[Any, ...], "hashlib.blake2b"]] = field(default_factory=dict)
 
     def of(self, model: str, request: Request) -> tuple[str, int]:
         """Return the request's digest, and the number of messages it shares with the previous request of its
         conversation."""
         about = (model, request.stop, request.sampling, request.tools, request.schema, request.continues)
-        earlier = self._last.get(request.conversation)
+        earlier = self.latest.get(request.conversation)
         kept = _count_shared(earlier.messages, request.messages) if earlier else 0
         if earlier and kept == len(earlier.messages) and earlier.about == about:
             total, begin = earlier.total.copy(), kept
         else:
             total, begin = self._beginning(about), 0
         total.update("".join(map(_spell, request.messages[begin:])).encode("utf-8", "surrogatepass"))
-        self._last[request.conversation] = _DigestedRequest(about, request.messages, total)
+        self.latest[request.conversation] = _DigestedRequest(about, request.messages, total)
         return total.hexdigest(), kept
 
     def _beginning(self, about: tuple[Any, ...]) -> "hashlib.blake2b":
@@ -65,15 +62,12 @@ class Digests:
             self._begun[same] = about, total.copy()  # with what it names, so that no other object gets those ids
         return total
 
-    def last(self, conversation: str) -> _DigestedRequest | None:
-        return self._last.get(conversation)
-
     def back(self, conversation: str, to: _DigestedRequest | None) -> None:
         """Forget a request that was not recorded after all."""
         if to:
-            self._last[conversation] = to
+            self.latest[conversation] = to
         else:
-            self._last.pop(conversation, None)
+            self.latest.pop(conversation, None)
 
 
 def _spell(message: Message) -> str:
@@ -119,6 +113,8 @@ def dump_message(message: Message) -> dict[str, Any]:
 
 COMPRESSED = 8192
 """Bytes from which on a value is compressed."""
+_COMPRESSED = b"\x78"
+"""How compressed records begin, and no JSON does."""
 
 
 def pack(value: Any) -> bytes:
@@ -137,8 +133,8 @@ def spell_value(value: Any) -> Any:
 
 
 def compress(raw: bytes) -> bytes:
-    """As the file keeps it. No JSON begins as what is compressed does."""
-    return zlib.compress(raw, 1) if len(raw) > COMPRESSED and raw[:1] != b"\x78" else raw
+    """Return a record as the file keeps it."""
+    return zlib.compress(raw, 1) if len(raw) > COMPRESSED and raw[:1] != _COMPRESSED else raw
 
 
 def storable(text: str) -> str:
@@ -150,8 +146,6 @@ LARGEST = 256 * 2**20
 """Bytes of one record."""
 MOST_LINES = 20
 """Lines about damaged records; a file may have millions."""
-_COMPRESSED = b"\x78"
-"""How compressed records begin, and no JSON does."""
 
 
 class DamagedRecord(UsageError, ValueError):

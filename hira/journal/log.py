@@ -48,8 +48,17 @@ class RecordedCall:
     seconds: Seconds | None
 
     @property
+    def key(self) -> Key:
+        return self.kind, self.conversation, self.position, self.digest
+
+    @property
     def failed(self) -> bool:
         return isinstance(self.result, dict) and FAILED in self.result
+
+    @property
+    def replied(self) -> bool:
+        """Return whether a policy completed this request."""
+        return self.kind == "policy" and self.result is not None and not self.failed
 
     @property
     def ended(self) -> float:
@@ -160,20 +169,15 @@ class Log:
 
     def read_conversation(self, conversation: str) -> list[Completion]:
         """Return the recorded completions of a conversation; with them the run has taken these calls."""
-        good = {
-            key: call
-            for key, call in self.known.items()
-            if call.kind == "policy" and call.conversation == conversation and call.result is not None
-            if not call.failed
-        }
-        self._taken |= good.keys()
-        return [validate(Completion, call.result) for call in sorted(good.values(), key=lambda call: call.position)]
+        good = [call for call in self.known.values() if call.conversation == conversation and call.replied]
+        self._taken |= {call.key for call in good}
+        return [validate(Completion, call.result) for call in sorted(good, key=lambda call: call.position)]
 
     def read_unused(self) -> Usage:
         """Return the usage of the recorded calls of policies that the resumed run did not take."""
         unused = Usage()
         for key, call in self.known.items():
-            if call.kind == "policy" and key not in self._taken and call.result is not None and not call.failed:
+            if key not in self._taken and call.replied:
                 with suppress(DamagedRecord):
                     unused += validate(Completion, call.result).usage
         return unused
@@ -196,7 +200,7 @@ class Log:
     ) -> Awaitable[Completion]:
         """The completion of this request: the recorded one, else what `ask` brings, recorded before it is returned."""
         name = request.conversation
-        undo = partial(self._digests.back, name, self._digests.last(name))
+        undo = partial(self._digests.back, name, self._digests.latest.get(name))
         digest, kept = self._digests.of(model, request)
         spec = CallSpec("policy", name, digest, model, lambda: dump_request(model, request, kept), undo=undo)
         return self.call(spec, ask, fields_of, partial(validate, Completion), within, finish=finish)
@@ -230,9 +234,8 @@ class Log:
             self.missed = True
             self._positions[counter] -= 1
             spec.undo()
-            raise self.ended or NotRecorded(
-                f"the record ends before call {position} of {spec.conversation!r} to {spec.name}"
-            )
+            what = f"the record ends before call {position} of {spec.conversation!r} to {spec.name}"
+            raise self.ended or NotRecorded(what)
         if known:
             self.unfinished.append(known)
         elif self.known and not (spec.shared or spec.rerun) and position < self._last_of(spec.kind, spec.conversation):
@@ -281,8 +284,7 @@ class Log:
             raise NotRecorded(f"{what}: {error.what}") from None
         if not (spec.change and self._writer and known.result.get(UNCHANGED)):
             return result
-        key = (known.kind, known.conversation, known.position, known.digest)
-        row = (self.run, *key, spec.name, pack(spec.dump()))
+        row = (self.run, *known.key, spec.name, pack(spec.dump()))
         return await self._change_result(result, spec, spec.change, encode, row, known.began)
 
     async def _change_result(
@@ -309,10 +311,11 @@ class Log:
         """Take the result of an identical call of another run and record it as this run's; None without one."""
         assert self._writer is not None  # noqa: S101 - a replay reuses nothing
         reused = None if spec.rerun or spec.never_reused else await reuse(spec.kind, spec.digest)
-        if reused is not None and not _cut(reused):
-            self._writer.write([*self._take_waiting(), ("calls", (*row, pack(reused), began, 0.0))])
-            return reused
-        return None
+        cut = isinstance(reused, dict) and reused.get("finish") == "length"  # this run may allow a longer reply
+        if reused is None or cut:
+            return None
+        self._writer.write([*self._take_waiting(), ("calls", (*row, pack(reused), began, 0.0))])
+        return reused
 
     def _keep(self, row: tuple[Any, ...], result: Any, began: float) -> None:
         assert self._writer is not None  # noqa: S101 - a replay comes to no call that is made
@@ -332,8 +335,7 @@ class Log:
         """Keep which id a source was given, so that a resumed run gives it the same."""
         if self._writer and location not in self.sources:
             self.sources[location] = source
-            row = (self.run, storable(location), source)
-            self._rows.append(("sources", row))
+            self._rows.append(("sources", (self.run, storable(location), source)))
 
     def event(self, event: Event) -> None:
         """Keep an event; it is written together with the next call of a policy. The pieces of a text are not kept: the
@@ -355,8 +357,7 @@ class Log:
 
     def describe(self, question: str, workflow: str) -> None:
         if self._writer:
-            row = (storable(question), workflow, self.run)
-            self._writer.write([("describe", row)])
+            self._writer.write([("describe", (storable(question), workflow, self.run))])
 
     def tools(self, tools: Mapping[str, Any]) -> None:
         """Keep what tools the run has, so that it can be replayed without them."""
@@ -382,11 +383,6 @@ def _decode(decode: Callable[[Any], T], result: Any) -> T:
         return decode(result)
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise DamagedRecord(f"{type(error).__name__}: {error}") from None
-
-
-def _cut(result: Any) -> bool:
-    """Return whether the reply ran out of length; another run may allow it more."""
-    return isinstance(result, dict) and result.get("finish") == "length"
 
 
 def _describe_failure(failure: EndpointError) -> dict[str, Any]:

@@ -208,23 +208,16 @@ class Entry:
             return False
         except PermissionError:
             return True
-        return not _is_zombie(self.pid)
+        try:  # the process may have ended without its parent's notice; only Linux tells
+            status = Path(f"/proc/{self.pid}/stat").read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return True
+        return status.rpartition(")")[2].split()[0] not in "ZX"
 
     @property
     def state(self) -> str:
         """The status, `interrupted` for a run whose process is gone."""
         return "interrupted" if self.status == "running" and not self.alive else self.status
-
-
-def _is_zombie(pid: int) -> bool:
-    """Return whether a process has ended and its parent has not noticed yet. Only Linux tells."""
-    try:
-        return (
-            Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[0]
-            in "ZX"
-        )
-    except OSError:
-        return False
 
 
 def read_entry(row: sqlite3.Row) -> Entry:

@@ -115,7 +115,11 @@ class Writer:
 
     def write(self, statements: Sequence[Statement]) -> None:
         """Have the statements committed with what comes next, at the latest in a moment; at once where no loop runs."""
-        self._put(statements)
+        with self._lock:
+            if self._over and not self.trouble:
+                self.trouble = f"the journal {self._path} was closed"
+            if not self.trouble:
+                self._waiting += statements
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:
@@ -166,13 +170,6 @@ class Writer:
             self._thread.join(60)
         with self._turn:
             self._connection.close()
-
-    def _put(self, statements: Sequence[Statement]) -> None:
-        with self._lock:
-            if self._over and not self.trouble:
-                self.trouble = f"the journal {self._path} was closed"
-            if not self.trouble:
-                self._waiting += statements
 
     def _flush(self) -> None:
         """Commit what waits; what cannot be committed at once is left to the thread."""
@@ -232,8 +229,7 @@ class Writer:
                     self._connection.execute("pragma wal_checkpoint(restart)")
             if self.alive and (many or time.monotonic() - beaten >= BEAT):
                 beaten = time.monotonic()
-                self._put([("heard", (time.time(), run)) for run in tuple(self.alive)])
-                self.settle()
+                self.write([("heard", (time.time(), run)) for run in tuple(self.alive)])
 
 
 def _release(waiters: Sequence[asyncio.Future[None]]) -> None:
@@ -262,9 +258,8 @@ def do(connection: sqlite3.Connection, statements: Sequence[Statement]) -> None:
     connection.execute("begin immediate")
     try:
         for name, values in statements:
-            connection.execute(
-                STATEMENTS[name], [compress(value) if type(value) is bytes else value for value in values]
-            )
+            stored = [compress(value) if type(value) is bytes else value for value in values]
+            connection.execute(STATEMENTS[name], stored)
         connection.execute("commit")
     except BaseException:
         if connection.in_transaction:
@@ -276,21 +271,17 @@ def connect(path: Path, patience: float = PATIENCE) -> sqlite3.Connection:
     connection = sqlite3.connect(path, timeout=patience, check_same_thread=False, isolation_level=None)
     connection.row_factory = sqlite3.Row
     try:
-        _prepare(connection)
+        if not _ahead(connection):
+            # a network's file system may have no memory that processes share, which writing ahead needs: the file is
+            # then kept in the older mode, as it is for a moment where another process is just changing it
+            with suppress(sqlite3.OperationalError):
+                connection.execute("pragma journal_mode = wal")
+        # what is committed survives the end of the process; only a power failure may take the last moments with it
+        connection.execute(f"pragma synchronous = {'normal' if _ahead(connection) else 'full'}")
     except sqlite3.Error:  # it is no database, or somebody else holds it
         connection.close()
         raise
     return connection
-
-
-def _prepare(connection: sqlite3.Connection) -> None:
-    if not _ahead(connection):
-        # a network's file system may have no memory that processes share, which writing ahead needs: the file is then
-        # kept in the older mode, as it is for a moment where another process is just changing it
-        with suppress(sqlite3.OperationalError):
-            connection.execute("pragma journal_mode = wal")
-    # what is committed survives the end of the process; only a power failure may take the last moments with it
-    connection.execute(f"pragma synchronous = {'normal' if _ahead(connection) else 'full'}")
 
 
 def _ahead(connection: sqlite3.Connection) -> bool:
@@ -339,11 +330,10 @@ def migrate(path: Path, patience: float = PATIENCE) -> None:
 def check_tables(connection: sqlite3.Connection) -> None:
     """Raise `sqlite3.DatabaseError` if the file's tables are not plain ones. A view can be a query without an end, a
     trigger can write without an end, and a virtual table is another program's."""
-    ours = ", ".join(f"'{name}'" for name in ("runs", "calls", "sources", "events"))
-    strange = f"""
+    strange = """
 select name from sqlite_master where type = 'trigger'
-or name in ({ours}) and (type <> 'table' or sql like 'create virtual%') limit 1
-"""  # noqa: S608 - the names are our own
+or name in ('runs', 'calls', 'sources', 'events') and (type <> 'table' or sql like 'create virtual%') limit 1
+"""
     if row := connection.execute(strange).fetchone():
         raise sqlite3.DatabaseError(f"{row[0]!r:.80} in it is not a plain table")
 

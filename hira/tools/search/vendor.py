@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from hira.core.budget import Budget, CallNeed
+from hira.core.budget import Budget, CallNeed, Spending
 from hira.core.errors import OutOfBudget, ToolDown, ToolError
 from hira.core.policy import Usage
 from hira.core.prices import Price
@@ -71,7 +71,7 @@ class VendorSearch:
                     key="Authorization", refused=refused, seconds=self.seconds)  # fmt: skip
         line = Line(NAME, form, self.client, form.url, self.key, "", HostPace())
         try:
-            with self.budget.spend(CallNeed(ROLE, READS, self.price)) as spending:
+            with Spending(self.budget, CallNeed(ROLE, READS, self.price)) as spending:
                 spending.paid = True
                 try:
                     return await Service(NAME, line.ask, quotes=False).search(query, n)
