@@ -208,27 +208,10 @@ class Error(Event):
 
 
 AnyEvent: TypeAlias = (
-    RunStarted
-    | RunEnded
-    | TurnStarted
-    | TurnText
-    | TurnEnded
-    | ToolStarted
-    | ToolEnded
-    | SubtaskIssued
-    | ApprovalAwaited
-    | CallApproved
-    | CallRefused
-    | SubtaskApproved
-    | SubtaskRejected
-    | SubtaskAssigned
-    | SubtaskDone
-    | Remembered
-    | SourceRead
-    | DocumentsRead
-    | AnswerChecked
-    | Notice
-)
+    RunStarted | RunEnded | TurnStarted | TurnText | TurnEnded | ToolStarted | ToolEnded | ApprovalAwaited
+    | CallApproved | CallRefused | SubtaskIssued | SubtaskApproved | SubtaskRejected | SubtaskAssigned | SubtaskDone
+    | Remembered | SourceRead | DocumentsRead | AnswerChecked | Notice
+)  # fmt: skip
 """Every event of a run, so that type checkers know that a `match` is complete."""
 Reader = Callable[[Event], None]
 KINDS: Mapping[str, type[Event]] = {kind.__name__: kind for kind in Event.__subclasses__()}

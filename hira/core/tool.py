@@ -71,13 +71,11 @@ class Observation:
 
     def change_texts(self, change: Callable[[str], str]) -> "Observation":
         """Return a copy with each of its texts changed, those of its sources too, for hooks that mask names."""
-        passages = tuple(
-            Passage(
-                replace(passage.source.change_text(change), title=change(passage.source.title)), change(passage.text)
-            )
-            for passage in self.passages
-        )
-        return replace(self, text=change(self.text), passages=passages)
+        passages: list[Passage] = []
+        for passage in self.passages:
+            source = replace(passage.source.change_text(change), title=change(passage.source.title))
+            passages.append(Passage(source, change(passage.text)))
+        return replace(self, text=change(self.text), passages=tuple(passages))
 
 
 Run = Callable[[dict[str, Any]], Awaitable[Observation]]
@@ -438,19 +436,11 @@ class _Field:
 def _make_comparable(hint: Any) -> Any:
     """Return a hint in comparable form: two descriptions with the same words are equal, though they are two objects."""
     from pydantic.fields import FieldInfo
-    from pydantic_core import PydanticUndefined
 
     if get_origin(hint) is not Annotated:
         return hint
-    plain = [
-        repr(metadata)
-        if isinstance(metadata, FieldInfo)
-        and metadata.default is PydanticUndefined
-        and metadata.default_factory is None
-        else metadata
-        for metadata in hint.__metadata__
-    ]
-    return (hint.__origin__, *plain)
+    metadata = ((part, isinstance(part, FieldInfo) and part.is_required()) for part in hint.__metadata__)
+    return (hint.__origin__, *(repr(part) if is_plain else part for part, is_plain in metadata))
 
 
 @lru_cache(maxsize=64)

@@ -5,7 +5,7 @@ import logging
 import sys
 from collections.abc import AsyncIterator, Awaitable, Mapping
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any
 
 import httpx
 
@@ -19,17 +19,9 @@ LOGGED = 20_000
 NO_LABELS: Mapping[str, str] = MappingProxyType({})
 
 
-class Sender(Protocol):
-    """Posts JSON to paths below a base URL. The body of the response is read by the caller."""
-
-    def post(self, path: str, raw: bytes, labels: Mapping[str, str] = NO_LABELS) -> Awaitable[httpx.Response]: ...
-
-    async def aclose(self) -> None: ...
-
-
 class DirectClient:
-    """Posts to one endpoint under headers that are written once. It does without cookies, hooks and merged URLs, which
-    take most of the processor time of a general client.
+    """Posts to one endpoint under headers that are written once; the caller reads the body of the response. It does
+    without cookies, hooks and merged URLs, which take most of the processor time of a general client.
 
     It follows no redirect: neither the key nor the prompt goes to another place than the one that was named.
     """

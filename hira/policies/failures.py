@@ -146,22 +146,13 @@ def failure(
     if status == 429:
         wait = retry_after(headers) or pause
         return RateLimited(what, fix="wait, or send fewer requests at once", retryable=True, retry_after=wait, **more)
-    return _describe_unserved(what, everything, headers, **more)
-
-
-def _describe_unserved(
-    told: str, message: str, headers: Mapping[str, str], *, where: str, status: int
-) -> EndpointError:
-    """The error for a request that was not refused for who asked, or for how much."""
-    more: dict[str, Any] = {"where": where, "status": status}
+    if refuses_tools(everything):
+        return tools_refused(what, **more)
+    fix = _way_out(status, everything)
     if 300 <= status < 400:
-        told = f"the endpoint redirects to {gist(headers.get('location', 'nowhere'))}, which is not followed"
-        return EndpointError(told, fix="set the base URL to the new address", **more)
-    if refuses_tools(message):
-        return tools_refused(told, **more)
-    return EndpointError(
-        told, fix=_way_out(status, message), retryable=status in RETRYABLE, retry_after=retry_after(headers), **more
-    )
+        what = f"the endpoint redirects to {gist(headers.get('location', 'nowhere'))}, which is not followed"
+        fix = "set the base URL to the new address"
+    return EndpointError(what, fix=fix, retryable=status in RETRYABLE, retry_after=retry_after(headers), **more)
 
 
 def refuses_tools(message: str) -> bool:
@@ -229,14 +220,10 @@ def failure_in(reply: Any) -> EndpointError | None:
     choices = reply.get("choices")
     if choices:
         first = choices[0] if isinstance(choices, list) else None
-        failed = [
-            candidate
-            for candidate in (first, reply)
-            if isinstance(candidate, Mapping) and isinstance(candidate.get("error"), Mapping)
-        ]
-        if not failed or not failed[0]["error"]:
+        told = [said for said in (first, reply) if isinstance(said, Mapping) and isinstance(said.get("error"), Mapping)]
+        if not told or not told[0]["error"]:
             return None
-        reply = failed[0]  # a gateway's, whose provider failed
+        reply = told[0]  # a gateway's, whose provider failed
     elif not _tells_of_error(reply):
         return None
     codes, message = codes_in(reply), gist(message_in(reply))

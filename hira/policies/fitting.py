@@ -31,12 +31,23 @@ class Window:
 
     def fit(self, request: Request) -> Request:
         """The request in what fits; the request itself if it does."""
-        return self._shorten(request) if self.size or self.limit else request
+        if not (self.size or self.limit):
+            return request
+        limit = self.limit
+        if self.size:
+            reply = min(request.sampling.max_tokens or self.size, self.size // LEAST_REPLY)
+            tools = count(str(request.tools)) if request.tools else 0
+            room = max(SHORTEST, self.size - reply - tools)
+            limit = min(limit or room, room)
+        if self._count(request, limit) <= limit:
+            return request
+        messages = trim_messages(request.messages, limit)
+        return request if messages == request.messages else replace(request, messages=messages)
 
     def narrow(self, sent: Request, overflow: ContextOverflow) -> bool:
         """Learn from a prompt that was too long. Return False if it cannot be shortened."""
         self.limit = _room(sent, overflow)
-        return self._shorten(sent).messages != sent.messages
+        return self.fit(sent) is not sent
 
     def leave_room(self, request: Request) -> Request:
         """The request for a reply no longer than the window leaves room for."""
@@ -52,18 +63,6 @@ class Window:
         if most <= limit:
             return most
         return sum(count(message.text) for message in request.messages) + count(str(request.tools))
-
-    def _shorten(self, request: Request) -> Request:
-        limit = self.limit
-        if self.size:
-            reply = min(request.sampling.max_tokens or self.size, self.size // LEAST_REPLY)
-            tools = count(str(request.tools)) if request.tools else 0
-            room = max(SHORTEST, self.size - reply - tools)
-            limit = min(limit or room, room)
-        if self._count(request, limit) <= limit:
-            return request
-        messages = trim_messages(request.messages, limit)
-        return request if messages == request.messages else replace(request, messages=messages)
 
 
 def trim_messages(messages: Sequence[Message], limit: int) -> tuple[Message, ...]:

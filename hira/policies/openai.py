@@ -37,7 +37,7 @@ from hira.policies.chat import (
     refusals_of,
     without,
 )
-from hira.policies.client import NO_LABELS, DirectClient, GivenClient, Sender, log
+from hira.policies.client import NO_LABELS, DirectClient, GivenClient, log
 from hira.policies.failures import failure, failure_in, gist, message_in, no_connection
 from hira.policies.names import Api, Continuation
 from hira.policies.probe import ServedModel, ask_server, missing
@@ -120,7 +120,7 @@ class OpenAIPolicy:
         self._headers: Mapping[str, str] = {}
         self._api: Api = api
         self._turns = Turns()
-        self._sender: Sender
+        self._sender: DirectClient | GivenClient
         if client is not None:
             self._sender = GivenClient(client)
         else:

@@ -3,6 +3,7 @@ records."""
 
 import json
 import re
+from contextlib import suppress
 from functools import cache
 from typing import Any, TypeVar
 
@@ -185,8 +186,10 @@ def read_record(completion: Completion, shape: type[M]) -> M:
 
 def _objects(text: str) -> list[Any]:
     """Find every JSON object in the text: fenced ones first, then the others, the last one first."""
-    fenced = [value for block in _FENCE.findall(text) if (value := _first(block)) is not None]
-    plain: list[Any] = []
+    fenced, plain = list[Any](), list[Any]()
+    for block in _FENCE.findall(text):
+        with suppress(json.JSONDecodeError):
+            fenced.append(decode_json(block))
     position = text.find("{")
     while position >= 0:
         try:
@@ -198,11 +201,4 @@ def _objects(text: str) -> list[Any]:
         else:
             plain.append(value)
             position = text.find("{", end)
-    return fenced + plain[::-1]
-
-
-def _first(block: str) -> Any:
-    try:
-        return decode_json(block)
-    except json.JSONDecodeError:
-        return None
+    return [value for value in fenced if value is not None] + plain[::-1]

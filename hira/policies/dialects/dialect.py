@@ -30,8 +30,8 @@ from hira.policies.dialects.protocol import (
 
 __all__ = [
     "RESULT", "RESULT_END", "Call", "Dialect", "Explained", "Parsed", "WrittenCall", "check_call", "coerce_value",
-    "example", "explain", "find_unquoted", "format_results", "format_tools", "is_alone", "is_mentioned", "parameters",
-    "read", "turn_of",
+    "example", "explain", "find_unquoted", "format_results", "format_tools", "is_alone", "is_mentioned", "no_specs",
+    "parameters", "read", "turn_of",
 ]  # fmt: skip
 
 _MENTIONS = 100
@@ -110,6 +110,12 @@ def read(text: str, following: Callable[[int], WrittenCall | None], several: int
     return Parsed(whole.strip(), (), assistant(whole if said_until == len(text) else whole.strip()))
 
 
+def no_specs(tools: Sequence[Tool]) -> tuple[Mapping[str, Any], ...]:
+    """Return the function definitions of calls that are text: none."""
+    del tools
+    return ()
+
+
 def format_tools(tools: Sequence[Tool]) -> str:
     """The tools as lines of a prompt: what each is for, and a line for each parameter."""
     lines: list[str] = []
@@ -136,7 +142,7 @@ def _parameter(name: str, schema: Mapping[str, Any], *, optional: bool) -> str:
 
 def format_results(
     pairs: Sequence[tuple[Call, str]],
-    notice: Filled | None,
+    notice: Filled | None = None,
     tags_of: Callable[[Call], tuple[str, str]] = lambda _: (RESULT, RESULT_END),
 ) -> tuple[Message, ...]:
     """Format results as one user message, each between its tags, in the order of their calls, followed by hira's own

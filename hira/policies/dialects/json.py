@@ -2,17 +2,16 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
-from hira.core.messages import Filled, Message, assistant
+from hira.core.messages import Filled, assistant
 from hira.core.patterns import compile_lazily
 from hira.core.policy import Completion
 from hira.core.prompts import Prompt
 from hira.core.tool import Tool
 from hira.policies.dialects.answer import verbatim
-from hira.policies.dialects.dialect import example, format_results, format_tools
+from hira.policies.dialects.dialect import example, format_results, format_tools, no_specs
 from hira.policies.dialects.lenient import decode_first
 from hira.policies.dialects.protocol import RESULT, Call, Dialect, Parsed
 from hira.policies.dialects.text_calls import find_calls, read_turn, text_of_turn
@@ -25,6 +24,8 @@ _ACTING = compile_lazily(r"<(?=\s*/?\s*tool_response\b)", re.IGNORECASE)
 
 class Json:
     name = "json"
+    specs = staticmethod(no_specs)
+    results = staticmethod(format_results)
 
     def instructions(self, tools: Sequence[Tool]) -> Filled:
         if not tools:
@@ -37,10 +38,6 @@ class Json:
         del several
         return (RESULT,) if tools else ()
 
-    def specs(self, tools: Sequence[Tool]) -> tuple[Mapping[str, Any], ...]:
-        del tools
-        return ()
-
     def parse(self, completion: Completion, tools: Sequence[Tool], several: int = 1) -> Parsed:
         spoken = verbatim(completion).partition(RESULT)[0]
         plain = Parsed(spoken.strip(), (), assistant(spoken))
@@ -52,9 +49,6 @@ class Json:
             rest = "" if text[span.end :].strip() else text[span.end :]
             return replace(parsed, message=assistant(text[: span.end] + closed + rest))
         return parsed
-
-    def results(self, pairs: Sequence[tuple[Call, str]], notice: Filled | None = None) -> tuple[Message, ...]:
-        return format_results(pairs, notice)
 
     def write(self, call: Call, tool: Tool) -> str:
         del tool

@@ -15,7 +15,7 @@ from hira.core.patterns import compile_lazily
 from hira.core.policy import Completion
 from hira.core.prompts import Prompt
 from hira.core.tool import Tool
-from hira.policies.dialects.dialect import WrittenCall, find_unquoted, format_results, read, turn_of
+from hira.policies.dialects.dialect import WrittenCall, find_unquoted, format_results, no_specs, read, turn_of
 from hira.policies.dialects.lenient import decode_json
 from hira.policies.dialects.protocol import Call, Dialect, Parsed, coerce_value, describe_missing
 from hira.policies.dialects.text_calls import read_turn
@@ -60,6 +60,7 @@ def tag(name: str) -> Tag:
 
 class Tags:
     name = "tags"
+    specs = staticmethod(no_specs)
 
     def instructions(self, tools: Sequence[Tool]) -> Filled:
         parts: list[str] = []
@@ -79,10 +80,6 @@ class Tags:
     def stops(self, tools: Sequence[Tool], several: int) -> tuple[str, ...]:
         """The end tokens, so that a turn ends with its call; with several calls a turn, the result tokens."""
         return tuple(tag(tool.name).end if several == 1 else tag(tool.name).result_begin for tool in tools)
-
-    def specs(self, tools: Sequence[Tool]) -> tuple[Mapping[str, Any], ...]:
-        del tools
-        return ()
 
     def parse(self, completion: Completion, tools: Sequence[Tool], several: int = 1) -> Parsed:
         text = turn_of(completion, _BEGIN)

@@ -7,9 +7,8 @@ unique in hira, so a server that is missing or misspelt is no reason to refuse a
 import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-from hira.core.messages import Filled, Message
+from hira.core.messages import Filled
 from hira.core.patterns import compile_lazily
 from hira.core.policy import Completion
 from hira.core.prompts import Prompt
@@ -20,6 +19,7 @@ from hira.policies.dialects.dialect import (
     find_unquoted,
     format_results,
     format_tools,
+    no_specs,
     read,
     turn_of,
 )
@@ -42,6 +42,8 @@ _ACTING = compile_lazily(r"<(?=\s*/?\s*(?:use_mcp_tool|arguments|tool_name|tool_
 
 class Xml:
     name = "xml"
+    specs = staticmethod(no_specs)
+    results = staticmethod(format_results)
 
     def instructions(self, tools: Sequence[Tool]) -> Filled:
         servers = dict.fromkeys(tool.server for tool in tools)
@@ -56,10 +58,6 @@ class Xml:
     def stops(self, tools: Sequence[Tool], several: int) -> tuple[str, ...]:
         """The end tag, so that a turn ends with its call; with several calls a turn, the tag of a result."""
         return ((END if several == 1 else RESULT),) if tools else ()
-
-    def specs(self, tools: Sequence[Tool]) -> tuple[Mapping[str, Any], ...]:
-        del tools
-        return ()
 
     def parse(self, completion: Completion, tools: Sequence[Tool], several: int = 1) -> Parsed:
         text = turn_of(completion, _BEGIN)
@@ -80,9 +78,6 @@ class Xml:
             return WrittenCall(begin.start(), end.end() if end else len(text), closed, call, error)
 
         return read_turn(read(text, following, several), completion, tools, several, self.write)
-
-    def results(self, pairs: Sequence[tuple[Call, str]], notice: Filled | None = None) -> tuple[Message, ...]:
-        return format_results(pairs, notice)
 
     def write(self, call: Call, tool: Tool) -> str:
         arguments = _ACTING.sub(r"\\u003c", json.dumps(dict(call.arguments), ensure_ascii=False))
