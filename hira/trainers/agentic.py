@@ -148,10 +148,10 @@ class Agentic:
     search: bool = True
     lost: list[ScoredRollout] = field(default_factory=list)
     sampled: int = 0
-    _gate: asyncio.Semaphore = field(init=False)
+    gate: asyncio.Semaphore = field(init=False)
 
     def __post_init__(self) -> None:
-        self._gate = asyncio.Semaphore(self.rollouts.config.concurrency)
+        self.gate = asyncio.Semaphore(self.rollouts.config.concurrency)
 
     @property
     def last(self) -> int:
@@ -169,39 +169,14 @@ class Agentic:
         first = Input(1, posing.made, group=f"{problem.id}.1.0", references=problem.references)
         return Stage(self, update, problem, (first,))
 
-    async def sample(self, problem: Problem, update: int, step_input: Input, number: int) -> MemberOutput:
-        """Return one member's answer."""
-        answering = AnswerStep(step_input, self.rollouts.reward)
-        made = replace(self.rollouts, workflow=answering, reward=answering.score)
-        async with self._gate:
-            scored = await made.play(replace(problem, id=step_input.group), update, number)
-        self.sampled += 1
-        return MemberOutput(step_input, scored, answering.solution, answering.review)
-
-    def choose_inputs(self, outputs: Sequence[MemberOutput], problem: Problem, update: int) -> tuple[Input, ...]:
-        """Choose the inputs of the next step."""
-        step = outputs[0].step_input.step + 1
-        if step > self.last:
-            return ()
-        candidates = [output for output in outputs if output.goes_on]
-        places = picks(
-            [candidate.reward or 0.0 for candidate in candidates],
-            self.config.sampling,
-            first=0.0 if STEPS[step - 1] == "verifier" else 1.0,
-            seed=seed_of(self.rollouts.seed, update, problem.id, step),
-            most=self.config.picks,
-        )
-        chosen = [candidates[place] for place in sorted(places)]
-        return tuple(make_input(problem, step, index, output) for index, output in enumerate(chosen))
-
     async def collect_problem(self, problem: Problem, update: int) -> list[list[MemberOutput]]:
         """Return all groups of one problem, step by step."""
         made: list[list[MemberOutput]] = []
         stage = await self.begin(problem, update)
         while stage is not None:
-            members = range(stage.size)
-            samples = [[stage.sample(index, number) for number in members] for index in range(len(stage.inputs))]
-            groups = await together([together(group) for group in samples])
+            members, inputs = range(stage.size), range(len(stage.inputs))
+            samples = [together([stage.sample(index, number) for number in members]) for index in inputs]
+            groups = await together(samples)
             made += groups
             stage = stage.then(groups)
         return made
@@ -249,11 +224,30 @@ class Stage:
         return [step_input.group for step_input in self.inputs]
 
     async def sample(self, group: int, number: int) -> MemberOutput:
-        return await self.agentic.sample(self.problem, self.update, self.inputs[group], number)
+        """Return one member's answer."""
+        agentic, step_input = self.agentic, self.inputs[group]
+        answering = AnswerStep(step_input, agentic.rollouts.reward)
+        rollouts = replace(agentic.rollouts, workflow=answering, reward=answering.score)
+        async with agentic.gate:
+            scored = await rollouts.play(replace(self.problem, id=step_input.group), self.update, number)
+        agentic.sampled += 1
+        return MemberOutput(step_input, scored, answering.solution, answering.review)
 
     def then(self, outputs: Sequence[Sequence[MemberOutput]]) -> "Stage | None":
-        flat = [output for group in outputs for output in group]
-        inputs = self.agentic.choose_inputs(flat, self.problem, self.update)
+        """Return the next step, with its chosen inputs; None after the last one."""
+        agentic, step = self.agentic, self.inputs[0].step + 1
+        if step > agentic.last:
+            return None
+        candidates = [output for group in outputs for output in group if output.goes_on]
+        places = picks(
+            [candidate.reward or 0.0 for candidate in candidates],
+            agentic.config.sampling,
+            first=0.0 if STEPS[step - 1] == "verifier" else 1.0,
+            seed=seed_of(agentic.rollouts.seed, self.update, self.problem.id, step),
+            most=agentic.config.picks,
+        )
+        chosen = [candidates[place] for place in sorted(places)]
+        inputs = tuple(make_input(self.problem, step, index, output) for index, output in enumerate(chosen))
         return replace(self, inputs=inputs) if inputs else None
 
 

@@ -31,7 +31,7 @@ from hira.trainers.credit import Credit
 from hira.trainers.credit.checks import run_credit
 from hira.trainers.credit.masking import drop_mastered, drop_overlong
 from hira.trainers.recipes import Data, Judges, Recipe, find_recipe
-from hira.trainers.records import unwritable
+from hira.trainers.records import writing
 from hira.trainers.rewards import ByFunction, GainOver, Ranked
 from hira.trainers.rollouts import Problem
 from hira.trainers.rows import Credited, Group
@@ -273,11 +273,8 @@ def write_configuration(plan: TrainingPlan) -> None:
     """Write the plan's configuration to its folder, which keeps other runs out."""
     record = {"began": plan.began, "configuration": plan.configuration.to_json()}
     text = json.dumps(record, indent=2, ensure_ascii=False)
-    try:
-        plan.folder.mkdir(parents=True, exist_ok=True)
+    with writing(plan.folder / BEGUN):
         replace_file(plan.folder / BEGUN, [f"{text}\n".encode()])  # another process of this run may read it now
-    except OSError as error:
-        raise unwritable(error, plan.folder / BEGUN) from error
 
 
 def read_configuration(folder: Path) -> Configuration | None:

@@ -66,13 +66,11 @@ class ServedEngine:
             if self._loaded == self.version:
                 return
             place = self._folder / str(self.version)
-            try:
+            with records.writing(place):
                 for name in self._weights.peft_config:
                     # PEFT creates a folder for each of the others
                     folder = place if name != "default" else place / name
                     self._weights.save_pretrained(folder, selected_adapters=[name])
-            except OSError as error:
-                raise records.unwritable(error, place) from error
             for name in self._weights.peft_config:
                 await self._engine.load(name, place / name, self.version)
             if self._loaded is not None:

@@ -88,7 +88,7 @@ class RoleTrainer(Trainer):
         super().__init__(
             model=model,
             args=arguments,
-            train_dataset=Placeholders(config.steps * arguments.world_size),
+            train_dataset=[{"place": 0}] * (config.steps * arguments.world_size),  # `collect` chooses the questions
             data_collator=default_data_collator,
             processing_class=tokenizer,
             callbacks=[self.record, _AfterStep(self)],
@@ -354,19 +354,6 @@ class _AfterStep(TrainerCallback):
 
     def on_train_end(self, *_: Any, **__: Any) -> None:
         self.trainer.check_end()
-
-
-class Placeholders(torch.utils.data.Dataset[dict[str, int]]):
-    """An item for each step and process: `collect` chooses the questions."""
-
-    def __init__(self, length: int) -> None:
-        self.length = length
-
-    def __len__(self) -> int:
-        return self.length
-
-    def __getitem__(self, place: int) -> dict[str, int]:
-        return {"place": place}
 
 
 def prepare_weights(model: Any, configuration: Configuration) -> None:

@@ -23,17 +23,25 @@ def open_model(config: ModelConfig) -> tuple[Any, Any]:
     sixteenth digit. Raises `UsageError` for a model that cannot be loaded or has no chat template.
     """
     import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers import AutoModelForCausalLM, AutoTokenizer, BitsAndBytesConfig
 
     cuda = torch.cuda.is_available()
     name, bits = config.name, config.bits
     where = f"model {name!r}"
     check_bits(bits, where)
+    quantised = (
+        BitsAndBytesConfig(  # type: ignore[no-untyped-call]
+            load_in_4bit=True,
+            bnb_4bit_quant_type="nf4",
+            bnb_4bit_compute_dtype=torch.bfloat16,
+            bnb_4bit_use_double_quant=True,
+        )
+        if bits == 4
+        else None
+    )
+    kind = {32: torch.float32, 64: torch.float64}.get(bits, torch.bfloat16 if cuda else torch.float32)
     try:
         tokenizer = AutoTokenizer.from_pretrained(name)
-        quantised = _quantisation() if bits == 4 else None
-        small = torch.bfloat16 if cuda else torch.float32
-        kind = {32: torch.float32, 64: torch.float64}.get(bits, small)
         base = AutoModelForCausalLM.from_pretrained(name, dtype=kind, quantization_config=quantised)
     except (OSError, ValueError) as error:
         fix = "name a model's folder, or a model of the Hub that can be reached"
@@ -72,18 +80,6 @@ def add_adapters(base: Any, config: ModelConfig) -> Any:
             model.load_adapter(place, adapter_name=name, is_trainable=True)
     all_trainable(model)
     return model
-
-
-def _quantisation() -> Any:
-    import torch
-    from transformers import BitsAndBytesConfig
-
-    return BitsAndBytesConfig(  # type: ignore[no-untyped-call]
-        load_in_4bit=True,
-        bnb_4bit_quant_type="nf4",
-        bnb_4bit_compute_dtype=torch.bfloat16,
-        bnb_4bit_use_double_quant=True,
-    )
 
 
 def find_gguf(name: str) -> Path:

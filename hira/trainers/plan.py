@@ -22,6 +22,7 @@ TILE_TOKENS, TILE_WORDS = 4096, 32_768
 WORKSPACE = 32 * 2**20
 # The engine's growth of a row's keys and values, and its prompt tokens per pass.
 GROWTH, READS = 128, 16_384
+SIZES = ("num_hidden_layers", "hidden_size", "num_attention_heads", "intermediate_size", "vocab_size")
 EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts")
 ATTENDS = {"full_attention", "sliding_attention", "chunked_attention"}
 """Layer types of plain decoders: they differ in attention, not in weights."""
@@ -52,37 +53,25 @@ class DecoderShape:
         if other := set(entries.get("layer_types") or ()) - ATTENDS:
             raise UsageError(f"config.json has layers of the kind {min(other)!r}", fix=fix)
         try:
-            heads, hidden, inner = (
-                int(entries[name]) for name in ("num_attention_heads", "hidden_size", "intermediate_size")
-            )
+            layers, hidden, heads, inner, words = (int(entries[name]) for name in SIZES)
             kv_heads = int(entries.get("num_key_value_heads") or heads)
             head = int(entries.get("head_dim") or hidden // heads)
-            return cls(
-                int(entries["num_hidden_layers"]),
-                hidden,
-                heads,
-                kv_heads,
-                head,
-                inner,
-                int(entries["vocab_size"]),
-                bool(entries.get("tie_word_embeddings", True)),
-                _small(entries, hidden, inner, heads * head, kv_heads * head, head),
-            )
+            tied = bool(entries.get("tie_word_embeddings", True))
+            small = _small(entries, hidden, inner, heads * head, kv_heads * head, head)
+            return cls(layers, hidden, heads, kv_heads, head, inner, words, tied, small)
         except KeyError as missing:
             raise UsageError(f"config.json has no {missing.args[0]}", fix=fix) from None
 
     @classmethod
     def read(cls, folder: Path) -> "DecoderShape":
+        where, fix = str(folder), "name the model's folder"
         try:
             config = read_json((folder / "config.json").read_bytes())
             return cls.of(validate(dict[str, Any], config))
         except OSError as error:
-            fix = "name the model's folder"
-            raise UsageError(f"there is no config.json: {error.strerror}", where=str(folder), fix=fix) from error
+            raise UsageError(f"there is no config.json: {error.strerror}", where=where, fix=fix) from error
         except (ValueError, TypeError, ArithmeticError) as error:
-            raise UsageError(
-                f"config.json cannot be read: {error}", where=str(folder), fix="name the model's folder"
-            ) from None
+            raise UsageError(f"config.json cannot be read: {error}", where=where, fix=fix) from None
 
     @property
     def matrices(self) -> dict[str, tuple[int, int]]:

@@ -15,12 +15,8 @@ METRICS, ROLLOUTS, EXAMS = "metrics.jsonl", "rollouts.jsonl", "exams.jsonl"
 
 def append_records(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
     """Append one line for each record. Raises `HiraError` if the disk is full; the next resume drops a cut line."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("ab") as file:
-            append_lines(file, records, allow_nan=False)
-    except OSError as error:
-        raise unwritable(error, path) from error
+    with writing(path), path.open("ab") as file:
+        append_lines(file, records, allow_nan=False)
 
 
 def cut(path: Path, step: int) -> None:
@@ -32,9 +28,16 @@ def cut(path: Path, step: int) -> None:
 
 def write(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
     """Make these records the whole file. Raises `HiraError` if the disk is full."""
+    with writing(path):
+        replace_file(path, map(encode_line, records))
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Make the folder of a file to write, and turn an `OSError` into a `HiraError` with a fix."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(path, map(encode_line, records))
+        yield
     except OSError as error:
         raise unwritable(error, path) from error
 
