@@ -1,5 +1,7 @@
 """A training run as TOML with dotted overrides (`train.steps=200`), checked before anything is loaded.
 
+The table in docs/training.md describes every key; here stand only reasons and papers.
+
 recipe = "matpo"
 
 [model]
@@ -52,7 +54,6 @@ class ModelConfig(_StrictConfig):
     alpha: int = Field(default=32, ge=1)
     targets: str | tuple[str, ...] = "all-linear"
     start: Mapping[str, Path] = Field(default_factory=dict)
-    """Folders of adapters to continue from."""
     bits: Literal[4, 16, 32, 64] = 16
     """The base's precision: 16 is bf16, 4 is nf4; 64 is for small models whose runs must be reproducible token by
     token."""
@@ -73,7 +74,6 @@ class DataConfig(_StrictConfig):
     """Questions with their answers, as `hira eval` takes them."""
 
     train: str = ""
-    """A file, or a set's name."""
     split: str = ""
     config: str = ""
     sources: tuple[SourceConfig, ...] = ()
@@ -95,7 +95,6 @@ class RolloutConfig(_StrictConfig):
     """An update's rollouts, their deadlines and their sampler."""
 
     questions: int = Field(default=8, ge=1)
-    """The number of questions of an update."""
     attempts: int = Field(default=8, ge=2)
     """G, the number of attempts at each question."""
     refill: int = Field(default=0, ge=0)
@@ -103,22 +102,15 @@ class RolloutConfig(_StrictConfig):
     sampling)."""
     concurrency: int = Field(default=128, ge=1)
     call_seconds: float = Field(default=600, gt=0)
-    """The deadline of a call."""
     rollout_seconds: float = Field(default=1800, gt=0)
-    """The deadline of a rollout."""
     reward_seconds: float = Field(default=120, gt=0)
-    """The deadline of its reward."""
     heartbeat_seconds: float = Field(default=30, gt=0)
-    """The seconds between two lines of progress."""
     window: int = Field(default=16_384, ge=256)
-    """The most tokens of a row."""
     samples: int = Field(default=4, ge=0)
-    """The number of rollouts of an update that are recorded for readers."""
     vllm: str = ""
     """The address of a vLLM server that samples in place of this process, such as http://127.0.0.1:8000/v1
     (hira.trainers.engines)."""
     vllm_model: str = ""
-    """The name of the base at that server, by default the model's own."""
 
 
 class StageConfig(_StrictConfig):
@@ -127,9 +119,7 @@ class StageConfig(_StrictConfig):
     picks: int = Field(default=2, ge=1)
     """The number of a step's outputs that enter the next step."""
     sampling: Literal["random", "balanced", "adaptive"] = "adaptive"
-    """How these are chosen."""
     roles: tuple[Literal["solver", "verifier", "corrector"], ...] = ()
-    """The trained roles, all if it is empty."""
     masking: bool = True
     """Leaves well-mastered tokens of right answers out while the entropy is under `entropy`."""
     mastered: float = Field(default=0.99, gt=0, le=1)
@@ -138,9 +128,7 @@ class StageConfig(_StrictConfig):
     staleness: int = Field(default=0, ge=0)
     """The most updates between the weights that sampled a row and the update that trains on it."""
     problems: int = Field(default=32, ge=1)
-    """The number of problems in progress at once."""
     groups: int = Field(default=32, ge=1)
-    """The least number of groups of an update."""
     segment: int = Field(default=0, ge=0)
     """The tokens of a segment in which replies are sampled, 0 for whole replies."""
 
@@ -154,7 +142,6 @@ class RewardConfig(_StrictConfig):
     """The judging of answers: by words, or by a `judge` model."""
 
     match: Literal["contains", "exact", "f1", "number"] = "contains"
-    """The comparison by words."""
     judge: str = ""
     judge_url: str = ""
     criteria: Literal["", "hira", "webwalker", "simpleqa", "hle"] = ""
@@ -163,16 +150,13 @@ class RewardConfig(_StrictConfig):
     """Writes the rubrics of reports: a model, by default the judge, or `general` for the same rubric everywhere."""
     generator_url: str = ""
     at_once: int = Field(default=64, ge=1)
-    """The most calls at a time of the judge, and of the generator."""
     temperature: float = Field(default=0.0, ge=0, le=2)
-    """The temperature at which both are sampled, as with `top_p`."""
     top_p: float = Field(default=0.95, gt=0, le=1)
     preference: float = Field(default=1.0, ge=0)
     """The weight of the preferred order in the hybrid reward of rubrics (λ_pref)."""
     quality: float = Field(default=1.0, ge=0)
     """The weight of the judge's quality (λ_llm)."""
     judge_scale: float = Field(default=1.0, ge=0)
-    """The factor of the judge's range."""
     format: float | None = Field(default=None, ge=0, le=1)
     """The share of the reward for calls that succeed, by default MATPO's 0.1 in its recipe and 0 elsewhere."""
     over: str = ""
@@ -212,17 +196,15 @@ class TrainConfig(_StrictConfig):
     checkpointing: bool = True
     save_every: int = Field(default=10, ge=1)
     keep: int = Field(default=2, ge=1)
-    """The number of checkpoints that are kept."""
     report_to: tuple[str, ...] = ()
     """TRL's reporters: tensorboard, wandb, trackio."""
 
     @model_validator(mode="after")
     def _check_saving(self) -> "TrainConfig":
         if self.save_every % self.iterations:
+            what = f"save_every {self.save_every} would save amid {self.iterations} iterations"
             fix = "make train.save_every a multiple of train.iterations: a run resumes between sets of rollouts"
-            raise UsageError(
-                f"save_every {self.save_every} would save amid {self.iterations} iterations", where="[train]", fix=fix
-            )
+            raise UsageError(what, where="[train]", fix=fix)
         return self
 
 
@@ -233,15 +215,11 @@ class SftConfig(_StrictConfig):
     """The file of conversations, as `hira runs export` writes them; without one, the model's own rollouts."""
     steps: int = Field(default=200, ge=1)
     batch: int = Field(default=8, ge=1)
-    """The rows of a step."""
     lr: float = Field(default=1e-4, gt=0)
     warmup: int = Field(default=10, ge=0)
     updates: int = Field(default=1, ge=1)
-    """The number of sets of own rollouts."""
     least: float = Field(default=0.5, ge=0, le=1)
-    """The least reward of an own rollout."""
     save_every: int = Field(default=100, ge=0)
-    """The steps between two checkpoints, 0 for none."""
 
 
 class ExamConfig(_StrictConfig):
@@ -267,19 +245,16 @@ class Configuration(_StrictConfig):
     marsrl: StageConfig = StageConfig()
     reward: RewardConfig = RewardConfig()
     credit: Mapping[str, bool | int | float | str] = Field(default_factory=dict)
-    """Options of the recipe's credit."""
     train: TrainConfig = TrainConfig()
     sft: SftConfig = SftConfig()
     exam: ExamConfig = ExamConfig()
     settings: Mapping[str, Any] = Field(default_factory=dict)
     """Settings of hira.toml for the rollouts' runs."""
     workflow: Mapping[str, bool | int | float | str] = Field(default_factory=dict)
-    """Options of the workflow."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the configuration as plain JSON values, as the run's folder keeps it."""
-        shown: dict[str, Any] = self.model_dump(mode="json")
-        return shown
+        return self.model_dump(mode="json")
 
 
 def find_keys(name: str) -> list[str]:
@@ -324,11 +299,8 @@ def _read(file: Path) -> dict[str, Any]:
         fix = "name a configuration in TOML; docs/training.md has one to copy"
         raise UsageError(f"the configuration cannot be read: {error.strerror}", where=str(file), fix=fix) from None
     except (ValueError, RecursionError) as error:  # also of a number with too many digits
-        raise UsageError(
-            f"the configuration is not valid TOML: {error}",
-            where=f"in {file}",
-            fix="correct it, or name another file; docs/training.md has one to copy",
-        ) from None
+        fix = "correct it, or name another file; docs/training.md has one to copy"
+        raise UsageError(f"the configuration is not valid TOML: {error}", where=f"in {file}", fix=fix) from None
 
 
 def _override(values: dict[str, Any], text: str) -> None:

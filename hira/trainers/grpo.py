@@ -25,7 +25,7 @@ from hira.trainers.credit import Credit
 from hira.trainers.loss import Batch, Scores, policy_loss, score_tokens, score_tokens_fused
 from hira.trainers.metrics import Means, measure_update
 from hira.trainers.records import COMPLETE, last_checkpoint, print_progress, step_of
-from hira.trainers.rows import Collect, Collected, Credited, Group, samples
+from hira.trainers.rows import Collect, Credited, Group, samples
 from hira.trainers.weights import (
     activate,
     all_trainable,
@@ -81,7 +81,7 @@ class RoleTrainer(Trainer):
         self._figures: dict[str, torch.Tensor] = {}
         self._canary: tuple[str, list[int]] | None = None
         self._effective = False
-        self._base = ""
+        self.base = ""
         self._pad = tokenizer.eos_token_id if tokenizer.pad_token_id is None else tokenizer.pad_token_id
         arguments = arguments_of(configuration, folder)
         prepare_weights(model, configuration)
@@ -96,12 +96,12 @@ class RoleTrainer(Trainer):
         self.remove_callback(PrinterCallback)
 
     @property
-    def _bare(self) -> Any:
+    def bare(self) -> Any:
         return self.accelerator.unwrap_model(self.model)
 
     def create_optimizer(self, model: Any = None) -> torch.optim.Optimizer:
         """Create the optimiser of all adapters: PEFT has frozen the others when it loaded one."""
-        all_trainable(self._bare)
+        all_trainable(self.bare)
         return super().create_optimizer(model)
 
     def floating_point_ops(self, inputs: Any) -> int:
@@ -119,20 +119,18 @@ class RoleTrainer(Trainer):
             return self._held
         began = time.perf_counter()
         peak()
-        self._bare.eval()
+        self.bare.eval()
         collected = self.collect(step // self.config.iterations)
-        self._bare.train()
-        took, memory = time.perf_counter() - began, peak()
+        self.bare.train()
+        took, memory = time.perf_counter() - began, in_gib("rollout", peak())
         torch.cuda.empty_cache()  # the update needs the rollouts' memory
         groups: list[Group] = gather_object(list(collected.groups))  # the credit is over those of all processes
         credited = self.credit(groups)
-        self._measures = {
-            **measure_update(groups, credited),
-            **collected.measures,
-            "rollout_seconds": took,
-            **in_gib("rollout", memory),
-        }
-        self._record(collected, credited)
+        measures = measure_update(groups, credited)
+        self._measures = {**measures, **collected.measures, "rollout_seconds": took, **memory}
+        if self.accelerator.is_main_process:  # before the update, so that the samples exist if it fails
+            lines = samples(collected, credited, step + 1)
+            records.append_records(self.folder / records.ROLLOUTS, lines)
         self._held = self._batches(credited)
         return self._held
 
@@ -145,17 +143,11 @@ class RoleTrainer(Trainer):
         start = START["cpu" if self.accelerator.device.type == "cpu" else "gpu"]
         whole = pack_rows(rows, self.config.budget, self.adapters, start=start, processes=processes)
         micros = [take_share(micro, process, processes) for micro in whole]
-        made: list[tuple[Micro, Batch]] = []
-        for micro, many in micros:
-            batch = make_tensors(
-                micro,
-                rows=many,
-                pad=self._pad,
-                items=credited.normaliser / processes,
-                device=self.accelerator.device,
-                old=self.config.old == "sampler",
-            )
-            made.append((micro, batch))
+        items, device, old = credited.normaliser / processes, self.accelerator.device, self.config.old == "sampler"
+        made = [
+            (micro, make_tensors(micro, rows=many, pad=self._pad, items=items, device=device, old=old))
+            for micro, many in micros
+        ]
         for micro, batch in made:
             with too_little(micro, self.config.budget):
                 self._add_fixed(micro, batch)
@@ -164,7 +156,7 @@ class RoleTrainer(Trainer):
 
     def _add_fixed(self, micro: Micro, batch: Batch) -> None:
         """Add log-probabilities that do not change with the weights: the reference's and the old policy's."""
-        bare = self._bare
+        bare = self.bare
         with torch.no_grad():
             if self.config.beta:
                 with base_alone(bare):
@@ -199,7 +191,7 @@ class RoleTrainer(Trainer):
             for micro, batch in batches:
                 # gradients are summed here, and shared once at the end
                 with self.accelerator.no_sync(model), too_little(micro, self.config.budget):
-                    activate(self._bare, micro.adapter or self._first_adapter)
+                    activate(self.bare, micro.adapter or self._first_adapter)
                     with self.compute_loss_context_manager():
                         loss = self.compute_loss(model, batch)
                     self.accelerator.backward(loss)
@@ -207,8 +199,8 @@ class RoleTrainer(Trainer):
                 self._measure(micro, means)
                 done.append(micro)
         if self.accelerator.num_processes > 1:
-            average_gradients(self._bare, self.accelerator.num_processes, self.accelerator.device)
-        check_finite(self._bare, total, self.state.global_step + 1, {micro.role for micro, _ in batches})
+            average_gradients(self.bare, self.accelerator.num_processes, self.accelerator.device)
+        check_finite(self.bare, total, self.state.global_step + 1, {micro.role for micro, _ in batches})
         self._tell(means, batches, time.perf_counter() - began)
         return total
 
@@ -255,12 +247,6 @@ class RoleTrainer(Trainer):
         super().log({**logs, **{name: float(value) for name, value in self._measures.items()}}, start_time)
         self._measures = {}
 
-    def _record(self, collected: Collected, credited: Credited) -> None:
-        """Record sample rollouts with their credit before the update, so that they exist if it fails."""
-        if self.accelerator.is_main_process:
-            lines = samples(collected, credited, self.state.global_step + 1)
-            records.append_records(self.folder / records.ROLLOUTS, lines)
-
     # --- the run
 
     def run(self, *, resume: bool = False) -> Any:
@@ -278,36 +264,30 @@ class RoleTrainer(Trainer):
                 raise records.unwritable(error, checkpoint) from error
             raise
 
-    def remember_base(self) -> None:
-        self._base = fingerprint(self._bare)
-
     def check_step(self) -> None:
         """Check the new weights after each step, and let the policy sample with them; after the first step that moved
         them, check that they have any effect."""
         step = self.state.global_step
         if self._canary:
             adapter, ids = self._canary
-            check_sound(self._bare, ids, adapter, self.accelerator.device, step)
+            check_sound(self.bare, ids, adapter, self.accelerator.device, step)
         self.on_update(step)
         moved = step > min(self.config.warmup, 1)  # the first step of a warm-up has a rate of 0
         rates = [group["lr"] for group in self.optimizer.param_groups] if self.optimizer else []
         if self._canary and not self._effective and moved and any(rate > 0 for rate in rates):
-            check_effect(self._bare, ids, adapter, self.accelerator.device)
+            check_effect(self.bare, ids, adapter, self.accelerator.device)
             self._effective = True
-        activate(self._bare, self._first_adapter)  # a checkpoint follows, and is loaded into that adapter first
+        activate(self.bare, self._first_adapter)  # a checkpoint follows, and is loaded into that adapter first
 
     def check_end(self) -> None:
         """Raise `HiraError` if the base has changed, as by a merged adapter, or if the processes trained different
         adapters."""
-        if fingerprint(self._bare) != self._base:
-            raise HiraError(
-                "the base's weights are not what they were when the run began",
-                fix="train adapters only, and never merge them into the base while training",
-            )
-        if len(set(gather_object([fingerprint(self._bare, adapters=True)]))) > 1:
-            raise HiraError(
-                "the processes ended with different weights", fix="report it with the output of hira-train doctor RUN"
-            )
+        if fingerprint(self.bare) != self.base:
+            fix = "train adapters only, and never merge them into the base while training"
+            raise HiraError("the base's weights are not what they were when the run began", fix=fix)
+        if len(set(gather_object([fingerprint(self.bare, adapters=True)]))) > 1:
+            fix = "report it with the output of hira-train doctor RUN"
+            raise HiraError("the processes ended with different weights", fix=fix)
 
 
 class RecordCallback(TrainerCallback):
@@ -344,7 +324,7 @@ class _AfterStep(TrainerCallback):
         self.trainer = trainer
 
     def on_train_begin(self, *_: Any, **__: Any) -> None:
-        self.trainer.remember_base()
+        self.trainer.base = fingerprint(self.trainer.bare)
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         del args, state

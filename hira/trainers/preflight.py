@@ -68,8 +68,9 @@ def find_model_folder(name: str, folder: Path) -> Path | None:
     if place.is_dir():
         return place
     fix = "name a folder with config.json, or a model of the Hub: model.name=OWNER/NAME"
+    missing = UsageError(f"there is no folder {name!r}", fix=fix)
     if name.startswith(("/", ".", "~")):
-        raise UsageError(f"there is no folder {name!r}", fix=fix)
+        raise missing
     try:
         from huggingface_hub import try_to_load_from_cache
         from huggingface_hub.errors import HFValidationError
@@ -79,14 +80,15 @@ def find_model_folder(name: str, folder: Path) -> Path | None:
         try:
             cached = try_to_load_from_cache(name, "config.json")
         except HFValidationError:
-            raise UsageError(f"there is no folder {name!r}", fix=fix) from None
+            raise missing from None
     if isinstance(cached, str):
         return Path(cached).parent
-    if "/" in name and place.parent.is_dir():
-        there = sorted(path.name for path in place.parent.iterdir() if path.is_dir())
-        raise UsageError(f"there is no folder {name!r}", fix=did_you_mean(place.name, there) if there else fix)
     if "/" not in name:
-        raise UsageError(f"there is no folder {name!r}", fix=fix)
+        raise missing
+    if place.parent.is_dir():
+        there = sorted(path.name for path in place.parent.iterdir() if path.is_dir())
+        missing.fix = did_you_mean(place.name, there) if there else fix
+        raise missing
     return None
 
 
@@ -97,10 +99,9 @@ def own_window(name: str, folder: Path) -> int | None:
         return None
     config, tokenizer = _values(place / "config.json"), _values(place / "tokenizer_config.json")
     text = {**config, **(config.get("text_config") or {})}
-    lines = [text.get("max_position_embeddings"), tokenizer.get("model_max_length")]
-    return min(
-        (int(length) for length in lines if isinstance(length, int | float) and 0 < length < UNLIMITED), default=None
-    )
+    lengths = (text.get("max_position_embeddings"), tokenizer.get("model_max_length"))
+    known = [int(length) for length in lengths if isinstance(length, int | float) and 0 < length < UNLIMITED]
+    return min(known, default=None)
 
 
 def explain_window(window: int, model_window: int | None) -> str:

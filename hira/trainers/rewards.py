@@ -70,11 +70,8 @@ def check_score(score: RolloutScore, where: str) -> RolloutScore:
         numbers |= {f" for the {kind} {name!r}": value for name, value in values.items()}
     for which, value in numbers.items():
         if value is not None and not math.isfinite(value):
-            raise HiraError(
-                f"the reward returned {value}{which}",
-                where=where,
-                fix="correct the reward function, then resume with --resume; return None for an unscored rollout",
-            )
+            fix = "correct the reward function, then resume with --resume; return None for an unscored rollout"
+            raise HiraError(f"the reward returned {value}{which}", where=where, fix=fix)
     return score
 
 
@@ -88,18 +85,12 @@ def score_citations(rollout: Rollout, references: tuple[str, ...] = ()) -> Rollo
     by_claim: dict[str, list[Verdict]] = {}
     for citation in rollout.citations:
         by_claim.setdefault(citation.claim, []).append(citation.verdict)
-    held = sum(any(verdict.holds for verdict in verdicts) for verdicts in by_claim.values())
-    denied = sum(
-        any(verdict.denies for verdict in verdicts) and not any(verdict.holds for verdict in verdicts)
-        for verdicts in by_claim.values()
-    )
-    share = max(0.0, (held - denied) / len(by_claim)) if by_claim else 0.0
-    parts = {
-        "claims": float(len(by_claim)),
-        Verdict.SUPPORTED.value: float(held),
-        Verdict.CONTRADICTED.value: float(denied),
-    }
-    return RolloutScore(share, parts)
+    claims = len(by_claim)
+    unheld = [verdicts for verdicts in by_claim.values() if not any(verdict.holds for verdict in verdicts)]
+    held, denied = claims - len(unheld), sum(any(verdict.denies for verdict in verdicts) for verdicts in unheld)
+    parts = {"claims": claims, Verdict.SUPPORTED.value: held, Verdict.CONTRADICTED.value: denied}
+    share = max(0.0, (held - denied) / claims) if claims else 0.0
+    return RolloutScore(share, {name: float(count) for name, count in parts.items()})
 
 
 @dataclass(slots=True)

@@ -9,7 +9,7 @@ import random
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from statistics import pstdev
@@ -18,21 +18,10 @@ from typing import Any
 from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Rollout
 from hira.core.concurrency import together
-from hira.core.errors import (
-    AccessDenied,
-    HiraError,
-    UsageError,
-)
+from hira.core.errors import AccessDenied, HiraError, UsageError
 from hira.core.events import Event, Reader, ToolEnded, TurnEnded
 from hira.evaluation.rewards.answers import Reward, RolloutScore
-from hira.trainers.calls import (
-    OpenCalls,
-    SeededPolicy,
-    seed_of,
-    set_training_sampling,
-    status_of,
-    watch_tools,
-)
+from hira.trainers.calls import OpenCalls, SeededPolicy, seed_of, set_training_sampling, status_of, watch_tools
 from hira.trainers.configuration import RolloutConfig
 from hira.trainers.credit.grpo import FLOOR
 from hira.trainers.metrics import make_transcript, measure_rollouts
@@ -74,20 +63,21 @@ class Rollouts:
     workflow: Workflow
     problems: Sequence[Problem]
     reward: Reward
-    config: RolloutConfig = field(default=RolloutConfig(), kw_only=True)
-    roles: Collection[str] | None = field(default=None, kw_only=True)
+    _: KW_ONLY
+    config: RolloutConfig = field(default=RolloutConfig())
+    roles: Collection[str] | None = None
     """The trained roles, None for all with tokens."""
-    seed: int = field(default=0, kw_only=True)
-    trust: float = field(default=0.5, kw_only=True)
+    seed: int = 0
+    trust: float = 0.5
     """The share of rollouts that the infrastructure may break before the run ends."""
-    share: tuple[int, int] = field(default=(0, 1), kw_only=True)
+    share: tuple[int, int] = (0, 1)
     """This process's number, and the number of processes."""
-    day: float | None = field(default=None, kw_only=True)
+    day: float | None = None
     """Today's date for rollouts, in seconds since the epoch, so that prompts do not change from day to day."""
-    tell: Callable[[str], None] = field(default=lambda _: None, kw_only=True)
-    temperature: float = field(default=1.0, kw_only=True)
+    tell: Callable[[str], None] = lambda _: None
+    temperature: float = 1.0
     """Training needs 1; exams also ask greedily."""
-    underway: OpenCalls = field(default_factory=OpenCalls, kw_only=True)
+    underway: OpenCalls = field(default_factory=OpenCalls)
 
     def choose(self, update: int) -> list[Problem]:
         """Choose this process's problems of an update."""
@@ -111,15 +101,9 @@ class Rollouts:
                 break
         scored = [rollout for group in groups for rollout in group]
         self.check(scored)
-        made = tuple(
-            Group(problem.id, tuple(rollout.attempt for rollout in group))
-            for problem, group in zip(problems, groups, strict=True)
-        )
-        lines = [
-            make_transcript(rollout, problem.references)
-            for problem, group in zip(problems, groups, strict=True)
-            for rollout in group
-        ]
+        pairs = list(zip(problems, groups, strict=True))
+        made = tuple(Group(problem.id, tuple(rollout.attempt for rollout in group)) for problem, group in pairs)
+        lines = [make_transcript(rollout, problem.references) for problem, group in pairs for rollout in group]
         measures = measure_rollouts(scored) | ({"refilled": float(len(groups) - wanted)} if self.config.refill else {})
         return Collected(made, measures, tuple(lines[: self.config.samples]))
 
@@ -146,24 +130,19 @@ class Rollouts:
     async def _rank(self, group: list[ScoredRollout]) -> list[ScoredRollout]:
         """Return the group with the scores of a reward that compares its rollouts (`score_group`)."""
         rank = getattr(self.reward, "score_group", None)
-        answered = [
-            rollout.record for rollout in group if rollout.attempt.status == "ok" and rollout.record is not None
-        ]
+        answered = [place for place, rollout in enumerate(group) if rollout.attempt.status == "ok"]
         if rank is None or not answered:
             return group
         try:
             async with asyncio.timeout(self.config.reward_seconds):
-                scores = await rank(answered)
+                scores = await rank([group[place].record for place in answered])
         except TimeoutError:
             why = f"no ranking within {self.config.reward_seconds:g} seconds"
             scores = [RolloutScore(None, why=why) for _ in answered]
-        ranked = {record.run: score for record, score in zip(answered, scores, strict=True)}
-        rescored = []
-        for scored in group:
-            score = ranked.get(scored.record.run) if scored.record is not None else None
-            attempt = scored.attempt if score is None else replace(scored.attempt, reward=score.value)
-            rescored.append(replace(scored, attempt=attempt, score=score or scored.score))
-        return rescored
+        for place, score in zip(answered, scores, strict=True):
+            attempt = replace(group[place].attempt, reward=score.value)
+            group[place] = replace(group[place], attempt=attempt, score=score)
+        return group
 
     async def examine(self, attempts: int = 1) -> list[RolloutScore]:
         """Ask every problem `attempts` times, with the same seeds in each exam, and score the answers. Infrastructure
@@ -224,9 +203,8 @@ class Rollouts:
         failure of its search; neither deserves a penalty."""
         roles = {}
         for role, config in context.roles.items():
-            policy = SeededPolicy(
-                config.policy, run, seed_of(seed, role), self.config.call_seconds, self.underway, trouble
-            )
+            own, seconds = seed_of(seed, role), self.config.call_seconds
+            policy = SeededPolicy(config.policy, run, own, seconds, self.underway, trouble)
             sampling = set_training_sampling(config.sampling, self.temperature)
             roles[role] = replace(config, policy=policy, sampling=sampling)
         context.roles = roles
@@ -243,17 +221,13 @@ class Rollouts:
                 score = await self.reward(record, problem.references)
         except TimeoutError as late:
             waited = getattr(late.__cause__, "__notes__", ())
-            return RolloutScore(
-                None, why="; ".join((f"no reward within {self.config.reward_seconds:g} seconds", *waited))
-            )
+            why = "; ".join((f"no reward within {self.config.reward_seconds:g} seconds", *waited))
+            return RolloutScore(None, why=why)
         except HiraError as error:
             return RolloutScore(None, why=str(error))
         except Exception as error:
-            raise HiraError(
-                f"the reward raised {type(error).__name__}: {error}",
-                where=where,
-                fix="correct the reward function, then resume with --resume; return no value where a judge fails",
-            ) from error
+            fix = "correct the reward function, then resume with --resume; return no value where a judge fails"
+            raise HiraError(f"the reward raised {type(error).__name__}: {error}", where=where, fix=fix) from error
         return check_score(score, where)
 
     def check(self, scored: Sequence[ScoredRollout]) -> None:
@@ -261,22 +235,19 @@ class Rollouts:
         reply."""
         lost = [rollout for rollout in scored if rollout.attempt.status == "infra_failed"]
         if len(lost) > self.trust * len(scored):
-            raise _make_error(
-                lost, scored, "failed for reasons outside the model", "correct that, then resume with --resume"
-            )
-        unscored = [rollout for rollout in scored if rollout.attempt.reward is None and rollout not in lost]
+            fix = "correct that, then resume with --resume"
+            raise _make_error(lost, scored, "failed for reasons outside the model", fix)
+        counted = [rollout for rollout in scored if rollout.attempt.status != "infra_failed"]
+        unscored = [rollout for rollout in counted if rollout.attempt.reward is None]
         if len(unscored) > self.trust * len(scored):
             fix = "correct the judge (reward.judge, reward.judge_url), then resume with --resume"
             raise _make_error(unscored, scored, "were left without a reward", fix)
         failed = [rollout for rollout in scored if rollout.attempt.status == "agent_failed"]
-        silent = [
-            rollout
-            for rollout in failed
-            if rollout.record is None or not any(part.turns for part in rollout.record.trajectories.values())
-        ]
-        if scored and len(silent) == len(scored):
+        records = [rollout.record for rollout in failed]
+        spoke = [any(part.turns for part in record.trajectories.values()) for record in records if record is not None]
+        if failed and len(failed) == len(scored) and not any(spoke):
             fix = "raise rollouts.window, take a model with a longer one, or give the roles less to read"
-            raise _make_error(silent, scored, "ended before the model wrote anything", fix)
+            raise _make_error(failed, scored, "ended before the model wrote anything", fix)
 
     def report_progress(self, done: Callable[[], str]) -> AbstractContextManager[None]:
         """Report the progress from time to time, with the calls that wait longest."""
@@ -327,9 +298,8 @@ def choose_problems(problems: Sequence[Problem], update: int, questions: int, se
 
 def _has_signal(group: Sequence[ScoredRollout]) -> bool:
     """Return whether the counted attempts earned different rewards."""
-    rewards = [
-        rollout.attempt.reward for rollout in group if rollout.attempt.counts and rollout.attempt.reward is not None
-    ]
+    attempts = [rollout.attempt for rollout in group if rollout.attempt.counts]
+    rewards = [attempt.reward for attempt in attempts if attempt.reward is not None]
     return len(rewards) > 1 and pstdev(rewards) >= FLOOR
 
 

@@ -111,10 +111,7 @@ class SftTrainer(Trainer):
         output = model(input_ids=inputs["input_ids"], use_cache=False, logits_to_keep=scored)
         loss = cross_entropy(output.logits.float().flatten(0, 1), labels[:, scored].flatten(), ignore_index=IGNORED)
         if not torch.isfinite(loss):
-            raise HiraError(
-                f"the loss is not a number in step {self.state.global_step + 1}",
-                fix=LOWER_RATE,
-            )
+            raise HiraError(f"the loss is not a number in step {self.state.global_step + 1}", fix=LOWER_RATE)
         return (loss, output) if return_outputs else loss
 
 
@@ -249,12 +246,11 @@ def sample_best(plan: TrainingPlan, tokenizer: Any, model: Any, tell: Tell) -> l
         for update in range(config.updates):
             groups = runner.run(rollouts.collect(update)).groups
             counting = [attempt for group in groups for attempt in group.counting]
-            kept = [one for one in counting if one.reward is not None and one.reward >= config.least]
+            kept = [attempt for attempt in counting if (attempt.reward or 0.0) >= config.least]
             every = sum(len(group.attempts) for group in groups)
             tell(f"{len(kept)} of {count_of(every, 'rollout')} earned {config.least:g} or more")
             rows += [row for rollout in kept for row in rollout.rows if not row.overlong]
     if not rows:
-        raise HiraError(
-            f"no rollout earned {config.least:g} or more", fix="lower sft.least, or sample more: sft.updates"
-        )
+        fix = "lower sft.least, or sample more: sft.updates"
+        raise HiraError(f"no rollout earned {config.least:g} or more", fix=fix)
     return rows

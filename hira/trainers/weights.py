@@ -84,10 +84,7 @@ def check_sound(model: Any, ids: Sequence[int], adapter: str, device: Any, step:
     """Raise `HiraError` if the model's logits are no longer numbers: before the step that broke it is saved."""
     activate(model, adapter)
     if not bool(torch.isfinite(_logits(model, ids, device)).all()):
-        raise HiraError(
-            f"after step {step} what the adapter {adapter!r} says is not a number",
-            fix=LOWER_RATE,
-        )
+        raise HiraError(f"after step {step} what the adapter {adapter!r} says is not a number", fix=LOWER_RATE)
 
 
 def check_effect(model: Any, ids: Sequence[int], adapter: str, device: Any) -> None:
@@ -98,10 +95,9 @@ def check_effect(model: Any, ids: Sequence[int], adapter: str, device: Any) -> N
     """
     activate(model, adapter)
     if torch.equal(_logits(model, ids, device), _logits(model, ids, device, base=True)):
-        raise HiraError(
-            f"after the first step the adapter {adapter!r} changes nothing in what the model says",
-            fix="check that the LoRA target modules are in the model, and that the learning rate is not tiny",
-        )
+        what = f"after the first step the adapter {adapter!r} changes nothing in what the model says"
+        fix = "check that the LoRA target modules are in the model, and that the learning rate is not tiny"
+        raise HiraError(what, fix=fix)
 
 
 def average_gradients(model: Any, processes: int, device: Any) -> None:
@@ -123,11 +119,8 @@ def check_finite(model: Any, loss: torch.Tensor, step: int, roles: Collection[st
     if bool(torch.isfinite(whole).all()):
         return
     what = "the loss is not a number" if not bool(torch.isfinite(loss)) else "a gradient is not a number"
-    raise HiraError(
-        f"{what}, so step {step} was not made",
-        where=f"rows of {', '.join(sorted(roles))}",
-        fix=LOWER_RATE,
-    )
+    where = f"rows of {', '.join(sorted(roles))}"
+    raise HiraError(f"{what}, so step {step} was not made", where=where, fix=LOWER_RATE)
 
 
 def peak() -> int:
