@@ -105,9 +105,8 @@ def draft_plan(configuration: Configuration, folder: Path, environ: Mapping[str,
     workflow = recipe.make() if recipe.make else make_workflow(settings)
     if recipe.roles and not recipe.roles <= workflow.roles:
         what = f"the recipe {recipe.name!r} trains {', '.join(sorted(recipe.roles))}"
-        raise UsageError(
-            f"{what}, which the workflow {workflow.name!r} has not", fix=f'use workflow = "{recipe.workflow}"'
-        )
+        fix = f'use workflow = "{recipe.workflow}"'
+        raise UsageError(f"{what}, which the workflow {workflow.name!r} has not", fix=fix)
     _check_credit(configuration, recipe)
     if configuration.reward.over:
         make_workflow(settings.with_values({"workflow": configuration.reward.over}, "reward.over"))
@@ -192,20 +191,17 @@ def read_problems(
         pairs = pairs_of(folder / Path(name).expanduser())[:limit]
         return tuple(Problem(pair.id, pair.query, (pair.accepted, pair.rejected)) for pair in pairs), 0
     items = data.load(name, Selection(limit=limit, columns=part.columns, split=split, config=config), folder).items
-    if kind == "queries":
-        return tuple(
-            Problem(item.id, item.question, (item.answers or (item.gold,)) if item.answerable else (), item.files)
-            for item in items
-        ), 0
-    if lacking := next((item for item in items if not (item.answerable or item.unanswerable)), None):
-        fix = 'name its column: data.columns.answer = "NAME"; where nothing can be known, write "answer": []'
-        raise UsageError(f"question {lacking.id!r} of {name} has no answer", fix=fix)
-    loaded = tuple(
-        Problem(item.id, item.question, item.answers or (item.gold,), item.files) for item in items if item.answerable
-    )
-    if not loaded:
-        raise UsageError(f"no question of {name} has an answer", fix="give each question its `answer`")
-    return loaded, len(items) - len(loaded)
+    asked = items if kind == "queries" else [item for item in items if item.answerable]
+    if kind == "answers":
+        if lacking := next((item for item in items if not (item.answerable or item.unanswerable)), None):
+            fix = 'name its column: data.columns.answer = "NAME"; where nothing can be known, write "answer": []'
+            raise UsageError(f"question {lacking.id!r} of {name} has no answer", fix=fix)
+        if not asked:
+            raise UsageError(f"no question of {name} has an answer", fix="give each question its `answer`")
+    references = [(item.answers or (item.gold,)) if item.answerable else () for item in asked]
+    known = zip(asked, references, strict=True)
+    read_items = tuple(Problem(item.id, item.question, answers, item.files) for item, answers in known)
+    return read_items, len(items) - len(asked)
 
 
 def reward_of(plan: TrainingPlan) -> Reward:

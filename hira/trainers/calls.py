@@ -5,7 +5,7 @@ import hashlib
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -23,7 +23,7 @@ from hira.core.errors import (
     Withheld,
 )
 from hira.core.policy import Completion, Policy, Request, Sampling, Watch
-from hira.tools import Observation, OpenPython, Tool, Toolbox
+from hira.tools import SINGLE, Observation, OpenPython, Tool, Toolbox
 from hira.trainers.rows import Status
 
 
@@ -131,10 +131,9 @@ class SeededPolicy:
         """Do nothing: other rollouts use the policy, and its owner closes it."""
 
 
-Waiting = Callable[[str], AbstractContextManager[None]]
-
-
-def watch_tools(tools: Toolbox, down: list[HiraError], waiting: Waiting = lambda _: nullcontext()) -> Toolbox:
+def watch_tools(
+    tools: Toolbox, down: list[HiraError], waiting: Callable[[str], AbstractContextManager[None]]
+) -> Toolbox:
     """Return the same tools, which add every failure of a service, a server or a sandbox to `down`. Each call runs
     within `waiting`, which gets the tool's name."""
 
@@ -149,12 +148,10 @@ def watch_tools(tools: Toolbox, down: list[HiraError], waiting: Waiting = lambda
 
         return replace(tool, run=run)
 
+    singles: Any = {name: watch(tool) for name in SINGLE if (tool := getattr(tools, name)) is not None}
     return replace(
         tools,
-        search=watch(tools.search) if tools.search else None,
-        scholar=watch(tools.scholar) if tools.scholar else None,
-        browse=watch(tools.browse) if tools.browse else None,
-        files=watch(tools.files) if tools.files else None,
+        **singles,
         extra=tuple(map(watch, tools.extra)),
         scoped={role: tuple(map(watch, scoped)) for role, scoped in tools.scoped.items()},
         python=_watch_python(tools.python, watch) if tools.python else None,

@@ -61,7 +61,7 @@ def measure_update(groups: Sequence[Group], credited: Credited) -> dict[str, flo
         means.add(f"{weighted.row.role}/advantage", weighted.advantage)
         means.add(f"{weighted.row.role}/advantage_size", abs(weighted.advantage))
     groups_ = len(credited.sizes)
-    record = {
+    return {
         **means.values,
         "rows": len(credited.rows),
         "tokens": sum(weighted.row.tokens for weighted in credited.rows),
@@ -71,12 +71,9 @@ def measure_update(groups: Sequence[Group], credited: Credited) -> dict[str, flo
         "singletons": credited.singletons,
         "excluded": credited.excluded,
         **credited.figures,
+        **{f"group_size/{size}": many for size, many in sorted(Counter(credited.sizes).items())},
+        **_shares(credited),
     }
-    return (
-        record
-        | {f"group_size/{size}": many for size, many in sorted(Counter(credited.sizes).items())}
-        | _shares(credited)
-    )
 
 
 def _of_row(means: Means, row: Row) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from hira.core.errors import UsageError, did_you_mean
 from hira.policies.llama import TEMPLATE, find_file, read_model
-from hira.policies.local.loading import hide_renaming_warnings
+from hira.policies.local.loading import hide_renaming_warnings, try_loading
 from hira.policies.local.template import require_template
 from hira.trainers.configuration import ModelConfig
 from hira.trainers.preflight import check_bits, check_starts
@@ -29,26 +29,22 @@ def open_model(config: ModelConfig) -> tuple[Any, Any]:
     name, bits = config.name, config.bits
     where = f"model {name!r}"
     check_bits(bits, where)
-    quantised = (
-        BitsAndBytesConfig(  # type: ignore[no-untyped-call]
+    quantised: Any = None
+    if bits == 4:
+        quantised = BitsAndBytesConfig(  # type: ignore[no-untyped-call]
             load_in_4bit=True,
             bnb_4bit_quant_type="nf4",
             bnb_4bit_compute_dtype=torch.bfloat16,
             bnb_4bit_use_double_quant=True,
         )
-        if bits == 4
-        else None
-    )
     kind = {32: torch.float32, 64: torch.float64}.get(bits, torch.bfloat16 if cuda else torch.float32)
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(name)
-        base = AutoModelForCausalLM.from_pretrained(name, dtype=kind, quantization_config=quantised)
-    except (OSError, ValueError) as error:
-        fix = "name a model's folder, or a model of the Hub that can be reached"
-        raise UsageError(f"it cannot be loaded: {str(error).partition(chr(10))[0]}", where=where, fix=fix) from error
+    tokenizer = try_loading(name, lambda: AutoTokenizer.from_pretrained(name))
+    base = try_loading(
+        name, lambda: AutoModelForCausalLM.from_pretrained(name, dtype=kind, quantization_config=quantised)
+    )
     require_template(tokenizer, where)
     if bits != 4:
-        base = base.to("cuda" if cuda else "cpu")  # type: ignore[arg-type]
+        base = base.to("cuda" if cuda else "cpu")
     made = add_adapters(base, config)
     return tokenizer, made.double() if bits == 64 else made
 

@@ -75,13 +75,8 @@ class _OpenRow:
 
     def takes(self, tokens: Tokens) -> bool:
         """Return whether the turn's prompt begins with the whole row."""
-        held = len(self.prompt)
         before = (*self.prompt, *self.completion)
-        return (
-            len(tokens.prompt) >= len(before)
-            and tokens.prompt[:held] == self.prompt
-            and (tokens.prompt[held : len(before)] == before[held:])
-        )
+        return tokens.prompt[: len(before)] == before
 
     def add(self, tokens: Tokens) -> None:
         added = tokens.prompt[len(self.prompt) + len(self.completion) :]
@@ -118,9 +113,10 @@ def rows_of(rollout: Rollout, roles: Collection[str] | None = None, question: st
 
 def _cut(trajectory: Trajectory, rollout: str, question: str) -> Cut:
     overlong = bool(trajectory.turns) and trajectory.turns[-1].completion.finish == "length"
-    turns = [(turn.completion.tokens, turn.completion.model) for turn in trajectory.turns if turn.completion.tokens]
+    replies = [turn.completion for turn in trajectory.turns]
+    turns = [(reply.tokens, reply.model) for reply in replies if reply.tokens and reply.tokens.sampled]
     named = Row(question, rollout, trajectory.role, trajectory.conversation, (), (), (), (), overlong=overlong)
-    return join_turns([(tokens, model) for tokens, model in turns if tokens.sampled], named)
+    return join_turns(turns, named)
 
 
 def join_turns(turns: Iterable[tuple[Tokens, str]], named: Row) -> Cut:

@@ -11,7 +11,7 @@ from hira.agents.trajectory import Trajectory, Turn
 from hira.core.messages import user
 from hira.core.policy import Completion, Request, Tokens
 from hira.evaluation.rewards.answers import RolloutScore
-from hira.trainers.agentic import Agentic, Input, MemberOutput, make_input, measure_parts, picks
+from hira.trainers.agentic import Agentic, Input, MemberOutput, Stage, make_input, measure_parts, picks
 from hira.trainers.configuration import RolloutConfig, StageConfig
 from hira.trainers.credit import grpo, mars, matpo
 from hira.trainers.credit.grpo import FLOOR, advantages, divisor
@@ -371,8 +371,10 @@ def test_adaptive_shows_verifiers_wrong_solutions_and_correctors_true_flags(step
         for at in range(4)
     ]
     rollouts = Rollouts(None, None, [], never, config=RolloutConfig(attempts=2))  # type: ignore[arg-type]
-    chosen = Agentic(rollouts, StageConfig(sampling="adaptive")).choose_inputs(outputs, Problem("p", "q", ("4",)), 0)
-    earned = [one.review.report if one.review else one.solution.text for one in chosen if one.solution]
+    agentic = Agentic(rollouts, StageConfig(sampling="adaptive"))
+    stage = Stage(agentic, 0, Problem("p", "q", ("4",)), (made,)).then([outputs])
+    assert stage
+    earned = [one.review.report if one.review else one.solution.text for one in stage.inputs if one.solution]
     assert earned == [f"{reward:.0f}"] * 2
 
 

@@ -146,9 +146,8 @@ class Streamed:
             self._push(reasoning[: -self._held].rstrip(), "")
             return
         positions = [position for stop in self._stops if (position := text.find(stop)) >= 0]
-        self._push(
-            reasoning, text[: min([len(text) - self._held, *positions])].rstrip() if len(text) > self._held else ""
-        )
+        end = max(0, min([len(text) - self._held, *positions]))
+        self._push(reasoning, text[:end].rstrip())
 
     def _push(self, reasoning: str, text: str) -> None:
         """Send the new text; earlier text that is not a beginning of it is not taken back."""

@@ -260,9 +260,7 @@ class BatchingEngine:
 
 def _describe_failure(error: Exception) -> EndpointError:
     message = str(error).strip().partition("\n")[0]
-    failed = EndpointError(
-        f"sampling failed: {type(error).__name__}: {message}",
-        fix="look at the error above; if memory is short, send fewer requests at once or use a smaller model",
-    )
+    fix = "look at the error above; if memory is short, send fewer requests at once or use a smaller model"
+    failed = EndpointError(f"sampling failed: {type(error).__name__}: {message}", fix=fix)
     failed.__cause__ = error
     return failed

@@ -119,8 +119,8 @@ def _read(name: str, tokens_from: str) -> tuple[Any, Any]:
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     cuda = torch.cuda.is_available()
     kind = (torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float16) if cuda else torch.float32
-    tokenizer = _try_loading(name, lambda: AutoTokenizer.from_pretrained(tokens_from))
-    model = _try_loading(name, lambda: AutoModelForCausalLM.from_pretrained(name, dtype=kind))
+    tokenizer = try_loading(name, lambda: AutoTokenizer.from_pretrained(tokens_from))
+    model = try_loading(name, lambda: AutoModelForCausalLM.from_pretrained(name, dtype=kind))
     return tokenizer, model.to("cuda" if cuda else "cpu").eval()
 
 
@@ -140,7 +140,7 @@ def _with_adapter(model: Any, adapter: str) -> Any:
         return model
 
     try:
-        return _try_loading(adapter, add)
+        return try_loading(adapter, add)
     except UsageError as error:
         if not isinstance(error.__cause__, RuntimeError):  # what torch raises for weights of another shape
             raise
@@ -154,7 +154,7 @@ def adapter_name(adapter: str) -> str:
     return adapter.replace(".", "_")
 
 
-def _try_loading(name: str, read: Callable[[], Any]) -> Any:
+def try_loading(name: str, read: Callable[[], Any]) -> Any:
     """Return what `read` loads. Any exception of the libraries about a folder or the Hub becomes an error with its
     first line."""
     try:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache, lru_cache, partial
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -62,9 +62,8 @@ def check_template(tokenizer: Any, where: str) -> None:
     texts = tuple(named.values()) if isinstance(named, dict) else (named,)
     special = {name: str(token) for name, token in tokenizer.special_tokens_map.items() if isinstance(token, str)}
     if why := try_rendering(json.dumps([texts, special])):
-        raise UsageError(
-            f"the model's chat template {why}", where=where, fix="use another model, or repair its template"
-        )
+        fix = "use another model, or repair its template"
+        raise UsageError(f"the model's chat template {why}", where=where, fix=fix)
 
 
 @lru_cache(maxsize=64)
@@ -229,9 +228,8 @@ class Template:
         return shaped
 
     def _probe_abilities(self) -> Abilities:
-        if not _works(partial(self._render_messages, (user(_ASKED),), ())):
-            self._render_messages((user(_ASKED),), ())  # raises what is wrong
         question = user(_ASKED)
+        self._render_messages((question,), ())  # raises what is wrong
         return Abilities(
             system=self._shows(_FOUND, (system(_FOUND), question)),
             repeats=self._shows(_FOUND, (question, user(_FOUND))),
@@ -246,17 +244,14 @@ class Template:
         """Return whether the template shows tools, calls and results, and the text of a turn with a call."""
         messages, tools = (user("probe"), _CALLED, _RESULT), (_TOOL,)
         shown = ("hira_probe", _SAID, _ASKED, _FOUND)
-        return self._shows("hira_probe", messages[:1], tools) and all(
-            self._shows(text, messages, tools) for text in shown
-        )
+        told = all(self._shows(text, messages, tools) for text in shown)
+        return told and self._shows("hira_probe", messages[:1], tools)
 
     def _keeps(self) -> bool:
         """Return whether a turn stays unchanged in later prompts, including its reasoning."""
         question, reply = user(_ASKED), assistant(f"<think>\nprobe\n</think>\n\n{_SAID}")
-        render = self._render_messages
-        return _works(
-            lambda: render((question, reply, user(_FOUND)), ()).startswith(render((question,), ()) + reply.text)
-        )
+        begun = self._render_messages((question,), ()) + reply.text
+        return _works(lambda: self._render_messages((question, reply, user(_FOUND)), ()).startswith(begun))
 
 
 def opens_thought(prompt: str) -> bool:

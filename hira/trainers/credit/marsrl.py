@@ -34,16 +34,12 @@ def marsrl(
 def _check_alike(group: Group) -> None:
     inputs = {(row.role, row.input) for attempt in group.attempts for row in attempt.rows if row.part == 0}
     if len(inputs) > 1:
-        roles = ", ".join(sorted({role for role, _ in inputs}))
-        raise HiraError(
-            "the members of a group answered different inputs",
-            where=f"group {group.problem!r} of {roles}",
-            fix="make one group for each input, as hira.trainers.agentic does",
-        )
+        where = f"group {group.problem!r} of {', '.join(sorted({role for role, _ in inputs}))}"
+        fix = "make one group for each input, as hira.trainers.agentic does"
+        raise HiraError("the members of a group answered different inputs", where=where, fix=fix)
 
 
 def _of(group: Group, roles: Collection[str]) -> Group:
-
     kept = tuple(
         replace(attempt, rows=tuple(row for row in attempt.rows if row.role in roles))
         for attempt in group.attempts
