@@ -170,7 +170,6 @@ class Agentic:
         return Stage(self, update, problem, (first,))
 
     async def collect_problem(self, problem: Problem, update: int) -> list[list[MemberOutput]]:
-        """Return all groups of one problem, step by step."""
         made: list[list[MemberOutput]] = []
         stage = await self.begin(problem, update)
         while stage is not None:
@@ -188,7 +187,6 @@ class Agentic:
         return self.collect_groups([output for many in groups for output in many])
 
     def report_progress(self) -> AbstractContextManager[None]:
-        """Report the progress from time to time, with the calls that wait longest."""
         return self.rollouts.report_progress(lambda: f"{self.sampled} outputs sampled")
 
     def collect_groups(self, groups: Sequence[Sequence[MemberOutput]]) -> Collected:
@@ -224,7 +222,6 @@ class Stage:
         return [step_input.group for step_input in self.inputs]
 
     async def sample(self, group: int, number: int) -> MemberOutput:
-        """Return one member's answer."""
         agentic, step_input = self.agentic, self.inputs[group]
         answering = AnswerStep(step_input, agentic.rollouts.reward)
         rollouts = replace(agentic.rollouts, workflow=answering, reward=answering.score)

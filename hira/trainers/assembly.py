@@ -70,7 +70,6 @@ class TrainingPlan:
 
     @property
     def trained(self) -> dict[str, str]:
-        """The adapter of each trained role."""
         adapters = self.configuration.model.adapters
         roles = self.recipe.roles or self.workflow.roles
         return {role: adapters.get(role, adapters.get("*", "")) for role in sorted(roles)}
@@ -122,7 +121,6 @@ def draft_plan(configuration: Configuration, folder: Path, environ: Mapping[str,
 
 
 def _plain(question: str) -> str:
-    """Return a question without differences of case and spaces."""
     return " ".join(question.casefold().split())
 
 
@@ -274,7 +272,6 @@ def write_configuration(plan: TrainingPlan) -> None:
 
 
 def read_configuration(folder: Path) -> Configuration | None:
-    """Return the configuration of the run in a folder, or None."""
     try:
         record = read_json(folder.joinpath(BEGUN).read_bytes())
         values = validate(dict[str, Any], record["configuration"] if isinstance(record, dict) else record)

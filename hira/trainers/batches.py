@@ -40,7 +40,6 @@ class Micro:
 
     @property
     def padded(self) -> int:
-        """The number of tokens with the padding."""
         return len(self.rows) * self.width
 
 

@@ -1,6 +1,6 @@
 """A training run as TOML with dotted overrides (`train.steps=200`), checked before anything is loaded.
 
-The table in docs/training.md describes every key; here stand only reasons and papers.
+The table in docs/training.md describes every key; this module has reasons and papers.
 
 recipe = "matpo"
 
@@ -45,8 +45,6 @@ class _StrictConfig(BaseModel):
 
 
 class ModelConfig(_StrictConfig):
-    """The frozen base and its adapters."""
-
     name: str = ""
     adapters: Mapping[str, str] = Field(default_factory=lambda: {"*": "default"}, min_length=1)
     """The adapter of each role; `*` names that of all others."""
@@ -166,8 +164,6 @@ class RewardConfig(_StrictConfig):
 
 
 class TrainConfig(_StrictConfig):
-    """The optimiser's steps."""
-
     steps: int = Field(default=100, ge=1)
     lr: float = Field(default=2e-5, gt=0)
     """LoRA needs 1e-5 to 5e-5 with large models, and far more with tiny ones."""
@@ -234,8 +230,6 @@ class ExamConfig(_StrictConfig):
 
 
 class Configuration(_StrictConfig):
-    """The whole configuration of a run."""
-
     recipe: str = "matpo"
     out: Path = Path("runs/train")
     seed: int = 0
@@ -253,7 +247,6 @@ class Configuration(_StrictConfig):
     workflow: Mapping[str, bool | int | float | str] = Field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the configuration as plain JSON values, as the run's folder keeps it."""
         return self.model_dump(mode="json")
 
 

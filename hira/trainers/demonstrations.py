@@ -26,7 +26,6 @@ FAILED = frozenset({"failed", "interrupted", "running"})
 
 
 def demonstrations_of(rollout: Rollout, template: Template) -> list[Row]:
-    """Return the rows of a rollout's conversations."""
     return [
         row
         for trajectory in rollout.trajectories.values()

@@ -131,7 +131,6 @@ def explain_no_metrics(seen: RunFiles, steps: int = 1) -> Look:
 
 
 def explain_no_model(seen: RunFiles) -> Look:
-    """Return the result of a check that needs the model's files."""
     name = seen.configuration.model.name
     on_hub = name.count("/") == 1 and not name.startswith((".", "/", "~"))
     fix = f"hf download {name}" if on_hub else "copy its folder here, or correct model.name"

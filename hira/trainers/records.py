@@ -50,7 +50,6 @@ def read(path: Path) -> list[dict[str, Any]]:
 
 
 def unwritable(error: OSError, path: Path) -> HiraError:
-    """Return the error of a file that cannot be written, with a fix."""
     if is_full(error):
         return full(f"writing {path}")
     return HiraError(f"{path.name} cannot be written: {error.strerror}", where=str(path.parent), fix="check the folder")
@@ -92,7 +91,6 @@ COMPLETE = "complete.json"
 
 
 def last_checkpoint(folder: Path) -> Path | None:
-    """Return the newest complete checkpoint, or None."""
     return max((path.parent for path in folder.glob(f"checkpoint-*/{COMPLETE}")), key=step_of, default=None)
 
 

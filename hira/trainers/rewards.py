@@ -36,8 +36,6 @@ RANK = Prompt(__file__, "rank")
 
 @dataclass(frozen=True, slots=True)
 class ByFunction:
-    """The reward that a function of the user's returns."""
-
     function: ScoreFunction
 
     async def __call__(self, rollout: Rollout, references: tuple[str, ...]) -> RolloutScore:

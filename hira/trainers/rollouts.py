@@ -43,7 +43,6 @@ class Problem:
 
 
 def split_by_set(problems: Sequence[Problem]) -> dict[str, list[Problem]]:
-    """Return the problems of each set, in their order."""
     sets: dict[str, list[Problem]] = {}
     for problem in problems:
         sets.setdefault(problem.set, []).append(problem)
@@ -80,7 +79,6 @@ class Rollouts:
     underway: OpenCalls = field(default_factory=OpenCalls)
 
     def choose(self, update: int) -> list[Problem]:
-        """Choose this process's problems of an update."""
         process, processes = self.share
         return choose_problems(self.problems, update, self.config.questions, self.seed)[process::processes]
 
@@ -117,7 +115,6 @@ class Rollouts:
     async def _group(
         self, problem: Problem, update: int, gate: asyncio.Semaphore, done: list[ScoredRollout]
     ) -> list[ScoredRollout]:
-        """Make all attempts at one question."""
 
         async def attempt(number: int) -> ScoredRollout:
             async with gate:

@@ -174,8 +174,6 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class ScoredRollout:
-    """One rollout with its score and its outcomes."""
-
     attempt: Attempt
     record: Rollout | None
     cut: Cut

@@ -91,7 +91,6 @@ class Schedule(Generic[T]):
 
     @property
     def problems(self) -> list[int]:
-        """The problems in progress."""
         return sorted(self._under_way)
 
     @property
@@ -116,13 +115,11 @@ class Schedule(Generic[T]):
         return taken
 
     def record_update(self, version: int | None = None) -> None:
-        """Record that the weights have changed."""
         self.version = self.version + 1 if version is None else version
         self._updating = False
         self._ring()
 
     async def aclose(self) -> None:
-        """End all problems in progress."""
         self._exhausted = True
         tasks = list(self._under_way.values())
         for task in tasks:
@@ -145,7 +142,6 @@ class Schedule(Generic[T]):
             self._under_way[number] = asyncio.create_task(self._work_through(number))
 
     async def _work_through(self, number: int) -> None:
-        """Do all steps of one problem."""
         try:
             work = await self._begin(number)
             while work is not None:

@@ -24,7 +24,7 @@ from hira.trainers.grpo import RecordCallback, share_arguments
 from hira.trainers.profile import save_adapters
 from hira.trainers.records import last_checkpoint, step_of
 from hira.trainers.rows import Row
-from hira.trainers.training import Tell, Training, open_weights
+from hira.trainers.training import OnStep, Tell, Training, open_weights
 from hira.trainers.weights import LOWER_RATE
 
 Changed = Callable[[Row, random.Random], Row]
@@ -38,8 +38,6 @@ class DemonstrationOrder(Dataset[Row]):
     makes to it, depend on the position alone: a resumed run continues with the same rows."""
 
     def __init__(self, rows: Sequence[Row], configuration: Configuration, changed: Changed | None = None) -> None:
-        if not rows:
-            raise UsageError("there is no conversation to learn from", fix="write some: hira runs export -o FILE")
         self.rows = rows
         self.length = configuration.sft.steps * configuration.sft.batch
         self.seed = configuration.seed
@@ -71,7 +69,7 @@ class SftTrainer(Trainer):
         folder: Path,
         *,
         optimizer: torch.optim.Optimizer | None = None,
-        on_step: Callable[[Mapping[str, Any]], None] = lambda _: None,
+        on_step: OnStep = lambda _: None,
     ) -> None:
         """`optimizer` replaces AdamW: a whole model that begins at random learns sooner with `Muon`."""
         super().__init__(
@@ -144,7 +142,7 @@ def run_sft(
     resume: bool,
     on_start: Callable[[], None] = lambda: None,
     tell: Tell,
-    on_step: Callable[[Mapping[str, Any]], None],
+    on_step: OnStep,
 ) -> None:
     """Teach each adapter the conversations of its roles, and save it. File names are relative to `folder`; `on_start`
     is called before anything is written."""
@@ -169,9 +167,8 @@ def teach_adapters(
     *,
     resume: bool,
     tell: Tell,
-    on_step: Callable[[Mapping[str, Any]], None],
+    on_step: OnStep,
 ) -> None:
-    """Teach each adapter the rows of its roles."""
     configuration = plan.configuration
     adapters = configuration.model.adapters
     for name in dict.fromkeys(adapters.values()):
@@ -196,7 +193,6 @@ def teach_adapters(
 
 
 def _read_conversations(plan: TrainingPlan, tokenizer: Any, file: Path, tell: Tell) -> Sequence[Row]:
-    """Read the demonstrations of a file, and report those that are left out."""
     template = Template(tokenizer, where=f"model {plan.configuration.model.name!r}")
     read = read_demonstrations(file, template, list(plan.trained), plan.workflow.name)
     for why, many in read.left.items():

@@ -37,14 +37,13 @@ from hira.trainers.rollouts import Collector, Rollouts, split_by_set
 from hira.trainers.schedule import Gate, ScheduleLimits
 from hira.workflows.workflow import Workflow
 
-Told = Callable[[Mapping[str, Any]], None]
+Tell = Callable[[str], None]
+OnStep = Callable[[Mapping[str, Any]], None]
 AnyEngine = BatchingEngine | ServedEngine
 
 
 @dataclass(frozen=True, kw_only=True)
 class Training:
-    """One run of a plan."""
-
     plan: TrainingPlan
     model: Any
     """A PEFT model with the adapters of the configuration."""
@@ -57,8 +56,8 @@ class Training:
     """The workflow of exams on the held-out problems, by default that of the training."""
     exam_reward: Reward | None = None
     """The reward of exams, by default that of the training."""
-    tell: Callable[[str], None] = lambda _: None
-    on_step: Told = lambda _: None
+    tell: Tell = lambda _: None
+    on_step: OnStep = lambda _: None
 
     @property
     def configuration(self) -> Configuration:
@@ -91,7 +90,6 @@ class Training:
             self._examine(runner, context, step)
 
     def rollouts(self, context: Session, share: tuple[int, int] = (0, 1)) -> Rollouts:
-        """Return the rollouts of this run, in an open session."""
         return Rollouts(
             context.open_context,
             self.plan.workflow,
@@ -135,11 +133,10 @@ class Training:
     def _collector(self, runner: asyncio.Runner, rollouts: Rollouts, engine: AnyEngine, gate: Gate) -> Collector:
         if not self.plan.recipe.staged:
             return Collector(runner, rollouts.collect, engine.pause)
-        search = bool(self.configuration.workflow.get("search", True))
-        agentic = Agentic(rollouts, self.configuration.marsrl, search)
-        if self.limits is None:
-            return Collector(runner, agentic.collect, engine.pause)
-        return PipelinedCollector(runner, agentic, self.limits, gate, self.folder, pause=engine.pause)
+        agentic = Agentic(rollouts, self.configuration.marsrl, bool(self.configuration.workflow.get("search", True)))
+        if self.limits:
+            return PipelinedCollector(runner, agentic, self.limits, gate, self.folder, pause=engine.pause)
+        return Collector(runner, agentic.collect, engine.pause)
 
     def _train(self, runner: asyncio.Runner, context: Session, engine: AnyEngine, gate: Gate, since: int) -> None:
         process, every, configuration = PartialState(), self.configuration.exam.every, self.configuration
@@ -156,13 +153,7 @@ class Training:
                 trainer.over = self.finish_exam(step)
 
         trainer = RoleTrainer(
-            self.model,
-            self.tokenizer,
-            configuration,
-            collector,
-            self.credit,
-            self.folder,
-            on_update=finish_update,
+            self.model, self.tokenizer, configuration, collector, self.credit, self.folder, on_update=finish_update
         )
         trainer.record.on_step = self.on_step
         trainer.show_progress = partial(print_progress, rollouts.config.heartbeat_seconds, self.tell)
@@ -177,21 +168,17 @@ class Training:
                 collector.close()
 
     def _examine(self, runner: asyncio.Runner, context: Session, step: int) -> None:
-        process = PartialState()
         if not self.plan.held_out:
             return
-        record: dict[str, Any] = {"step": step}
+        process, record = PartialState(), dict[str, Any](step=step)
+        workflow, reward = self.exam_workflow or self.plan.workflow, self.exam_reward or self.reward
+        exam = replace(self.rollouts(context), workflow=workflow, reward=reward)
         for name, attempts, temperature in (("sampled", self.configuration.exam.attempts, 1.0), ("greedy", 1, 0.0)):
             by_set: dict[str, list[RolloutScore]] = {}
             for label, problems in split_by_set(self.plan.held_out).items():
-                exam_rollouts = replace(
-                    self.rollouts(context),
-                    workflow=self.exam_workflow or self.plan.workflow,
-                    problems=problems[process.process_index :: process.num_processes],
-                    reward=self.exam_reward or self.reward,
-                    temperature=temperature,
-                )
-                scores = gather_object([runner.run(exam_rollouts.examine(attempts))])
+                own = problems[process.process_index :: process.num_processes]
+                sample = replace(exam, problems=own, temperature=temperature)
+                scores = gather_object([runner.run(sample.examine(attempts))])
                 by_set[label] = [score for part in scores for score in part]
             record |= summarise_exam(by_set, name)
         if process.is_main_process:
@@ -212,9 +199,6 @@ class Training:
         return 0 < exam.patience < len(exams) - exams.index(best)
 
 
-Tell = Callable[[str], None]
-
-
 def compare_with_sampler(configuration: Configuration) -> Configuration:
     """Take the sampler's log-probabilities for the old policy's: rows of a pipeline may be older than the weights, and
     with the trainer's own their ratio would always be 1."""
@@ -222,7 +206,6 @@ def compare_with_sampler(configuration: Configuration) -> Configuration:
 
 
 def open_weights(plan: TrainingPlan) -> tuple[Any, Any]:
-    """Return the tokenizer and the PEFT model of a run."""
     torch.manual_seed(plan.configuration.seed)  # new adapters begin at random
     tokenizer, model = open_model(plan.configuration.model)
     tokenizer.model_max_length = min(plan.configuration.rollouts.window, tokenizer.model_max_length)
@@ -235,13 +218,12 @@ def run_grpo(
     resume: bool,
     on_start: Callable[[], None] = lambda: None,
     tell: Tell = lambda _: None,
-    on_step: Callable[[Mapping[str, Any]], None] = lambda _: None,
+    on_step: OnStep = lambda _: None,
 ) -> None:
     """Train to the last step and save the adapters. With `resume`, as if the run had never stopped. `on_start` is
     called when everything is open and nothing has been written yet."""
-    process = PartialState(
-        cpu=not torch.cuda.is_available()
-    )  # must come first: on a CPU it finds other processes only with `cpu`
+    # must come first: on a CPU it finds other processes only with `cpu`
+    process = PartialState(cpu=not torch.cuda.is_available())
     tokenizer, model = open_weights(plan)
     training = Training(
         plan=plan,

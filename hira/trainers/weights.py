@@ -34,7 +34,6 @@ def all_trainable(model: Any) -> None:
 
 
 def in_adapter(name: str) -> bool:
-    """Return whether a parameter of that name belongs to a LoRA adapter."""
     return "lora_" in name
 
 

@@ -7,10 +7,8 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("trl")
 
-from hira.core.errors import UsageError  # noqa: E402
 from hira.trainers.configuration import load_configuration  # noqa: E402
 from hira.trainers.grpo import arguments_of  # noqa: E402
-from hira.trainers.sft import DemonstrationOrder  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("default")
 GIVEN = {
@@ -61,8 +59,3 @@ def test_reports_and_checkpointing_are_passed_on(tmp_path: Path) -> None:
     for checkpointing in (True, False):
         given = ["model.name=m", f"train.checkpointing={str(checkpointing).lower()}"]
         assert arguments_of(load_configuration(None, given), tmp_path).activation_checkpointing is checkpointing
-
-
-def test_nothing_is_learned_from_no_conversation() -> None:
-    with pytest.raises(UsageError, match="no conversation to learn from"):
-        DemonstrationOrder([], load_configuration(None, ["model.name=m"]))

@@ -127,7 +127,6 @@ class Streamed:
             self._tell(self._read_text())
 
     def end(self, completion: Completion) -> None:
-        """Tell the rest."""
         self._push(completion.reasoning, completion.text)
 
     def _read_text(self) -> str:

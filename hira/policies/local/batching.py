@@ -167,14 +167,12 @@ class BatchingEngine:
                 row.deliver()
 
     def _round(self) -> None:
-        """One turn for every batch."""
         for name in self._list_adapters():
             with use_adapter(self.model, name) as model:
                 batch = self._batches.setdefault(name, DecodingBatch(model, reads=self._reads))
                 self._turn(name, batch)
 
     def _list_adapters(self) -> list[str | None]:
-        """The adapters that are at work or asked for."""
         busy = (name for name, batch in self._batches.items() if batch.rows)
         return list(dict.fromkeys((*busy, *(row.request.adapter for row in list(self._waiting)))))
 

@@ -190,7 +190,6 @@ class DecodingBatch:
 
     @property
     def tokens(self) -> int:
-        """How many tokens the cache has places for."""
         return len(self.rows) * self.width
 
     def admit(self, rows: Sequence[PendingReply]) -> None:
@@ -208,7 +207,6 @@ class DecodingBatch:
         self._gather(parts)
 
     def step(self) -> None:
-        """One more token for every row."""
         assert self._cache is not None  # noqa: S101 - there are rows
         ids = [[row.sampled[-1] if row.sampled else 0] for row in self.rows]
         mask = None

@@ -90,7 +90,6 @@ def use_adapter(model: Any, adapter: str | None) -> Iterator[Any]:
 
 
 def check_adapter(model: Any, adapter: str | None) -> None:
-    """Raise `UsageError` if the model does not have the adapter."""
     if adapter is not None and adapter not in (known := adapters_in(model)):
         names = ", ".join(known) or "it has none"
         raise UsageError(f"the model has no adapter {adapter!r}", fix=f"its adapters: {names}")

@@ -50,7 +50,6 @@ _TURNS: tuple[dict[str, Any], ...] = (
 
 
 def require_template(tokenizer: Any, where: str) -> None:
-    """Raise `UsageError` for a tokenizer without a chat template."""
     if not getattr(tokenizer, "chat_template", None):
         fix = "use the model's instruct version, or set tokenizer.chat_template and save the tokenizer"
         raise UsageError("the tokenizer has no chat template", where=where, fix=fix)

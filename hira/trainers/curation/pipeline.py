@@ -116,7 +116,6 @@ class Curation:
         self.passed: list[Passed] = []
 
     def decisions_of(self, stage: Stage) -> dict[str, StageDecision]:
-        """Return the decisions of a stage, by question."""
         return {
             question: decision
             for (decided_stage, question), decision in self.decisions.items()
@@ -237,7 +236,6 @@ def format_funnel(came: int, passed: Sequence[Passed]) -> str:
 
 
 def format_outcomes(decisions: Iterable[StageDecision], challenge: Challenge) -> str:
-    """Return a table of the questions by their number of right answers."""
     known = (decision.told for decision in decisions if decision.told["known"] == challenge.attempts)
     counts = Counter(int(told["right"]) for told in known)
     rows = []

@@ -46,8 +46,6 @@ _MARK = re.compile(r"\[(s\d+)\]")
 
 @dataclass(frozen=True, slots=True)
 class TownFact:
-    """One fact of a town, which a question asks for."""
-
     town: str
     kind: str
     value: str
@@ -62,7 +60,6 @@ class TownFact:
 
 
 def world(seed: int) -> dict[str, list[TownFact]]:
-    """Return the facts of all towns."""
     chance = random.Random(seed)  # noqa: S311 - a repeatable world
     return {
         town: [TownFact(town, kind, chance.choice(choices[2])) for kind, choices in FACTS.items()] for town in TOWNS
@@ -123,7 +120,6 @@ def settings_of(folder: Path) -> Settings:
 
 
 def write_pages(folder: Path, seed: int) -> None:
-    """Write the page of each town."""
     (folder / "documents").mkdir(parents=True, exist_ok=True)
     for town, facts in world(seed).items():
         text = " ".join(fact.sentence for fact in facts)

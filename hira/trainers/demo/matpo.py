@@ -79,7 +79,6 @@ class World:
             folder.joinpath(f"{number if bare else name}.md").write_text(f"# {title}\n\n{text}\n", encoding="utf-8")
 
     def problems(self, *, held_out: bool) -> list[Problem]:
-        """Return the questions of training, or those about the held-out people."""
         edge = len(PEOPLE) * 3 // 4
         people = PEOPLE[edge:] if held_out else PEOPLE[:edge]
         return [
@@ -199,12 +198,10 @@ WORKFLOW = MATPO(max_subtasks=4, worker_calls=3)
 
 
 def settings_of(folder: Path) -> Settings:
-    """Return the settings of the demo's runs: they search its documents."""
     return Settings(model="offline", docs=(folder / "documents",), workflow="matpo", sandbox="off")
 
 
 def play_teacher(seed: int, chance: random.Random, problem: Problem) -> Reply:
-    """Return the careless teacher of one rollout."""
     del seed, problem
     return MatpoTeacher(chance, CARELESS).reply
 
@@ -250,7 +247,6 @@ def _id(tokenizer: Any, text: str) -> int:
 
 
 def problems(seed: int, *, held_out: bool) -> list[Problem]:
-    """Return the questions of training, or those about the held-out people."""
     return make_world(seed).problems(held_out=held_out)
 
 

@@ -218,7 +218,6 @@ class Demo:
 
     @property
     def commands(self) -> Sequence[Command]:
-        """The commands that ask the trained model."""
         if self.recipe.commands:
             return self.recipe.commands(self.seed)
         held_out = self.recipe.problems(self.seed, held_out=True)
@@ -273,7 +272,6 @@ class Demo:
 
     @property
     def place(self) -> Path:
-        """The folder of the base."""
         path = Path(self.base).expanduser()
         if self.base == TINY:
             return self.folder / "model"
@@ -287,7 +285,6 @@ class Demo:
             self.tell(f"{parameters / 1e6:,.0f} million pretrained parameters from {self.base}")
 
     def _record(self) -> tuple[Sequence[Rollout], str]:
-        """Return the rollouts of the teacher, and a line about them."""
         times = self.sizes.demonstrations
         rollouts = record_demonstrations(self.recipe, self.folder, self.seed, times)
         asked = [problem for problem in self.plan.problems[: self.recipe.lessons] for _ in range(times)]
@@ -297,7 +294,6 @@ class Demo:
         return rollouts, f"{len(rollouts)} rollouts of a careless teacher, {100 * right:.0f} % of them right"
 
     def _render(self, tokenizer: Any, rollouts: Sequence[Rollout]) -> list[Row]:
-        """Return the rows of the demonstrations."""
         template = Template(tokenizer)
         rows = [row for record in rollouts for row in demonstrations_of(record, template)]
         return [row for row in rows for _ in range(self.recipe.dealt.get(row.role, 1))]
@@ -334,7 +330,6 @@ class Demo:
 
     @cached_property
     def plan(self) -> TrainingPlan:
-        """The plan of a run of `hira-train` with this recipe and these sizes."""
         what = self.recipe
         return TrainingPlan(
             configuration=self._configure(),
