@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import mean
 
@@ -90,16 +90,16 @@ def _measure(batch: list[Released[MemberOutput]], update: int, schedule: Schedul
     }
 
 
+@dataclass(slots=True)
 class Segmented:
     """An engine that passes a gate before each segment of at most `segment` tokens; None samples whole replies.
 
     With stop strings a reply is sampled whole, since a stop string might span two segments.
     """
 
-    def __init__(self, engine: Engine, gate: Gate, segment: int | None = None) -> None:
-        self.engine = engine
-        self.gate = gate
-        self.segment = segment
+    engine: Engine
+    gate: Gate
+    segment: int | None = None
 
     @property
     def window(self) -> int:

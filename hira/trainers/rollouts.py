@@ -262,12 +262,12 @@ def _make_error(some: Sequence[ScoredRollout], scored: Sequence[ScoredRollout], 
     return HiraError(f"{len(some)} of {len(scored)} rollouts {how}", where=f"{often} times: {why}", fix=fix)
 
 
+@dataclass
 class Outcomes:
     """A reader of one rollout's events: the outcomes of tool calls, by role and tool."""
 
-    def __init__(self) -> None:
-        self.tools: dict[tuple[str, str], list[bool]] = defaultdict(list)
-        self._roles: dict[str, str] = {}
+    tools: dict[tuple[str, str], list[bool]] = field(default_factory=lambda: defaultdict(list))
+    _roles: dict[str, str] = field(default_factory=dict)
 
     def __call__(self, event: Event) -> None:
         if isinstance(event, TurnEnded):
@@ -304,6 +304,7 @@ def _make_lost(number: int, why: str, record: Rollout | None = None) -> ScoredRo
     return ScoredRollout(Attempt(number, (), None, "infra_failed"), record, Cut(), RolloutScore(None), why)
 
 
+@dataclass
 class Collector:
     """Makes rollouts for a trainer without an event loop: one loop, from the first update to the last.
 
@@ -314,15 +315,9 @@ class Collector:
     ...     trainer = RoleTrainer(model, tokenizer, updates, collect, matpo, folder, on_update=engine.record_update)
     """
 
-    def __init__(
-        self,
-        runner: asyncio.Runner,
-        collect: Callable[[int], Coroutine[Any, Any, Collected]],
-        pause: Callable[[], AbstractContextManager[None]] = nullcontext,
-    ) -> None:
-        self.runner = runner
-        self.collect = collect
-        self.pause = pause
+    runner: asyncio.Runner
+    collect: Callable[[int], Coroutine[Any, Any, Collected]]
+    pause: Callable[[], AbstractContextManager[None]] = nullcontext
 
     def __call__(self, update: int) -> Collected:
         try:

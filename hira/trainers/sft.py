@@ -15,7 +15,7 @@ from transformers import PrinterCallback, Trainer, TrainingArguments
 from hira.core.errors import HiraError, UsageError, count_of
 from hira.policies.local.template import Template
 from hira.trainers import records
-from hira.trainers.assembly import TrainingPlan, credit_of, reward_of
+from hira.trainers.assembly import TrainingPlan, reward_of
 from hira.trainers.batches import adapter_of
 from hira.trainers.calls import seed_of
 from hira.trainers.configuration import Configuration
@@ -234,8 +234,7 @@ def read_row(record: Mapping[str, Any]) -> Row:
 def sample_best(plan: TrainingPlan, tokenizer: Any, model: Any, tell: Tell) -> list[Row]:
     """Return the rows of the model's own rollouts with enough reward: rejection sampling."""
     config = plan.configuration.sft
-    reward, credit = reward_of(plan), credit_of(plan)
-    training = Training(plan=plan, model=model, tokenizer=tokenizer, reward=reward, credit=credit, tell=tell)
+    training = Training(plan=plan, model=model, tokenizer=tokenizer, reward=reward_of(plan), tell=tell)
     rows: list[Row] = []
     with asyncio.Runner() as runner, training.open(runner) as (context, _, _):
         rollouts = training.rollouts(context)

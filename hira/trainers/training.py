@@ -24,7 +24,6 @@ from hira.trainers import records
 from hira.trainers.agentic import Agentic
 from hira.trainers.assembly import TrainingPlan, credit_of, reward_of
 from hira.trainers.configuration import Configuration
-from hira.trainers.credit import Credit
 from hira.trainers.engines import ServedEngine
 from hira.trainers.grpo import RoleTrainer
 from hira.trainers.metrics import summarise_exam
@@ -50,8 +49,6 @@ class Training:
     tokenizer: Any
     reward: Reward
     """The reward of `reward_of`, or your own."""
-    credit: Credit
-    """The credit of `credit_of`, or your own."""
     exam_workflow: Workflow | None = None
     """The workflow of exams on the held-out problems, by default that of the training."""
     exam_reward: Reward | None = None
@@ -153,7 +150,13 @@ class Training:
                 trainer.over = self.finish_exam(step)
 
         trainer = RoleTrainer(
-            self.model, self.tokenizer, configuration, collector, self.credit, self.folder, on_update=finish_update
+            self.model,
+            self.tokenizer,
+            configuration,
+            collector,
+            credit_of(self.plan),
+            self.folder,
+            on_update=finish_update,
         )
         trainer.record.on_step = self.on_step
         trainer.show_progress = partial(print_progress, rollouts.config.heartbeat_seconds, self.tell)
@@ -225,15 +228,8 @@ def run_grpo(
     # must come first: on a CPU it finds other processes only with `cpu`
     process = PartialState(cpu=not torch.cuda.is_available())
     tokenizer, model = open_weights(plan)
-    training = Training(
-        plan=plan,
-        model=model,
-        tokenizer=tokenizer,
-        reward=reward_of(plan),
-        credit=credit_of(plan),
-        tell=tell,
-        on_step=on_step,
-    )
+    reward = reward_of(plan)
+    training = Training(plan=plan, model=model, tokenizer=tokenizer, reward=reward, tell=tell, on_step=on_step)
     on_start()
     training.run(resume=resume)
     if process.is_main_process:

@@ -37,7 +37,7 @@ def test_a_new_best_exam_saves_the_adapters_and_exams_without_a_gain_end_the_run
     plan = TrainingPlan(
         load_configuration(None, given), MATPO, Settings(), WORKFLOWS["matpo"](), (), (), tmp_path, began=0.0
     )
-    training = Training(plan=plan, model=model(), tokenizer=tokenizer(), reward=None, credit=None)
+    training = Training(plan=plan, model=model(), tokenizer=tokenizer(), reward=None)
     records.append_records(tmp_path / records.EXAMS, [{"step": 0, "sampled": shares[0]}])
     saved, over = [], []
     for step, share in enumerate(shares[1:], 1):

@@ -129,16 +129,12 @@ def merge_caches(parts: Sequence[tuple[Cache, torch.Tensor, int]]) -> Cache:
     width = max(columns for _, _, columns in parts)
     whole = new_cache()
     for layers in zip(*(cache.layers for cache, _, _ in parts), strict=True):
-        layer = GrowingLayer()
-        held = [
-            (layer.keys, layer.values, rows, columns) for layer, (_, rows, columns) in zip(layers, parts, strict=True)
-        ]
-        layer.settle(
-            _join_rows([(keys, rows, columns) for keys, _, rows, columns in held], width),
-            _join_rows([(values, rows, columns) for _, values, rows, columns in held], width),
-            width,
-        )
-        whole.layers.append(layer)
+        held = [(layer, rows, columns) for layer, (_, rows, columns) in zip(layers, parts, strict=True)]
+        keys = _join_rows([(layer.keys, rows, columns) for layer, rows, columns in held], width)
+        values = _join_rows([(layer.values, rows, columns) for layer, rows, columns in held], width)
+        joined = GrowingLayer()
+        joined.settle(keys, values, width)
+        whole.layers.append(joined)
     return whole
 
 

@@ -86,6 +86,7 @@ class Passed:
         return len(self.came) - len(self.kept) - len(self.undecided)
 
 
+@dataclass
 class Curation:
     """A curation in a folder. `context` has the role `judge`; `settings` and `score` are for the attempts. `decisions`
     are those so far: a later line about the same stage and question replaces an earlier one.
@@ -93,27 +94,20 @@ class Curation:
     Raises `UsageError` for a folder that holds another curation.
     """
 
-    def __init__(
-        self,
-        curating: Curating,
-        folder: Path,
-        context: RunContext | None = None,
-        settings: Settings | None = None,
-        score: Scorer | None = None,
-        tell: Callable[[str], None] = lambda _: None,
-    ) -> None:
-        self.curating = curating
-        self.folder = folder
-        self.context = context
-        self.settings = settings
-        self.score = score
-        self.tell = tell
-        begin_folder(folder, curating.to_json())
-        self.path = folder / DECISIONS
-        records.cut(self.path, 0)  # an incomplete last line
-        read = (StageDecision(**values) for values in records.read(self.path))
+    curating: Curating
+    folder: Path
+    context: RunContext | None = None
+    settings: Settings | None = None
+    score: Scorer | None = None
+    tell: Callable[[str], None] = lambda _: None
+    passed: list[Passed] = field(default_factory=list)
+    decisions: dict[tuple[Stage, str], StageDecision] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        begin_folder(self.folder, self.curating.to_json())
+        records.cut(self.folder / DECISIONS, 0)  # an incomplete last line
+        read = (StageDecision(**values) for values in records.read(self.folder / DECISIONS))
         self.decisions = {(decision.stage, decision.id): decision for decision in read}
-        self.passed: list[Passed] = []
 
     def decisions_of(self, stage: Stage) -> dict[str, StageDecision]:
         return {
@@ -126,7 +120,7 @@ class Curation:
         """Add decisions, and write those that are new or changed."""
         new = [decision for decision in decisions if self.decisions.get((decision.stage, decision.id)) != decision]
         if new:
-            records.append_records(self.path, map(asdict, new))
+            records.append_records(self.folder / DECISIONS, map(asdict, new))
             self.decisions.update({(decision.stage, decision.id): decision for decision in new})
 
     async def run(self) -> list[Item]:

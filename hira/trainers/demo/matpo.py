@@ -130,12 +130,12 @@ class MatpoTeacherFaults:
 CARELESS = MatpoTeacherFaults()
 
 
+@dataclass
 class MatpoTeacher:
     """Plays planner and worker of MATPO in one rollout, in the dialect of the request. `chance` decides its faults."""
 
-    def __init__(self, chance: random.Random, faults: MatpoTeacherFaults) -> None:
-        self.chance = chance
-        self.faults = faults
+    chance: random.Random
+    faults: MatpoTeacherFaults
 
     def reply(self, request: Request) -> Completion:
         seen = read_request(request)

@@ -18,7 +18,7 @@ from hira.policies.offline import OfflinePolicy
 from hira.runtime.factory import open_session
 from hira.runtime.settings import PROFILE, Settings
 from hira.trainers import records
-from hira.trainers.assembly import TrainingPlan, credit_of, read_configuration, write_configuration
+from hira.trainers.assembly import TrainingPlan, read_configuration, write_configuration
 from hira.trainers.calls import seed_of
 from hira.trainers.configuration import (
     Configuration,
@@ -255,7 +255,6 @@ class Demo:
             model=adapted,
             tokenizer=tokenizer,
             reward=recipe.reward,
-            credit=credit_of(self.plan),
             exam_workflow=recipe.examining,
             exam_reward=recipe.exam(self.seed) if recipe.exam else None,
             tell=self.tell,
