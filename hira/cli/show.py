@@ -3,7 +3,7 @@ sends it as spans."""
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from hira.agents.model_verifier import ModelVerifier
@@ -130,13 +130,7 @@ def _as_json(reading: Reading) -> dict[str, object]:
     answer = reading.answer.json()
     subtasks = [
         {
-            "id": subtask.id,
-            "text": subtask.text,
-            "expert": subtask.expert,
-            "reason": subtask.reason,
-            "recalled": subtask.recalled,
-            "conclusion": subtask.conclusion,
-            "ok": subtask.ok,
+            **asdict(subtask),
             "seconds": round(reading.span(subtask.id), 3),
             "tokens": reading.usage_of(subtask.id).tokens,
             "cost": reading.usage_of(subtask.id).cost,

@@ -8,7 +8,7 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -110,13 +110,13 @@ class Toolset:
     scoped: Mapping[str, tuple[Tool, ...]] = field(default_factory=dict)
     sees: bool = False
     once: SingleFlight | None = None
-    _texts: bool = True
-    _reading: asyncio.Lock = field(default_factory=asyncio.Lock)
-    _read_at: float | None = None
-    _finding: asyncio.Lock = field(default_factory=asyncio.Lock)
-    _readable: ReadableFiles = field(default_factory=ReadableFiles)
-    _others: "dict[tuple[Path, ...], Toolset]" = field(default_factory=dict)
-    _opening: asyncio.Lock = field(default_factory=asyncio.Lock)
+    readable: ReadableFiles = field(default_factory=ReadableFiles)
+    _texts: bool = field(default=True, init=False)
+    _reading: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
+    _read_at: float | None = field(default=None, init=False)
+    _finding: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
+    _others: "dict[tuple[Path, ...], Toolset]" = field(default_factory=dict, init=False)
+    _opening: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
 
     async def with_docs(self, docs: tuple[Path, ...]) -> "Toolset":
         """Return the same tools over other documents. The latest sets of documents stay open for later questions; the
@@ -127,31 +127,17 @@ class Toolset:
         if docs == self.settings.docs:
             return self
         async with self._opening:
-            toolset = self._others.pop(docs, None) or await self._open_beside(docs)
+            toolset = self._others.pop(docs, None)
+            if toolset is None:
+                settings = self.settings.with_values({"docs": docs}, QUESTION)
+                like = self.index or next((other.index for other in self._others.values() if other.index), None)
+                index, readable = await open_index(settings, self.stack, like, sees=self.sees)
+                backends = self.backends if settings.web_searches else ()
+                toolset = replace(self, settings=settings, index=index, backends=backends, readable=readable)
             self._others[docs] = toolset
             if len(self._others) > KEPT:
                 del self._others[next(iter(self._others))]
         return toolset
-
-    async def _open_beside(self, docs: tuple[Path, ...]) -> "Toolset":
-        settings = self.settings.with_values({"docs": docs}, QUESTION)
-        like = self.index or next((other.index for other in self._others.values() if other.index), None)
-        index, readable = await open_index(settings, self.stack, like, sees=self.sees)
-        backends = self.backends if settings.web_searches else ()
-        return Toolset(
-            settings,
-            index,
-            backends,
-            self.extra,
-            self.python,
-            self.retrievers,
-            self.stack,
-            self.notices,
-            self.scoped,
-            self.sees,
-            self.once,
-            _readable=readable,
-        )
 
     @asynccontextmanager
     async def toolbox(
@@ -239,9 +225,9 @@ class Toolset:
     async def _find_readable(self, files: Sequence[Path]) -> ReadableFiles:
         """Return the files that a run may read; runs that begin together look up the documents once."""
         async with self._finding:
-            if time.monotonic() - self._readable.read_at >= FRESH:
-                self._readable = await asyncio.to_thread(find_readable, self.settings.docs, (), self.settings.exclude)
-            docs = self._readable
+            if time.monotonic() - self.readable.read_at >= FRESH:
+                self.readable = await asyncio.to_thread(find_readable, self.settings.docs, (), self.settings.exclude)
+            docs = self.readable
         if not files:
             return docs
         attached = await asyncio.to_thread(find_readable, (), files)
@@ -365,7 +351,7 @@ async def open_toolset(
         notices,
         scoped,
         sees,
-        _readable=readable,
+        readable=readable,
     )
 
 

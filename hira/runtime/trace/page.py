@@ -7,6 +7,7 @@ text, and a policy in its head blocks other scripts and all requests.
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from itertools import pairwise
 from typing import Any
 
@@ -123,13 +124,7 @@ def _subtask(reading: Reading, index: int, conversations: Sequence[Mapping[str, 
     steps = [step for each in conversations if each["subtask"] == subtask.id for step in each["steps"]]
     begin = min((step["at"] for step in steps), default=0.0)
     return {
-        "id": subtask.id,
-        "text": subtask.text,
-        "expert": subtask.expert,
-        "reason": subtask.reason,
-        "recalled": subtask.recalled,
-        "conclusion": subtask.conclusion,
-        "ok": subtask.ok,
+        **asdict(subtask),
         "at": begin,
         "took": round(_end(conversations, subtask.id) - begin, 3),
         **_format_usage(reading.usage_of(subtask.id)),
