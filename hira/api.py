@@ -226,13 +226,7 @@ class Hira:
     def stream(
         self, question: str, *, docs: Paths | None = None, files: Paths | None = (), output_type: Any = None
     ) -> Run:
-        """Ask one question and watch it.
-
-        Args:
-            question: The question, as a person would write it.
-            docs: Files and folders to search in place of those of this object; [] searches none.
-            files: Files that the question is about.
-            output_type: The type of an additional value of the answer, as for `ask`.
+        """Ask one question and watch it. The arguments are those of `ask`.
 
         Returns:
             The run, to be iterated for its events; the last one is `RunEnded`, then `run.answer` is there.
@@ -391,22 +385,8 @@ async def ask(
     search: "str | Retriever | None" = None,
     settings: Settings | None = None,
 ) -> Answer:
-    """Ask one question; everything it needed is closed again.
-
-    Args:
-        question: The question, as a person would write it.
-        model: The model's name; without it, the one of the environment or of hira.toml.
-        docs: Files and folders to search.
-        files: Files that the question is about.
-        search: Names of web search services, separated by commas, or a retriever of your own.
-        settings: All settings at once; then neither the environment nor hira.toml is read.
-
-    Returns:
-        The answer with its citations.
-
-    Raises:
-        HiraError: The run failed before it found anything, for example because the key was refused.
-    """
+    """Ask one question; everything it needed is closed again. The arguments are those of `Hira` and of `Hira.ask`, and
+    so are the answer and the errors."""
     async with Hira(model, docs=docs, search=search, settings=settings) as hira:
         return await hira.ask(question, files=files)
 

@@ -45,7 +45,7 @@ async def test_a_run_that_its_own_reader_holds_goes_when_both_are_let_go(tmp_pat
 async def test_a_stream_of_events_that_ends_leaves_no_circle(uncollected: None) -> None:
     async with Hira(settings=Settings(model="offline")) as hira:
         told = [Notice("one"), Notice("two")]
-        watched = WatchedRun("1", "?", "rag", hira.stream("?"), Deltas(Hidden((), ())), [*told])
+        watched = WatchedRun(hira.stream("?"), "rag", Deltas(Hidden((), ())), [*told])
         watched.task = asyncio.create_task(asyncio.sleep(0))
         await watched.task
         assert [event async for news in watched.follow() for event in news] == told

@@ -23,9 +23,8 @@ from hira.runtime.endpoints import find_model
 from hira.runtime.settings import OFF, Settings
 from hira.runtime.spans import spans_of
 from hira.runtime.telemetry import export, sender
-from hira.runtime.trace import Reading, ReadSubtask, ReadTool, ReadTurn, read
+from hira.runtime.trace import Reading, ReadSubtask, ReadTurn, read
 from hira.runtime.trace.page import page
-from hira.runtime.trace.reading import belongs
 
 WIDTH = 110
 
@@ -112,9 +111,7 @@ def _subtask(reading: Reading, subtask: ReadSubtask, *, last: bool) -> Iterator[
 
 def _conversation(reading: Reading, subtask: str) -> Iterator[str]:
     """The turns and tool calls of a subtask, in order of time; of the planner, if the name is empty."""
-    known = {subtask.id for subtask in reading.subtasks}
-    steps: list[ReadTurn | ReadTool] = [*reading.turns, *reading.tools]
-    subtask_steps = [step for step in steps if belongs(step.conversation, known) == subtask]
+    subtask_steps = [step for step in reading.steps if reading.subtask_of(step) == subtask]
     for step in sorted(subtask_steps, key=lambda step: step.began or float("inf")):
         if isinstance(step, ReadTurn):
             outcome = f"failed: {step.failure}" if step.failure else f"{step.usage.tokens:,} tokens"

@@ -175,16 +175,10 @@ def citations_as_json(citations: Sequence[Citation], sources: Sources) -> list[d
     return [
         {
             "id": citation.source,
+            **asdict(citation),
             "source": sources.read[citation.source].location,
-            "claim": citation.claim,
-            "quote": citation.quote,
-            "verdict": citation.verdict,
-            "score": citation.score,
-            "by": citation.by,
-            "attributed": citation.attributed,
             "missing": list(citation.missing),
             "lacking": list(citation.lacking),
-            "place": citation.place,
             "page": find_page(citation.place),
         }
         for citation in citations

@@ -83,12 +83,7 @@ class Chat:
         return self._owner.wait_for(self.ask(question, files=files, output_type=output_type))
 
     async def stream(self, question: str, *, files: Paths | None = (), output_type: Any = None) -> Run:
-        """Ask the next question and watch it.
-
-        Args:
-            question: The question; it may refer to earlier turns.
-            files: Files that the question is about.
-            output_type: The type of an additional value of the answer, as for `Hira.ask`.
+        """Ask the next question and watch it. The arguments are those of `ask`.
 
         Returns:
             The run, to be iterated for its events.

@@ -31,8 +31,7 @@ _NAME_A_BASE = f"name its base (--model or model=): {IN_PROCESS}FOLDER, or {IN_P
 async def find_model(settings: Settings, ports: Sequence[int] = LOCAL_PORTS) -> Settings:
     """The settings with a model: the one that is named, the only one of the endpoint that is named, the first of a
     server found on this machine, else `offline`. Of several models for a role the first one decides."""
-    _check_base_urls(settings)
-    _check_adapters(settings)
+    _check_endpoints(settings)
     first, key = next(iter(names_of(settings.model)), ""), settings.api_key.get_secret_value()
     given = bool(settings.base_url or key)
     if not (has_own_place(first) or place_of(first)[1] or (given and settings.model)):
@@ -49,13 +48,13 @@ def with_client(settings: Settings, client: Any) -> Settings:
     if not settings.model:
         raise UsageError("no model is named for the client", fix='name it: Hira("MODEL", client=…)')
     settings = settings.with_values({"base_url": "", "api_key": ""}, "Hira(client=…)")
-    _check_base_urls(settings)
-    _check_adapters(settings)
+    _check_endpoints(settings)
     return settings.with_origins({}, secrets=[str(client.api_key or "")])
 
 
-def _check_base_urls(settings: Settings) -> None:
-    """Raise `UsageError` for a base URL that is no address of HTTP, or has the path of a request at its end."""
+def _check_endpoints(settings: Settings) -> None:
+    """Raise `UsageError` for a base URL that is no address of HTTP, or has the path of a request at its end, and for an
+    adapter of a model that is not in this process."""
     urls = {settings.origin("base_url"): settings.base_url}
     urls |= {f"role {role}": role_settings.base_url for role, role_settings in settings.roles.items()}
     for origin, url in urls.items():
@@ -69,10 +68,6 @@ def _check_base_urls(settings: Settings) -> None:
                 what = f"the base URL {without_userinfo(url)!r} ends in {path}, which hira adds itself"
                 fix = f"write {without_userinfo(bare.removesuffix(path))}"
                 raise UsageError(what, where=f"set by {origin}", fix=fix)
-
-
-def _check_adapters(settings: Settings) -> None:
-    """Raise `UsageError` for an adapter of a model that is not in this process."""
     general = bool(settings.adapter)
     for role, role_settings in {"": RoleSettings(), **settings.roles}.items():
         here = any(name.startswith(IN_PROCESS) for name in names_of(role_settings.model or settings.model))

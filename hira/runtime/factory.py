@@ -84,7 +84,10 @@ async def open_session(  # noqa: PLR0913 - one for each thing that a program may
     roles, policies_to_close = configure_roles(settings, given, prices, dialect_of(flow), client, facts)
     if verifier is None and settings.verifier:
         with settings.located("verifier"):
-            verifier = open_verifier(settings.verifier)
+            from hira.runtime.objects import check_verifier  # few runs have their own
+
+            verifier = load_object(settings.verifier)
+            check_verifier(verifier, repr(settings.verifier))
     settings = settings.with_values({"verify": choose_verify(settings, given, roles)}, settings.origin("verify"))
     sees = "look" in getattr(flow, "roles", ()) and roles.get("look", roles["*"]).policy.model != OFFLINE
     price = roles.get(SEARCH, roles["*"]).price
@@ -158,15 +161,6 @@ def open_retrievers(settings: Settings, search: "Retriever | None") -> list[Tool
     tools = [make_search_tool(search)] if search else []
     with settings.located("search"):
         return tools + [make_search_tool(load_object(name)) for name in named]
-
-
-def open_verifier(name: str) -> Verifier:
-    """Load the verifier that the settings name as `module:Object`. Raises `UsageError` if it is not a verifier."""
-    verifier: Verifier = load_object(name)
-    from hira.runtime.objects import check_verifier
-
-    check_verifier(verifier, repr(name))
-    return verifier
 
 
 def choose_verify(settings: Settings, policies: Mapping[str, Policy], roles: Mapping[str, RoleConfig]) -> Verify:

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from hira.core.messages import Message
 from hira.core.policy import Completion, Finish, Usage
-from hira.runtime.trace.reading import Reading, ReadSubtask, ReadTool, ReadTurn, belongs
+from hira.runtime.trace.reading import Reading, ReadSubtask, ReadTool, ReadTurn
 
 Value = str | int | float | bool | Sequence[str]
 Attributes = dict[str, Value]
@@ -38,11 +38,10 @@ class Span:
 
 def spans_of(reading: Reading, *, content: bool = False) -> list[Span]:
     """The run's spans, its own first. `content` adds questions, prompts, replies, arguments and results."""
-    known = {subtask.id for subtask in reading.subtasks}
     inner = [
-        *(_turn(turn, reading, belongs(turn.conversation, known), content=content) for turn in reading.turns),
+        *(_turn(turn, reading, content=content) for turn in reading.turns),
         *(
-            _tool(f"tool {number}", tool, belongs(tool.conversation, known), content=content)
+            _tool(f"tool {number}", tool, reading.subtask_of(tool), content=content)
             for number, tool in enumerate(reading.tools)
             if tool.began
         ),
@@ -113,10 +112,7 @@ def _run(reading: Reading, inner: Sequence[Span], *, content: bool) -> Span:
     ended = max([entry.ended or entry.began, *(span.ended for span in inner)])
     record = run_attributes(entry.id, entry.workflow) | usage_attributes(reading.usage) | {"hira.status": entry.state}
     if content:
-        record["gen_ai.input.messages"] = _json([_text_message("user", entry.question)])
-        record["gen_ai.output.messages"] = _json(
-            [{**_text_message("assistant", entry.answer), "finish_reason": "stop"}]
-        )
+        record |= _exchange(entry.question, entry.answer)
     error = (entry.error or entry.state) if entry.state in ("failed", "interrupted") else ""
     return Span(RUN, "", f"invoke_workflow {entry.workflow}", entry.began, ended, record, error)
 
@@ -127,16 +123,13 @@ def _subtask(subtask: ReadSubtask, inner: Sequence[Span], content: bool) -> Span
         return None
     attributes = subtask_attributes(subtask.expert, subtask.id)
     if content:
-        attributes["gen_ai.input.messages"] = _json([_text_message("user", subtask.text)])
-        attributes["gen_ai.output.messages"] = _json(
-            [{**_text_message("assistant", subtask.conclusion), "finish_reason": "stop"}]
-        )
+        attributes |= _exchange(subtask.text, subtask.conclusion)
     began, ended = min(span.began for span in inner), max(span.ended for span in inner)
     error = (subtask.conclusion or "failed") if subtask.ok is False else ""
     return Span(subtask.id, RUN, f"invoke_agent {subtask.expert}".strip(), began, ended, attributes, error)
 
 
-def _turn(turn: ReadTurn, reading: Reading, parent: str, *, content: bool) -> Span:
+def _turn(turn: ReadTurn, reading: Reading, *, content: bool) -> Span:
     attributes = turn_attributes(turn.role, turn.conversation, turn.model) | _describe_sampling(turn)
     attributes["gen_ai.conversation.id"] = reading.entry.id
     if host := urlsplit(str(reading.entry.settings.get("base_url", ""))).hostname:
@@ -152,7 +145,9 @@ def _turn(turn: ReadTurn, reading: Reading, parent: str, *, content: bool) -> Sp
         if content:
             attributes["gen_ai.output.messages"] = _json([_reply(reply)])
     name, end = f"turn {turn.conversation} {turn.position}", turn.began + turn.seconds
-    return Span(name, parent, f"chat {turn.model}", turn.began, end, attributes, turn.failure, remote=True)
+    return Span(
+        name, reading.subtask_of(turn), f"chat {turn.model}", turn.began, end, attributes, turn.failure, remote=True
+    )
 
 
 def _describe_sampling(turn: ReadTurn) -> Attributes:
@@ -197,6 +192,15 @@ def _message(message: Message) -> dict[str, Any]:
 
 def _text_message(role: str, text: str) -> dict[str, Any]:
     return {"role": role, "parts": [{"type": "text", "content": text}] if text else []}
+
+
+def _exchange(question: str, answer: str) -> Attributes:
+    """A question and its answer as messages."""
+    replied = {**_text_message("assistant", answer), "finish_reason": "stop"}
+    return {
+        "gen_ai.input.messages": _json([_text_message("user", question)]),
+        "gen_ai.output.messages": _json([replied]),
+    }
 
 
 def _json(value: Any) -> str:

@@ -2,9 +2,8 @@
 the client goes away."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from pathlib import Path
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
@@ -13,7 +12,7 @@ from starlette.types import Receive, Scope, Send
 from hira.agents.history import Earlier
 from hira.server import chat, responses
 from hira.server.keys import RejectedRequest
-from hira.server.messages import Spoken, read_question, write_attachments
+from hira.server.messages import read_question, write_attachments
 from hira.server.records import (
     find_earlier,
     find_entry,
@@ -35,7 +34,7 @@ async def complete_chat(state: AppState, request: Request) -> Response:
     question = read_question(chat_request.messages, "messages")
     state.runs.session(chat_request.model)
     earlier = await find_earlier(state, client, question.before)
-    files = await _write_files(state, chat_request.messages, "messages")
+    files = await write_attachments(chat_request.messages, "messages", state.folder)
     form = chat.read_answer_form(chat_request)
     new = NewRun(question.text, files, output=form.output, earlier=earlier, instructions=question.instructions)
     watched = state.runs.begin(client, chat_request.model, new)
@@ -63,12 +62,12 @@ async def create_response(state: AppState, request: Request) -> Response:
         earlier = await read_response(state, client, response_request.previous_response_id)
         if question.before:
             earlier = Earlier.of_messages((*earlier.messages, *question.before), earlier)
-    files = await _write_files(state, messages, "input")
+    files = await write_attachments(messages, "input", state.folder)
     instructions = "\n\n".join(filter(None, (response_request.instructions, question.instructions)))
     output, store = responses.read_answer_form(response_request).output, response_request.store is not False
     new = NewRun(question.text, files, output=output, earlier=earlier, instructions=instructions, store=store)
     watched = state.runs.begin(client, response_request.model, new)
-    writer = responses.ResponseWriter(watched.id, response_request, now(), state.scrub)
+    writer = responses.ResponseWriter(watched.run.id, response_request, now(), state.scrub)
     if response_request.stream:
         return RunStream(watched, _stream_response(state, watched, writer))
     await _wait(watched, request.receive)
@@ -81,7 +80,7 @@ async def retrieve_response(state: AppState, request: Request) -> Response:
     client, name = state.client(request), request.path_params["response"].removeprefix(responses.PREFIX)
     watched = await find_kept(state, client, name)
     if watched:
-        question, workflow, made, earlier = watched.question, watched.workflow, watched.began, watched.run.earlier
+        question, workflow, made, earlier = watched.run.question, watched.workflow, watched.began, watched.run.earlier
         previous = earlier.run if earlier else ""
     else:
         entry, journal = await find_entry(state, client, name)
@@ -110,12 +109,6 @@ async def delete_response(state: AppState, request: Request) -> Response:
         await read_journal(journal.delete, [run])
     state.runs.forget(run)
     return JSONResponse({"id": name, "object": "response", "deleted": True})
-
-
-async def _write_files(state: AppState, messages: Sequence[Spoken], field: str) -> list[Path]:
-    if not any(isinstance(message.content, list) for message in messages):
-        return []
-    return await asyncio.to_thread(write_attachments, messages, field, state.folder)
 
 
 async def _wait(watched: WatchedRun, receive: Receive) -> None:
@@ -171,7 +164,7 @@ async def _stream_chat(
     state: AppState, watched: WatchedRun, model: str, made: int, tool: str, *, counted: bool
 ) -> AsyncGenerator[bytes, None]:
     """Stream the run's progress as reasoning, then the answer, which is sent only after its citations are checked."""
-    run = watched.id
+    run = watched.run.id
     yield sse(chat.chunk(run, model, made, {"role": "assistant", "content": ""}))
     async for news in watched.follow():
         if thought := "".join(map(describe_progress, news)):

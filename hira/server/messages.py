@@ -1,5 +1,6 @@
 """Parses the messages of a request of either API, their attachments, and the form of the answer."""
 
+import asyncio
 import base64
 import binascii
 import mimetypes
@@ -136,7 +137,7 @@ def _text(spoken: Spoken, field: str) -> str:
     return "\n".join(map(str, texts)).strip()
 
 
-def write_attachments(messages: Sequence[Spoken], field: str, folder: Path) -> list[Path]:
+async def write_attachments(messages: Sequence[Spoken], field: str, folder: Path) -> list[Path]:
     """Write the pictures, sounds and files of the user's last message into a separate folder in `folder`.
 
     They stay there as long as the run is kept in memory, so that it can be resumed.
@@ -145,16 +146,17 @@ def write_attachments(messages: Sequence[Spoken], field: str, folder: Path) -> l
     parts = last.content if last and isinstance(last.content, list) else []
     if all(part.get("type") == "text" for part in parts):
         return []
-    subfolder = Path(tempfile.mkdtemp(dir=folder))
-    try:
-        return [
-            path
-            for number, part in enumerate(parts, 1)
-            if (path := _write_part(part, field, subfolder / f"attached-{number}"))
-        ]
-    except BaseException:
-        shutil.rmtree(subfolder, ignore_errors=True)
-        raise
+
+    def write() -> list[Path]:
+        subfolder = Path(tempfile.mkdtemp(dir=folder))
+        try:
+            paths = (_write_part(part, field, subfolder / f"attached-{number}") for number, part in enumerate(parts, 1))
+            return [path for path in paths if path]
+        except BaseException:
+            shutil.rmtree(subfolder, ignore_errors=True)
+            raise
+
+    return await asyncio.to_thread(write)
 
 
 def _write_part(part: Mapping[str, Any], field: str, path: Path) -> Path | None:

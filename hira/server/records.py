@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from hira.agents.history import CONTINUES, Earlier, Messages
 from hira.core.errors import UsageError
+from hira.core.sanitize import printable
 from hira.journal import Journal, NoJournal, NoRun
 from hira.journal.records import Entry
 from hira.runtime.answer import Answer
@@ -106,7 +107,7 @@ def _find_run(state: AppState, client: Client, messages: Messages) -> WatchedRun
     for name, watched in reversed(state.runs.known.items()):
         if (
             client.owns(name)
-            and watched.question == question
+            and watched.run.question == printable(question)
             and watched.ended
             and watched.run.ended
             and watched.run.answer.text

@@ -113,10 +113,8 @@ GOES_ON = ("interrupted", "partial", "failed")
 class WatchedRun:
     """A run with all its events so far; whoever watches is given those first, then the new ones."""
 
-    id: str
-    question: str
-    workflow: str
     run: Run
+    workflow: str
     whole: Deltas
     events: list[Event] = field(default_factory=list)
     failure: HiraError | RejectedRequest | None = None
@@ -181,8 +179,8 @@ class WatchedRun:
     def describe(self) -> dict[str, Any]:
         """The run in a line of a list. `seconds` are those since it began, as long as it works."""
         return {
-            "id": self.id,
-            "question": self.question,
+            "id": self.run.id,
+            "question": self.run.question,
             "workflow": self.workflow,
             "follows": self.run.earlier.run if self.run.earlier else "",
             "status": self.status,
@@ -240,8 +238,7 @@ class Runs:
             )
         session = session if new.store else replace(session, journal=None)
         run = Run(session, new.question, new.files, run=name, earlier=new.earlier, output=new.output)
-        whole, flow = Deltas(self.hidden), session.workflow.name
-        watched = self._start(client, WatchedRun(name, new.question, flow, run, whole, queue=queue, attached=new.files))
+        watched = self._start(client, run, session.workflow.name, queue, new.files)
         if not new.store and watched.task:
             watched.task.add_done_callback(lambda _: self.forget(name))
         return watched
@@ -249,15 +246,16 @@ class Runs:
     def go_on(self, client: Client, run: Run, workflow: str, queue: ApprovalQueue | None = None) -> WatchedRun:
         """Continue a run of the journal. Its subtasks wait in the `queue` if a person approves them."""
         before = self.known.get(run.id)
-        attached = before.attached if before else ()
-        whole = Deltas(self.hidden)
-        return self._start(
-            client, WatchedRun(run.id, run.question, workflow, run, whole, queue=queue, attached=attached)
-        )
+        return self._start(client, run, workflow, queue, before.attached if before else ())
 
-    def _start(self, client: Client, watched: WatchedRun) -> WatchedRun:
-        self._make_room(client)
-        self.known[watched.id] = watched
+    def _start(
+        self, client: Client, run: Run, workflow: str, queue: ApprovalQueue | None, attached: Sequence[Path]
+    ) -> WatchedRun:
+        ended = [name for name, watched in self.known.items() if watched.ended and client.owns(name)]
+        for name in ended[: max(0, len(ended) - KEPT)]:  # the oldest of this client
+            self.forget(name)
+        watched = WatchedRun(run, workflow, Deltas(self.hidden), queue=queue, attached=attached)
+        self.known[run.id] = watched
         watched.task = asyncio.create_task(self._work(client, watched))
         watched.task.add_done_callback(lambda _: watched.close())
         return watched
@@ -275,7 +273,7 @@ class Runs:
         except (HiraError, RejectedRequest) as error:
             watched.failure = error
         except Exception as error:  # noqa: BLE001 - a fault in one run must not end the server
-            log.exception("a fault in hira in the run %s", watched.id)
+            log.exception("a fault in hira in the run %s", run.id)
             watched.failure = HiraError(f"a fault in hira ({type(error).__name__}); see the log of this server")
 
     def of(self, client: Client, run: str) -> WatchedRun:
@@ -291,12 +289,6 @@ class Runs:
         gone = self.known.pop(name, None)
         for folder in {path.parent for path in gone.attached} if gone else ():
             shutil.rmtree(folder, ignore_errors=True)
-
-    def _make_room(self, client: Client) -> None:
-        """Forget the oldest ended runs of this client, beyond the newest `KEPT`."""
-        ended = [name for name, watched in self.known.items() if watched.ended and client.owns(name)]
-        for name in ended[: max(0, len(ended) - KEPT)]:
-            self.forget(name)
 
     async def aclose(self) -> None:
         """End every run at once; each can be resumed from the journal."""

@@ -108,26 +108,21 @@ async def unknown(request: Request, error: Exception) -> Response:
 async def body_of(request: Request, bodies: dict[int, int], seconds: float = BODY_SECONDS) -> bytes:
     """Return the body, and enter its size into `bodies`. Raises `RejectedRequest` if it is too large, alone or together
     with the others, before reading all of it, or if it does not arrive in time."""
-    length = request.headers.get("content-length", "")
+    length, read = request.headers.get("content-length", ""), bytearray()
+    too_large = RejectedRequest(413, f"the body is larger than {LARGEST // 2**20} MB")
+    if length.isdecimal() and int(length) > LARGEST:
+        raise too_large
     try:
         async with asyncio.timeout(seconds):
-            return await _read(request, int(length) if length.isdecimal() else 0, bodies)
+            async for part in request.stream():
+                read += part
+                if len(read) > LARGEST:
+                    raise too_large
+                if len(read) > SMALL:
+                    bodies[id(request)] = len(read)
+                    if sum(bodies.values()) > MOST:
+                        what = f"the requests being answered hold {MOST // 2**20} MB already; send this one again later"
+                        raise RejectedRequest(503, what, kind="server_error")
     except TimeoutError:
         raise RejectedRequest(408, f"the body did not come within {seconds:g} seconds") from None
-
-
-async def _read(request: Request, size: int, bodies: dict[int, int]) -> bytes:
-    read = bytearray()
-    too_large = RejectedRequest(413, f"the body is larger than {LARGEST // 2**20} MB")
-    if size > LARGEST:
-        raise too_large
-    async for part in request.stream():
-        read += part
-        if len(read) > LARGEST:
-            raise too_large
-        if len(read) > SMALL:
-            bodies[id(request)] = len(read)
-        if len(read) > SMALL and sum(bodies.values()) > MOST:
-            what = f"the requests being answered hold {MOST // 2**20} MB already; send this one again later"
-            raise RejectedRequest(503, what, kind="server_error")
     return bytes(read)

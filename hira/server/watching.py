@@ -178,7 +178,7 @@ async def approve(state: AppState, request: Request) -> Response:
     if not isinstance(decisions, list) or not decisions:
         raise RejectedRequest(400, SHAPE)
     if watched.queue is None:
-        raise RejectedRequest(409, f"run {watched.id!r} does not ask for approval", "conflict")
+        raise RejectedRequest(409, f"run {watched.run.id!r} does not ask for approval", "conflict")
     watched.queue.decide(decisions)
     return JSONResponse(watched.describe())
 

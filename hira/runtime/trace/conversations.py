@@ -33,19 +33,16 @@ def conversations(reading: Reading) -> Iterator[dict[str, Any]]:
             "conversation": name,
             "role": turns[0].role,
             "messages": [message.wire for message in turns[-1].request.messages],
-            "turns": [_describe_turn(turn) for turn in turns],
+            "turns": [
+                {
+                    "model": turn.model,
+                    "kept": turn.kept,
+                    "added": [message.wire for message in turn.request.messages[turn.kept :]],
+                    "completion": to_jsonable_python(turn.completion),
+                }
+                for turn in turns
+            ],
         }
-
-
-def _describe_turn(turn: ReadTurn) -> dict[str, Any]:
-    assert turn.completion is not None  # noqa: S101 - only turns with one are listed
-    messages = turn.request.messages
-    return {
-        "model": turn.model,
-        "kept": turn.kept,
-        "added": [message.wire for message in messages[turn.kept :]],
-        "completion": to_jsonable_python(turn.completion),
-    }
 
 
 def write_lines(lines: Iterable[Any], path: Path) -> int:

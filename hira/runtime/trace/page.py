@@ -17,7 +17,7 @@ from hira.core.messages import Message
 from hira.core.page import make_standalone_page, read_beside
 from hira.core.policy import Usage
 from hira.evidence import Citation, Source
-from hira.runtime.trace.reading import Reading, ReadTool, ReadTurn, belongs
+from hira.runtime.trace.reading import Reading, ReadTool, ReadTurn
 
 IDLE = 5.0
 """Seconds without any call after which the run was interrupted; the page leaves such gaps out."""
@@ -43,10 +43,8 @@ def data(reading: Reading) -> dict[str, Any]:
     """Return the data of the page. Times are seconds since the run began, without the gaps before it was resumed."""
     entry, clock = reading.entry, Clock(reading)
     known = [subtask.id for subtask in reading.subtasks]
-    names = list(
-        dict.fromkeys([*(turn.conversation for turn in reading.turns), *(tool.conversation for tool in reading.tools)])
-    )
-    conversations = [_conversation(reading, name, belongs(name, known), clock) for name in names]
+    names = dict.fromkeys(step.conversation for step in reading.steps)
+    conversations = [_conversation(reading, name, clock) for name in names]
     ends = {name: _end(conversations, name) for name in known}
     return {
         "run": {
@@ -136,7 +134,7 @@ def _end(conversations: Sequence[Mapping[str, Any]], subtask: str) -> float:
     return max((float(step["at"] + step["took"]) for step in steps), default=0.0)
 
 
-def _conversation(reading: Reading, name: str, subtask: str, clock: Clock) -> dict[str, Any]:
+def _conversation(reading: Reading, name: str, clock: Clock) -> dict[str, Any]:
     """A conversation's turns, each followed by the calls of tools that it led to."""
     turns = [turn for turn in reading.turns if turn.conversation == name]
     tools = [tool for tool in reading.tools if tool.conversation == name]
@@ -146,9 +144,9 @@ def _conversation(reading: Reading, name: str, subtask: str, clock: Clock) -> di
         end = steps[-1]["at"] + steps[-1]["took"]
         steps += [_tool(tool, clock, end) for tool in tools if tool.after == number]
     end = steps[-1]["at"] if steps else 0.0
-    steps += [_tool(tool, clock, end) for tool in tools if tool.after > max(len(turns), 0) and tool.after]
+    steps += [_tool(tool, clock, end) for tool in tools if tool.after > len(turns)]
     role = turns[0].role if turns else name.rpartition("/")[2]
-    return {"name": name, "role": role, "subtask": subtask, "steps": steps}
+    return {"name": name, "role": role, "subtask": reading.subtask_of((turns or tools)[0]), "steps": steps}
 
 
 def _turn(turn: ReadTurn, before: ReadTurn | None, clock: Clock) -> dict[str, Any]:

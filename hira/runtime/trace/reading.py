@@ -1,7 +1,8 @@
 """A run read back from the journal: its rollout as it was, with the times that only the journal knows."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, cast, get_args
 
 from hira.agents.history import CONTINUES, SENT, SUMMARY, Earlier
@@ -108,26 +109,25 @@ class Reading:
         settings = self.entry.settings
         return answer_of(self.rollout, str(settings.get("model", "")), find_recorded_output(settings))
 
+    @property
+    def steps(self) -> "list[ReadTurn | ReadTool]":
+        """The turns, then the calls of tools."""
+        return [*self.turns, *self.tools]
+
     def usage_of(self, subtask: str) -> Usage:
         """Return the usage of a subtask; the empty name means everything outside of subtasks."""
-        known = {subtask.id for subtask in self.subtasks}
-        return sum((turn.usage for turn in self.turns if belongs(turn.conversation, known) == subtask), Usage())
+        return sum((turn.usage for turn in self.turns if self.subtask_of(turn) == subtask), Usage())
+
+    def subtask_of(self, step: "ReadTurn | ReadTool") -> str:
+        """The subtask that a step served, empty if none: one of the conversation "2/code" served "2"."""
+        head, slash, _ = step.conversation.partition("/")
+        return head if slash and any(subtask.id == head for subtask in self.subtasks) else ""
 
     def span(self, subtask: str) -> float:
         """Seconds from a subtask's first call to the end of its last; idle time between sittings is left in."""
-        known = {subtask.id for subtask in self.subtasks}
-        spans = [*((turn.conversation, turn.began, turn.seconds) for turn in self.turns),
-                 *((tool.conversation, tool.began, tool.seconds) for tool in self.tools if tool.began)]  # fmt: skip
-        calls = [
-            (began, began + took) for conversation, began, took in spans if belongs(conversation, known) == subtask
-        ]
+        steps = [step for step in self.steps if step.began and self.subtask_of(step) == subtask]
+        calls = [(step.began, step.began + step.seconds) for step in steps]
         return max(end for _, end in calls) - min(begin for begin, _ in calls) if calls else 0.0
-
-
-def belongs(conversation: str, subtasks: Iterable[str]) -> str:
-    """The subtask that a conversation serves, empty if none: "2/code" serves "2"."""
-    head, slash, _ = conversation.partition("/")
-    return head if slash and head in subtasks else ""
 
 
 def read(journal: Journal, run: str) -> Reading:
@@ -260,54 +260,38 @@ def turns_of(calls: Sequence[RecordedCall], roles: Mapping[str, str]) -> list[Re
     return sorted(turns, key=lambda turn: turn.began)
 
 
-@dataclass(slots=True)
-class _Tools:
-    """Pairs the events of tool calls with what the journal holds of the calls themselves."""
-
-    recorded: dict[tuple[str, str], list[RecordedCall]]
-    turns: dict[str, int] = field(default_factory=dict)
-    tools: dict[int, ReadTool] = field(default_factory=dict)
-    open: dict[tuple[str, str], list[int]] = field(default_factory=dict)
-
-    def hear(self, event: Event) -> None:
-        match event:
-            case TurnStarted(conversation=conversation):
-                self.turns[conversation] = self.turns.get(conversation, 0) + 1
-            case ToolStarted():
-                self._start(event)
-            case ToolEnded():
-                self._end(event)
-
-    def _start(self, event: ToolStarted) -> None:
-        number = event.call or len(self.tools) + 1
-        digest = digest_of_tool(event.tool, event.arguments)
-        calls = self.recorded.get(("*", digest)) or self.recorded.get((event.conversation, digest)) or []
-        call = calls[0] if calls and calls[0].conversation == "*" else calls.pop(0) if calls else None
-        after = self.turns.get(event.conversation, 0)
-        began, seconds = (call.began, call.seconds or 0.0) if call else (0.0, 0.0)
-        self.tools[number] = ReadTool(event.conversation, event.tool, event.arguments, after, began, seconds)
-        self.open.setdefault((event.conversation, event.tool), []).append(number)
-
-    def _end(self, event: ToolEnded) -> None:
-        waiting = self.open.get((event.conversation, event.tool), [])
-        if not waiting:
-            return
-        number = event.call if event.call in waiting else waiting[0]
-        waiting.remove(number)
-        tool = self.tools[number]
-        self.tools[number] = replace(tool, seconds=tool.seconds or event.seconds, ok=event.ok, text=event.text)
-
-
 def tools_of(calls: Sequence[RecordedCall], events: Sequence[Event]) -> list[ReadTool]:
-    """The calls of tools in the order in which they were asked for."""
+    """The calls of tools in the order in which they were asked for, each with what the journal holds of the call."""
     recorded: dict[tuple[str, str], list[RecordedCall]] = {}
     for call in calls:
         if call.kind == "tool":
             recorded.setdefault((call.conversation, call.digest), []).append(call)
-    tools = _Tools(recorded)
+    turns: Counter[str] = Counter()
+    tools: dict[int, ReadTool] = {}
+    waiting: dict[tuple[str, str], list[int]] = {}
     for event in events:
-        tools.hear(event)
-    return list(tools.tools.values())
+        match event:
+            case TurnStarted():
+                turns[event.conversation] += 1
+            case ToolStarted():
+                number = event.call or len(tools) + 1
+                digest = digest_of_tool(event.tool, event.arguments)
+                if shared := recorded.get(("*", digest)):
+                    began, seconds = shared[0].began, shared[0].seconds or 0.0
+                elif own := recorded.get((event.conversation, digest)):
+                    call = own.pop(0)
+                    began, seconds = call.began, call.seconds or 0.0
+                else:
+                    began, seconds = 0.0, 0.0
+                after = turns[event.conversation]
+                tools[number] = ReadTool(event.conversation, event.tool, event.arguments, after, began, seconds)
+                waiting.setdefault((event.conversation, event.tool), []).append(number)
+            case ToolEnded() if numbers := waiting.get((event.conversation, event.tool)):
+                number = event.call if event.call in numbers else numbers[0]
+                numbers.remove(number)
+                tool = tools[number]
+                tools[number] = replace(tool, seconds=tool.seconds or event.seconds, ok=event.ok, text=event.text)
+    return list(tools.values())
 
 
 def subtasks_of(events: Sequence[Event]) -> list[ReadSubtask]:
