@@ -279,7 +279,8 @@ class Hira:
         if held is None:
             if self._closed or loop in self._left:
                 raise make_closed_error()
-            self._drop_sessions_of_closed_loops()
+            if self._sessions:
+                self._drop_sessions_of_closed_loops()
             holding = self._hold()
             held = self._sessions[loop] = _HeldSession(holding, asyncio.ensure_future(anext(holding)))
         return await asyncio.shield(held.opening)

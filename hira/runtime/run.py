@@ -150,7 +150,6 @@ class Run:
         return [*self._context.state.calling.values()] if self._context else []
 
     async def __aiter__(self) -> AsyncGenerator[AnyEvent]:
-        await self._owner.open_session()
         queue: asyncio.Queue[Any] = asyncio.Queue()
         task = asyncio.create_task(self.work(queue.put_nowait, stream=True))
         task.add_done_callback(lambda _: queue.put_nowait(None))

@@ -305,14 +305,8 @@ def in_dialects(roles: Mapping[str, RoleConfig], dialects: Mapping[str, str]) ->
 def budget_of(settings: Settings) -> Budget:
     """Return the limits of one run and of each of its roles."""
     roles = {
-        role: Limits(
-            role_settings.max_tokens,
-            role_settings.max_cost,
-            role_settings.max_time,
-            role_settings.max_calls,
-            role_settings.max_subtasks,
-        )
-        for role, role_settings in settings.roles.items()
+        role: Limits(given.max_tokens, given.max_cost, given.max_time, given.max_calls, given.max_subtasks)
+        for role, given in settings.roles.items()
     }
     limited = {role: limits for role, limits in roles.items() if limits != Limits()}
     return Budget(settings.max_tokens, settings.max_cost, settings.max_time, settings.max_calls, limited)

@@ -4,9 +4,7 @@ import hashlib
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from importlib.metadata import version
-from itertools import count
 from typing import TYPE_CHECKING
 
 from hira.core.errors import EndpointError, UsageError
@@ -102,52 +100,36 @@ def export(run: str, spans: Sequence[Span], exporter: "SpanExporter", endpoint: 
 
 
 def _make_spans(run: str, spans: Sequence[Span]) -> "list[ReadableSpan]":
+    """The spans as the exporter takes them. The same run has the same ids each time."""
     from opentelemetry import trace
-    from opentelemetry.context import Context
-    from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
-    from opentelemetry.sdk.trace.id_generator import IdGenerator
+    from opentelemetry.sdk.trace import ReadableSpan
+    from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 
-    number = partial(next, count())
+    def number(text: str, size: int) -> int:
+        return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=size).digest()) or 1
 
-    class Ids(IdGenerator):
-        """The same for the same run."""
-
-        def generate_trace_id(self) -> int:
-            return _hash(run, 16)
-
-        def generate_span_id(self) -> int:
-            return _hash(f"{run} {number()}", 8)
-
-    class Kept(SpanProcessor):
-        def on_end(self, span: "ReadableSpan") -> None:
-            ended.append(span)
-
-    ended: list[ReadableSpan] = []
-    provider = TracerProvider(resource=resource(), id_generator=Ids(), shutdown_on_exit=False)
-    provider.add_span_processor(Kept())
-    tracer = provider.get_tracer("hira", version("hira"))
-    begun: dict[str, trace.Span] = {}
-    for run_span in spans:
-        parent = trace.set_span_in_context(begun[run_span.parent]) if run_span.parent else Context()
-        kind = trace.SpanKind.CLIENT if run_span.remote else trace.SpanKind.INTERNAL
-        made = tracer.start_span(
-            run_span.name, parent, kind, run_span.attributes, start_time=_nanoseconds(run_span.began)
+    sampled = trace.TraceFlags(trace.TraceFlags.SAMPLED)
+    contexts = {
+        span.id: trace.SpanContext(
+            number(run, 16), number(f"{run} {position}", 8), is_remote=False, trace_flags=sampled
         )
-        if run_span.error:
-            made.set_attribute("error.type", "_OTHER")
-            made.set_status(trace.Status(trace.StatusCode.ERROR, run_span.error))
-        begun[run_span.id] = made
-    for run_span in spans:
-        begun[run_span.id].end(_nanoseconds(run_span.ended))
-    return ended
-
-
-def _hash(text: str, size: int) -> int:
-    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=size).digest()) or 1
-
-
-def _nanoseconds(seconds: float) -> int:
-    return round(seconds * 1e9)
+        for position, span in enumerate(spans)
+    }
+    return [
+        ReadableSpan(
+            span.name,
+            contexts[span.id],
+            contexts.get(span.parent),
+            resource(),
+            {**span.attributes, "error.type": "_OTHER"} if span.error else span.attributes,
+            kind=trace.SpanKind.CLIENT if span.remote else trace.SpanKind.INTERNAL,
+            status=trace.Status(trace.StatusCode.ERROR, span.error) if span.error else trace.Status(),
+            start_time=round(span.began * 1e9),
+            end_time=round(span.ended * 1e9),
+            instrumentation_scope=InstrumentationScope("hira", version("hira")),
+        )
+        for span in spans
+    ]
 
 
 RUN = "run"
