@@ -15,13 +15,7 @@ from hira.agents.hooks import refusable, refuse_call
 from hira.agents.run_context import Conversation, RunContext
 from hira.agents.trajectory import Finding, Rejected, Subtask
 from hira.core.errors import Stop, UsageError, count_of
-from hira.core.events import (
-    ApprovalAwaited,
-    CallApproved,
-    CallRefused,
-    SubtaskApproved,
-    SubtaskRejected,
-)
+from hira.core.events import ApprovalAwaited, CallApproved, CallRefused, SubtaskApproved, SubtaskRejected
 from hira.core.hooks import Refusal, ToolUse
 from hira.core.messages import Filled
 from hira.core.policy import fields_of
@@ -42,13 +36,10 @@ APPROVAL_OF_CALLS = "approval of calls"
 """The same for decisions on single calls."""
 NOBODY = Refusal("no person can be asked to approve it in this run")
 Decision = Subtask | Rejected
+Dispatch = Callable[[Sequence[Subtask]], Awaitable[Sequence[Finding]]]
 
 
-async def ask_approval(
-    subtasks: Sequence[Subtask],
-    context: RunContext,
-    dispatch: Callable[[Sequence[Subtask]], Awaitable[Sequence[Finding]]],
-) -> list[Finding]:
+async def ask_approval(subtasks: Sequence[Subtask], context: RunContext, dispatch: Dispatch) -> list[Finding]:
     """The findings for the subtasks, in their order: what `dispatch` brings for those that a person lets through, and
     for each of the others that it was rejected. Where nobody is to be asked, all are handed out as they are.
 

@@ -21,15 +21,7 @@ from hira.agents.run_context import RunContext, format_files
 from hira.agents.trajectory import Finding, Subtask
 from hira.core.bm25 import BM25
 from hira.core.concurrency import contain, together
-from hira.core.errors import (
-    DialectError,
-    EndpointError,
-    HiraError,
-    RoleBudgetExceeded,
-    Stop,
-    ToolError,
-    WorkerError,
-)
+from hira.core.errors import DialectError, EndpointError, HiraError, RoleBudgetExceeded, Stop, ToolError, WorkerError
 from hira.core.events import Notice, Remembered, SubtaskAssigned
 from hira.core.memory import DualMemory, Recall
 from hira.core.messages import Filled, user

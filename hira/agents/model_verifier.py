@@ -9,15 +9,7 @@ from hira.agents.role import VERIFIER
 from hira.agents.ruling import SECONDS, ask_model
 from hira.agents.run_context import RunContext
 from hira.core.errors import DialectError, EndpointError, Stop
-from hira.evidence import (
-    Judgement,
-    LexicalVerifier,
-    Relevance,
-    SourcedClaim,
-    Verdict,
-    citations_of,
-    find_lacking,
-)
+from hira.evidence import Judgement, LexicalVerifier, Relevance, SourcedClaim, Verdict, citations_of, find_lacking
 
 BATCH = 12
 """Claims of one call: their excerpts stay below 6,000 tokens, their verdicts below 2,000."""

@@ -1,10 +1,10 @@
 """The meta reasoning planner (HiRA, eq. 1 and 2): thinks, hands out subtasks, reads distilled results, answers."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hira.agents.approved import as_issued
+from hira.agents.approved import Dispatch, as_issued, ask_approval
 from hira.agents.expert import Expert
 from hira.agents.loop import Loop
 from hira.agents.recovery import UNREADABLE
@@ -165,6 +165,23 @@ def task_of(call: Call) -> str:
         for argument in call.arguments.values()
     )
     return "; ".join(filter(None, map(str.strip, texts)))
+
+
+async def hand_out(
+    issued: Sequence[tuple[Call, Subtask]], loop: Loop, dispatch: Dispatch, report: Callable[[Finding], Filled]
+) -> list[tuple[Call, str]]:
+    """Have the subtasks of a turn done and return a report on each for the call that issued it. A subtask that failed
+    may be tried again."""
+    context = loop.conversation.context
+    for _, subtask in issued:
+        context.events(SubtaskIssued(subtask.id, subtask.text))
+    findings = await ask_approval([subtask for _, subtask in issued], context, dispatch)
+    results: list[tuple[Call, str]] = []
+    for (call, subtask), finding in zip(issued, findings, strict=True):
+        if not finding.ok:
+            loop.forget(call)
+        results.append((call, as_issued(subtask.text, finding, report(finding))))
+    return results
 
 
 def report(finding: Finding) -> Filled:

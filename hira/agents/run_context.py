@@ -16,15 +16,7 @@ from hira.agents.stopping import Stopping
 from hira.agents.trajectory import Finding, Rollout, Trajectory, Turn
 from hira.core.budget import CLOSING, INTERRUPTED_TOKENS, RECORD, Budget, CallNeed, Spending, size
 from hira.core.concurrency import SingleFlight
-from hira.core.errors import (
-    EndpointError,
-    Interrupted,
-    OutOfBudget,
-    RoleBudgetExceeded,
-    Stop,
-    ToolsRefused,
-    Withheld,
-)
+from hira.core.errors import EndpointError, Interrupted, OutOfBudget, RoleBudgetExceeded, Stop, ToolsRefused, Withheld
 from hira.core.events import Events, Notice, SourceRead, SubtaskDone, TurnEnded, TurnStarted
 from hira.core.messages import Filled, Message, assistant
 from hira.core.policy import CallOptions, Completion, Request, Usage

@@ -5,17 +5,15 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
-from hira.agents.approved import as_issued, ask_approval
 from hira.agents.calls import frame_source
 from hira.agents.coordinator import Coordinator
 from hira.agents.experts import DeepSearch
 from hira.agents.loop import CALLS, Loop, ask_for_text
-from hira.agents.planner import make_workflow_tool
+from hira.agents.planner import hand_out, make_workflow_tool
 from hira.agents.run_context import Conversation, RunContext
 from hira.agents.trajectory import Subtask
 from hira.core.bm25 import BM25
 from hira.core.errors import BadReply, Stop
-from hira.core.events import SubtaskIssued
 from hira.core.messages import Filled
 from hira.core.policy import Usage
 from hira.core.prompts import Prompt
@@ -59,16 +57,13 @@ REWRITE = make_workflow_tool(
 
 
 async def send_explorer(coordinator: Coordinator, loop: Loop, call: Call) -> str:
-    """Send the explorer and return its conclusion. After a failure, the same query may be sent again."""
+    """Send the explorer and return its conclusion."""
     query, intent = str(call.arguments["query"]), str(call.arguments.get("intent") or "")
     task = EXPLORE.fill(query=sanitize(query), intent=sanitize(intent)) if intent.strip() else query
-    subtask = Subtask(str(loop.used), str(task))
-    coordinator.context.events(SubtaskIssued(subtask.id, subtask.text))
+    issued = [(call, Subtask(str(loop.used), str(task)))]
     dispatch = partial(coordinator.delegate, memory=coordinator.context.rollout.memory)
-    (finding,) = await ask_approval([subtask], coordinator.context, dispatch)
-    if not finding.ok:
-        loop.forget(call)
-    return as_issued(subtask.text, finding, Filled(sanitize(finding.conclusion)))
+    ((_, conclusion),) = await hand_out(issued, loop, dispatch, lambda finding: sanitize(finding.conclusion))
+    return conclusion
 
 
 @dataclass(slots=True)

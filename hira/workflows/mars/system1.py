@@ -26,6 +26,11 @@ from hira.journal.encoding import digest_of_tool, digest_text, validate
 from hira.policies.dialects.answer import strip_thought
 from hira.workflows.mars.system2 import ReadingRequest
 
+SYSTEM1 = Prompt(__file__, "mars_system1")
+DISTILLED = Prompt(__file__, "mars_remarks", "mars_distilled")
+UNREAD = Prompt(__file__, "mars_remarks", "mars_unread")
+BEGINNINGS = 1_000
+"""Tokens of a bin that System 2 is shown where System 1 could not go through it."""
 PACKING = "packing"
 Bins = list[list[Filled]]
 
@@ -43,13 +48,30 @@ async def pack_bins(documents: Sequence[Filled], frame: str, window: int, contex
     async def make() -> Bins:
         counted = encoder.count if encoder else counter(config.policy.model)
         async with context.stopping.bound() if encoder else nullcontext():  # its tokenizer may have to be read first
-            return await asyncio.to_thread(_pack, documents, frame, window, counted)
+            return await asyncio.to_thread(
+                lambda: pack(documents, max(1, window - counted(frame)), shorten_document, counted)
+            )
+
+    def encode(bins: Bins) -> dict[str, Any]:
+        """For each bin the numbers of its documents; one that was cut is alone in its bin and has what is left."""
+        places = {id(document): index for index, document in enumerate(documents)}
+        ids = {document.values["id"]: index for index, document in enumerate(documents)}
+
+        def describe(document: Filled) -> int | list[Any]:
+            place = places.get(id(document))
+            return [ids[document.values["id"]], str(document.values["text"])] if place is None else place
+
+        return {"bins": [[describe(document) for document in each] for each in bins]}
+
+    def decode(kept: dict[str, Any]) -> Bins:
+        return [
+            [documents[entry] if isinstance(entry, int) else _frame(documents[entry[0]], entry[1]) for entry in each]
+            for each in validate(list[list[int | tuple[int, str]]], kept["bins"])
+        ]
 
     inputs = {"tokens": config.policy.model, "window": window, "of": [digest_text(frame), *map(digest_text, documents)]}
     spec = CallSpec("tool", name, digest_of_tool(PACKING, inputs), PACKING, lambda: inputs)
-    return await context.call_recorded(
-        spec, make, lambda bins: _record(bins, documents), lambda kept: _bins(kept, documents)
-    )
+    return await context.call_recorded(spec, make, encode, decode)
 
 
 def shorten_document(document: Filled, limit: int, counted: Counter) -> Filled:
@@ -57,42 +79,8 @@ def shorten_document(document: Filled, limit: int, counted: Counter) -> Filled:
     return shorten_in(partial(_frame, document), str(document.values["text"]), limit, counted)
 
 
-def _pack(documents: Sequence[Filled], frame: str, window: int, counted: Counter) -> Bins:
-    return pack(documents, max(1, window - counted(frame)), shorten_document, counted)
-
-
 def _frame(document: Filled, text: str) -> Filled:
     return PASSAGE.fill(**{**document.values, "text": text})
-
-
-def _record(bins: Bins, documents: Sequence[Filled]) -> dict[str, Any]:
-    """For each bin the numbers of its documents; one that was cut is alone in its bin and named with what is left."""
-    places = {id(document): index for index, document in enumerate(documents)}
-    ids = {document.values["id"]: index for index, document in enumerate(documents)}
-    kept = [
-        [
-            places[id(document)]
-            if id(document) in places
-            else [ids[document.values["id"]], str(document.values["text"])]
-            for document in each
-        ]
-        for each in bins
-    ]
-    return {"bins": kept}
-
-
-def _bins(kept: dict[str, Any], documents: Sequence[Filled]) -> Bins:
-    return [
-        [documents[entry] if isinstance(entry, int) else _frame(documents[entry[0]], entry[1]) for entry in each]
-        for each in validate(list[list[int | tuple[int, str]]], kept["bins"])
-    ]
-
-
-SYSTEM1 = Prompt(__file__, "mars_system1")
-DISTILLED = Prompt(__file__, "mars_remarks", "mars_distilled")
-UNREAD = Prompt(__file__, "mars_remarks", "mars_unread")
-BEGINNINGS = 1_000
-"""Tokens of a bin that System 2 is shown where System 1 could not go through it."""
 
 
 async def distil(

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, get_args
 
-from hira.agents.approved import as_issued, ask_approval
 from hira.agents.loop import Loop, Step
+from hira.agents.planner import hand_out
 from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Finding, Subtask
 from hira.core.concurrency import together
@@ -20,7 +20,7 @@ from hira.policies.dialects import Call
 from hira.tools import Tool
 from hira.tools.search import LEAKING
 from hira.workflows.bound import Sizes
-from hira.workflows.matpo.agents import LoopConfig, Speaker, answer, begin, issue_subtasks, report, tools_of, work
+from hira.workflows.matpo.agents import LoopConfig, Speaker, answer, begin, report, tools_of, work
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class MATPO:
     async def _reports(
         self, question: str, planner: Loop, step: Step, manner: LoopConfig, tools: Sequence[Tool]
     ) -> list[tuple[Call, str]]:
-        """Return the reports of one turn's workers, in the order of its calls. A failed subtask may be tried again."""
+        """Return the reports of one turn's workers, in the order of its calls."""
         context, main = planner.conversation.context, question if self.recap else ""
 
         async def work_on(subtasks: Sequence[Subtask]) -> Sequence[Finding]:
@@ -99,13 +99,11 @@ class MATPO:
             context.rollout.findings += findings
             return findings
 
-        subtasks = issue_subtasks(planner, step)
-        findings = await ask_approval(subtasks, context, work_on)
-        for call, finding in zip(step.calls, findings, strict=True):
-            if not finding.ok:
-                planner.forget(call)
-        made = zip(step.calls, subtasks, findings, strict=True)
-        return [(call, as_issued(subtask.text, finding, report(finding))) for call, subtask, finding in made]
+        first = planner.used - len(step.calls) + 1
+        subtasks = [
+            Subtask(str(number), str(call.arguments["subtask"])) for number, call in enumerate(step.calls, first)
+        ]
+        return await hand_out([*zip(step.calls, subtasks, strict=True)], planner, work_on, report)
 
     def bound(self, sizes: Sizes) -> dict[str, Usage]:
         """At most so much by role; no prompt is longer than the window leaves it."""

@@ -11,7 +11,7 @@ from hira.agents.recovery import UNREADABLE
 from hira.agents.run_context import Conversation, RunContext, format_files
 from hira.agents.trajectory import Finding, Subtask
 from hira.core.errors import EndpointError, UsageError
-from hira.core.events import Notice, SubtaskAssigned, SubtaskIssued
+from hira.core.events import Notice, SubtaskAssigned
 from hira.core.messages import Filled, system, user
 from hira.core.prompts import Prompt
 from hira.core.sanitize import sanitize
@@ -105,15 +105,6 @@ def begin(question: str, context: RunContext, manner: LoopConfig, *, limit: int,
     question_prompt = QUESTION.fill(question=sanitize(question), files=format_files(context.files))
     conversation.say(system(prompt), user(question_prompt))
     return loop
-
-
-def issue_subtasks(loop: Loop, step: Step) -> list[Subtask]:
-    """The subtasks of a turn, numbered in the order of issue."""
-    first = loop.used - len(step.calls) + 1
-    subtasks = [Subtask(str(first + index), str(call.arguments["subtask"])) for index, call in enumerate(step.calls)]
-    for subtask in subtasks:
-        loop.conversation.context.events(SubtaskIssued(subtask.id, subtask.text))
-    return subtasks
 
 
 def report(finding: Finding) -> Filled:
