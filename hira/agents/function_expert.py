@@ -40,7 +40,8 @@ class FunctionExpert:
         """Return the expert with values of its keyword parameters. Raises `UsageError` for one that does not fit."""
         from pydantic import TypeAdapter, ValidationError
 
-        kinds = _options_of(self.function)
+        hints = get_type_hints(self.function)
+        kinds = {parameter.name: hints.get(parameter.name, Any) for parameter in _list_options(self.function)}
         checked: dict[str, Any] = {}
         for name, value in options.items():
             if name not in kinds:
@@ -56,15 +57,10 @@ class FunctionExpert:
 
     def check(self) -> None:
         """Raise `UsageError` if an option without a default has no value."""
-        parameters = inspect.signature(self.function).parameters.values()
-        needed = [
-            parameter.name
-            for parameter in parameters
-            if parameter.kind is parameter.KEYWORD_ONLY and parameter.default is parameter.empty
-        ]
-        if missing := next((name for name in needed if name not in self.options), ""):
-            what = f"the expert {self.name!r} lacks the option {missing!r}"
-            raise UsageError(what, fix=f"set {missing} in [experts.{self.name}] of hira.toml")
+        for parameter in _list_options(self.function):
+            if parameter.default is parameter.empty and parameter.name not in self.options:
+                what = f"the expert {self.name!r} lacks the option {parameter.name!r}"
+                raise UsageError(what, fix=f"set {parameter.name} in [experts.{self.name}] of hira.toml")
 
 
 @overload
@@ -115,12 +111,7 @@ def expert(
     return FunctionExpert(name, description, ability or name, cost, frozenset(needs), function)
 
 
-def _options_of(function: Work) -> dict[str, Any]:
-    """Return the keyword-only parameters of a function with their types."""
-    hints = get_type_hints(function)
+def _list_options(function: Work) -> list[inspect.Parameter]:
+    """Return the keyword-only parameters of a function."""
     parameters = inspect.signature(function).parameters.values()
-    return {
-        parameter.name: hints.get(parameter.name, Any)
-        for parameter in parameters
-        if parameter.kind is parameter.KEYWORD_ONLY
-    }
+    return [parameter for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY]

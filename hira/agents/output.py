@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from hira.agents.output_type import VALUE, OutputType, find_field_citations, keep_supported
+from hira.agents.output_type import VALUE, OutputType, find_field_citations
 from hira.agents.record import ask_for_record
 from hira.agents.role import OUTPUT
 from hira.agents.run_context import RunContext
@@ -27,7 +27,8 @@ async def fill_output(context: RunContext, output: OutputType) -> Any:
     conversation = context.conversation(OUTPUT, temperature=0.0)
     if not output.schema.get("properties"):  # only the instructions say which fields are wanted
         conversation.instructions = context.options.instructions
-    quotes = "\n".join(f"- {clean(citation.quote)}" for citation in keep_supported(record.citations) if citation.quote)
+    held = [citation for citation in record.citations if citation.verdict.holds and citation.quote]
+    quotes = "\n".join(f"- {clean(citation.quote)}" for citation in held)
     prompt = FILL.fill(
         question=sanitize(record.question),
         answer=sanitize(record.answer),

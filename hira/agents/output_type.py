@@ -236,16 +236,13 @@ def find_field_citations(value: Any, citations: list[Citation]) -> dict[str, lis
     """For each field of a JSON value, such as `orders.0.price`, the supported citations whose claim contains it. The
     claim may speak of something else than the field."""
     by_path: dict[str, list[Citation]] = {}
-    texts = [(citation, f" {' '.join(words(citation.claim))} ") for citation in keep_supported(citations)]
+    held = [citation for citation in citations if citation.verdict.holds]
+    texts = [(citation, f" {' '.join(words(citation.claim))} ") for citation in held]
     for path, leaf in _leaves(value, ""):
         spelled = " ".join(words(leaf))
         if spelled:
             by_path[path] = [citation for citation, text in texts if f" {spelled} " in text]
     return by_path
-
-
-def keep_supported(citations: list[Citation]) -> list[Citation]:
-    return [citation for citation in citations if citation.verdict.holds]
 
 
 def _leaves(value: Any, path: str) -> Iterator[tuple[str, str]]:

@@ -94,8 +94,7 @@ def faults(value: object) -> list[str]:
     if not isinstance(value, list):
         return ["a rubric is a list of items"]
     faults_seen = [] if FEWEST <= len(value) <= MOST else [f"there are {len(value)} items; write {FEWEST} to {MOST}"]
-    for number, entry in enumerate(value, 1):
-        faults_seen += [f"item {number}: {wrong}" for wrong in _faults_of(entry)]
+    faults_seen += [f"item {place}: {fault}" for place, entry in enumerate(value, 1) if (fault := _find_fault(entry))]
     titles = [
         entry["title"].strip().casefold() for entry in value if isinstance(entry, Mapping) and _text(entry.get("title"))
     ]
@@ -106,29 +105,28 @@ def faults(value: object) -> list[str]:
     return faults_seen
 
 
-def _faults_of(entry: object) -> list[str]:
-    """Describe the faults in the shape of an item, or else those of its content."""
+def _find_fault(entry: object) -> str:
+    """Describe the fault in the shape of an item, or else that of its content; empty if it has none."""
     if not isinstance(entry, Mapping):
-        return ["it is not an object"]
+        return "it is not an object"
     if set(entry) != KEYS:
-        return [f"its keys are {', '.join(sorted(map(str, entry))) or 'none'}; they must be title, description, weight"]
+        return f"its keys are {', '.join(sorted(map(str, entry))) or 'none'}; they must be title, description, weight"
     if not _text(entry["title"]) or not _text(entry["description"]):
-        return ["title and description must be non-empty strings"]
+        return "title and description must be non-empty strings"
     if not _number(entry["weight"]):
-        return [f"its weight is {entry['weight']!r}; it must be an integer"]
-    return _unfitting(RubricItem(entry["title"], entry["description"], int(entry["weight"])))
+        return f"its weight is {entry['weight']!r}; it must be an integer"
+    return _find_misfit(RubricItem(entry["title"], entry["description"], int(entry["weight"])))
 
 
-def _unfitting(item: RubricItem) -> list[str]:
+def _find_misfit(item: RubricItem) -> str:
     if item.kind is None:
-        begins = ", ".join(f"{kind.title()} Criterion:" for kind in PREFIXES)
-        return [f"its description begins with none of {begins}"]
+        return f"its description begins with none of {', '.join(f'{kind.title()} Criterion:' for kind in PREFIXES)}"
     if not item.criterion:
-        return ["its description has nothing after the prefix"]
-    if item.weight not in WEIGHTS[item.kind]:
-        allowed = " or ".join(map(str, WEIGHTS[item.kind]))
-        return [f"its weight is {item.weight}, but one that begins with {item.kind.title()} Criterion weighs {allowed}"]
-    return []
+        return "its description has nothing after the prefix"
+    if item.weight in WEIGHTS[item.kind]:
+        return ""
+    allowed = " or ".join(map(str, WEIGHTS[item.kind]))
+    return f"its weight is {item.weight}, but one that begins with {item.kind.title()} Criterion weighs {allowed}"
 
 
 def _text(value: object) -> bool:
