@@ -13,7 +13,7 @@ from typing import Literal
 
 from pydantic import Field, create_model
 
-from hira.agents.distiller import NO_CONCLUSION, Distillate, distil, is_short, keep_words
+from hira.agents.distiller import NO_CONCLUSION, SHORT, Distillate, distil, keep_words
 from hira.agents.expert import Account, Expert, Task, check_account
 from hira.agents.faults import log_fault
 from hira.agents.record import Reply, ask_for_record
@@ -27,6 +27,7 @@ from hira.core.memory import DualMemory, Recall
 from hira.core.messages import Filled, user
 from hira.core.prompts import Prompt
 from hira.core.sanitize import sanitize
+from hira.core.tokens import count
 from hira.evidence import claims, is_refusal
 
 ASSIGN = Prompt(__file__, "assign")
@@ -204,7 +205,8 @@ class Coordinator:
     async def _distil(self, subtask: Subtask, account: Account) -> Distillate:
         """Distil the work for the planner and for memory, without a call for parts that neither of them reads."""
         notes = self.remember and (account.found or self.faithful)
-        if not (self.distils and (self.transfer or notes)) or (is_short(account) and not self.faithful):
+        wanted = self.distils and (self.transfer or notes)
+        if not wanted or (count(account.reasoning) <= SHORT and not self.faithful):
             return keep_words(account, notes=notes)
         conversation = self.context.conversation("coordinator", f"{subtask.id}/distil")
         try:

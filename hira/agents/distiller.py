@@ -12,7 +12,7 @@ from hira.core.messages import user
 from hira.core.patterns import compile_lazily
 from hira.core.prompts import Prompt
 from hira.core.sanitize import sanitize
-from hira.core.tokens import clip, count
+from hira.core.tokens import clip
 from hira.evidence import Sources, drop_unknown, find_cited
 from hira.tools.addresses import canonicalise_url
 
@@ -97,11 +97,6 @@ async def distil(
     message = user(DISTIL.fill(task=sanitize(task), work=sanitize(work), report=report, notes=notes))
     record = await ask_for_record(conversation, message, shape)
     return keep_words(account).model_copy(update=dict(record))
-
-
-def is_short(account: Account) -> bool:
-    """Return whether the account is too short to condense."""
-    return count(account.reasoning) <= SHORT
 
 
 def keep_words(account: Account, *, notes: bool = False) -> Distillate:

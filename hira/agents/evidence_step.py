@@ -69,7 +69,8 @@ def name_search(query: str) -> str:
 async def _read(conversation: Conversation, query: str, passages: Mapping[int, Passage]) -> dict[int, PassageNote]:
     """Return the model's notes on passages, nothing if it fails."""
     numbers = list(passages)
-    texts = [f"Passage {at}: {_show(passage)}" for at, passage in enumerate(passages.values(), 1)]
+    shown = [inert(clip(f"{passage.source.title}\n{passage.text}", WINDOW)) for passage in passages.values()]
+    texts = [f"Passage {number}: {text}" for number, text in enumerate(shown, 1)]
     question = conversation.context.rollout.question or query
     prompt = PROMPT.fill(
         passages="\n\n".join(texts), question=sanitize(question), query=sanitize(query), count=len(texts)
@@ -80,11 +81,6 @@ async def _read(conversation: Conversation, query: str, passages: Mapping[int, P
         conversation.context.note(f"the evidence step failed, so passages are shown as they were found: {error.what}")
         return {}
     return {numbers[note.number - 1]: note for note in record.passages if 0 < note.number <= len(numbers)}
-
-
-def _show(passage: Passage) -> str:
-    """Return a passage as the model reads it, on as many tokens as one call has."""
-    return inert(clip(f"{passage.source.title}\n{passage.text}", WINDOW))
 
 
 @cache

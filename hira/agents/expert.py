@@ -107,21 +107,16 @@ async def reason(
     The prompt's slots are `tools`, `limit`, `task`, `files` and `known`; `limit` counts calls.
     """
     loop = Loop(conversation, tools, limit=limit, task=task.text)
+    tools_shown, text = conversation.explain(tools), sanitize(task.text)
     conversation.say(
-        user(
-            prompt.fill(
-                tools=conversation.explain(tools),
-                limit=limit,
-                task=sanitize(task.text),
-                files=task.attached,
-                known=task.known,
-            )
-        )
+        user(prompt.fill(tools=tools_shown, limit=limit, task=text, files=task.attached, known=task.known))
     )
+    ended = ""
     try:
-        step = await loop.run()
+        conclusion = (await loop.run()).answer
     except EndpointError as error:
         if not loop.transcript:
             raise
-        return Account(loop.account, loop.transcript[-1], error.what)
-    return Account(loop.account, step.answer, found=conversation.calls.has_result or not loop.used)
+        conclusion, ended = loop.transcript[-1], error.what
+    found = bool(ended) or conversation.calls.has_result or not loop.calls.used
+    return Account("\n\n".join(filter(None, loop.transcript)), conclusion, ended, found)

@@ -86,7 +86,7 @@ class Loop:
         self.calls = MadeCalls(limit)
         self.reader = ReplyReader(conversation, self.calls, several, task)
         self.recovery = Recovery(conversation, self.reader, known_answer, fallback_calls)
-        self.transcript: list[str] = []
+        self.transcript: list[str] = []  # all that was said, called and seen
         self.said = ""
         self.plans = False
         self._left_out = 0
@@ -94,11 +94,6 @@ class Loop:
         conversation.tools = tools
         conversation.readable = ReadableCalls((*tools, *hidden_tools), self.reader.is_quoted)
         conversation.context.state.offered |= {tool.name: tool for tool in conversation.readable.tools}
-
-    @property
-    def used(self) -> int:
-        """The number of accepted calls."""
-        return self.calls.used
 
     async def run(self, perform: Perform | None = None) -> Step:
         """Think and act until the model closes. `perform` makes the calls in place of the tools, where they are a
@@ -224,11 +219,6 @@ class Loop:
             from hira.agents.last_resort import quote_read  # most runs have an answer
 
             quote_read(self.conversation)
-
-    @property
-    def account(self) -> str:
-        """All that was said, called and seen, for the distiller."""
-        return "\n\n".join(filter(None, self.transcript))
 
     @property
     def last_words(self) -> str:

@@ -116,7 +116,7 @@ class Planner:
             finding = next(left) if task_of(call) else None
             if not (finding and finding.ok):
                 self.loop.forget(call)
-            result = as_issued(task_of(call), finding, report(finding)) if finding else _unreadable()
+            result = as_issued(task_of(call), finding, report(finding)) if finding else refuse_empty_task()
             results.append((call, result))
         self.loop.observe(results)
         return await self._think()
@@ -124,12 +124,12 @@ class Planner:
     async def _think(self) -> Thought:
         step = await self.loop.think()
         while step.calls and not any(map(task_of, step.calls)):
-            self.loop.observe([(call, _unreadable()) for call in step.calls])
+            self.loop.observe([(call, refuse_empty_task()) for call in step.calls])
             step = await self.loop.think()
         self._open = step.calls
         if not step.calls:
             return Thought(answer=step.answer)
-        first = self.loop.used - len(step.calls) + 1
+        first = self.loop.calls.used - len(step.calls) + 1
         known = [expert.name for expert in self.experts if self.describe]
         named = [call.arguments.get("expert") if call.name == SUBTASK.name else call.name for call in step.calls]
         issued = [
@@ -206,5 +206,6 @@ def describe_tools(tools: Toolbox, experts: Sequence[Expert]) -> str:
     return ", ".join(dict.fromkeys(lines))
 
 
-def _unreadable() -> Filled:
+def refuse_empty_task() -> Filled:
+    """The reply to a call that hands out nothing."""
     return UNREADABLE.fill(error=NO_TASK.fill())

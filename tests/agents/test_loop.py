@@ -71,7 +71,7 @@ async def test_it_calls_reads_the_result_and_answers(dialect: str) -> None:
     step = await loop.run()
     assert (step.answer, step.forced) == ("42", "")
     assert "42" in policy.requests[1].messages[-1].text
-    assert "Called double: " in loop.account
+    assert "Called double: " in "\n\n".join(loop.transcript)
 
 
 @both
@@ -154,7 +154,7 @@ async def test_a_repeated_call_is_not_made_again_and_the_model_is_told(dialect: 
     loop, policy = loop_of([call(dialect, "double", n=1), call(dialect, "double", n=1), "fine: 2"], dialect)
     step = await loop.run()
     assert step.answer == "fine: 2"
-    assert loop.used == 1
+    assert loop.calls.used == 1
     assert "already made this call" in policy.requests[2].messages[-1].text
 
 
@@ -239,7 +239,7 @@ async def test_a_search_for_the_task_that_fails_is_made_once() -> None:
 async def test_a_call_that_may_be_made_again_ends_the_loop_when_it_brings_the_same_three_times() -> None:
     loop, policy = loop_of([*[call("tags", "page", path="a.md")] * 3, "The text of a.md."])
     step = await loop.run()
-    assert (step.answer, loop.used) == ("The text of a.md.", 3)
+    assert (step.answer, loop.calls.used) == ("The text of a.md.", 3)
     policy.assert_done()
 
 
@@ -248,7 +248,7 @@ async def test_a_call_that_cannot_be_read_costs_no_call_and_is_told(dialect: str
     bad = Completion("<|begin_nothing|>", finish="length") if dialect == "tags" else calling("nothing")
     loop, policy = loop_of([bad, call(dialect, "double", n=3), "6"], dialect)
     step = await loop.run()
-    assert (step.answer, loop.used) == ("6", 1)
+    assert (step.answer, loop.calls.used) == ("6", 1)
     assert "Nothing was called" in policy.requests[1].messages[-1].text
 
 

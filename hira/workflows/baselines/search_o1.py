@@ -43,7 +43,7 @@ async def search_and_condense(loop: Loop, call: Call, question: str) -> str:
         return documents
     *earlier, _ = loop.transcript  # the last entry is this call
     reasoning = clip("\n\n".join(filter(None, earlier)), EARLIER, middle=True)
-    reader = conversation.context.conversation(READER, str(loop.used))
+    reader = conversation.context.conversation(READER, str(loop.calls.used))
     given = {"task": sanitize(question), "reasoning": sanitize(reasoning), "query": sanitize(query)}
     try:
         condensed = strip_thought(await ask_for_text(reader, CONDENSE.fill(documents=documents, **given)))

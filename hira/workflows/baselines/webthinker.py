@@ -60,7 +60,7 @@ async def send_explorer(coordinator: Coordinator, loop: Loop, call: Call) -> str
     """Send the explorer and return its conclusion."""
     query, intent = str(call.arguments["query"]), str(call.arguments.get("intent") or "")
     task = EXPLORE.fill(query=sanitize(query), intent=sanitize(intent)) if intent.strip() else query
-    issued = [(call, Subtask(str(loop.used), str(task)))]
+    issued = [(call, Subtask(str(loop.calls.used), str(task)))]
     dispatch = partial(coordinator.delegate, memory=coordinator.context.rollout.memory)
     ((_, conclusion),) = await hand_out(issued, loop, dispatch, lambda finding: sanitize(finding.conclusion))
     return conclusion
@@ -79,8 +79,8 @@ class Article:
         if call.name == CHECK.name:
             return self.outline or NO_DRAFT.fill()
         if call.name == WRITE.name:
-            return await self._write(str(call.arguments["title"]), str(call.arguments["task"]), str(loop.used))
-        return await self._edit(str(call.arguments["instruction"]), str(loop.used))
+            return await self._write(str(call.arguments["title"]), str(call.arguments["task"]), str(loop.calls.used))
+        return await self._edit(str(call.arguments["instruction"]), str(loop.calls.used))
 
     @property
     def outline(self) -> Filled:

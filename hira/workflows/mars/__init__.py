@@ -87,12 +87,12 @@ class MARS:
             loop.forget(call)
             return error.what
         request = ReadingRequest(tuple(dict.fromkeys(arguments["queries"])), arguments["purpose"])
-        context.events(SubtaskIssued(str(loop.used), request.purpose))
+        context.events(SubtaskIssued(str(loop.calls.used), request.purpose))
         retrieved = await retrieve(loop.conversation, search, request.queries, intent=request.purpose, most=most)
         if not retrieved.ok:
             loop.forget(call)
         return await distil(
-            question, request, retrieved, context, turn=loop.used, window=self.window, reply=self.system1_reply
+            question, request, retrieved, context, turn=loop.calls.used, window=self.window, reply=self.system1_reply
         )
 
     def bound(self, sizes: Sizes) -> dict[str, Usage]:

@@ -139,7 +139,7 @@ async def perform_call(call: Call, loop: Loop) -> str:
     read = [source for source in context.rollout.sources.read.values() if source.id not in before]
     if read:
         quotes = [f"“{beginning(source.evidence.strip(), QUOTED)}” [{source.id}]" for source in read]
-        subtask = Subtask(str(loop.used), " ".join(map(str, call.arguments.values())))
+        subtask = Subtask(str(loop.calls.used), " ".join(map(str, call.arguments.values())))
         context.rollout.findings.append(Finding(subtask, call.name, "", "\n".join(quotes)))
     return result
 

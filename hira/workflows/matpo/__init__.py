@@ -99,7 +99,7 @@ class MATPO:
             context.rollout.findings += findings
             return findings
 
-        first = planner.used - len(step.calls) + 1
+        first = planner.calls.used - len(step.calls) + 1
         subtasks = [
             Subtask(str(number), str(call.arguments["subtask"])) for number, call in enumerate(step.calls, first)
         ]

@@ -6,8 +6,7 @@ from typing import Literal
 
 from hira.agents.coordinator import BROKE_OFF, COULD_NOT
 from hira.agents.loop import CONCLUDE, Loop, Step
-from hira.agents.planner import NO_TASK, make_workflow_tool
-from hira.agents.recovery import UNREADABLE
+from hira.agents.planner import make_workflow_tool, refuse_empty_task
 from hira.agents.run_context import Conversation, RunContext, format_files
 from hira.agents.trajectory import Finding, Subtask
 from hira.core.errors import EndpointError, UsageError
@@ -152,7 +151,7 @@ async def work(
     finding too, with the error and the worker's words until then.
     """
     if not subtask.text.strip():
-        return Finding(subtask, "worker", "", UNREADABLE.fill(error=NO_TASK.fill()), ok=False)
+        return Finding(subtask, "worker", "", refuse_empty_task(), ok=False)
     context.events(SubtaskAssigned(subtask.id, "worker", "", 0))
     loop = _begin_worker(subtask, main, context, manner, tools=tools, calls=calls)
     try:
