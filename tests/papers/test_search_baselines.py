@@ -235,7 +235,7 @@ async def test_what_was_read_before_an_endpoint_failed_is_told_with_its_source()
     record = await rollout(SearchO1(), QUESTION, make_context(policy, tools=BOX))
     assert (record.status, record.error) == ("failed", "gone")
     assert f"“{READ}” [s1]" in record.answer
-    assert [citation.verdict for citation in record.citations] == ["supported"]
+    assert record.citations == [], "a failed run has no verdicts"
 
 
 @BOTH
