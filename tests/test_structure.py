@@ -127,6 +127,7 @@ UNUSED = {
     "hira.agents.faults",
     "hira.agents.history",
     "hira.agents.hooks",
+    "hira.agents.last_resort",
     "hira.agents.retrieval",
     "hira.agents.summary",
     "hira.cli.approve",
@@ -185,8 +186,8 @@ def test_a_question_over_indexed_documents_loads_no_part_that_it_does_not_use() 
     ways = trace_ask("offline")
     assert UNUSED.isdisjoint(ways.modules)
     assert len(ways.modules) <= 97
-    assert ways.lines <= 18_580
-    assert len(ways.functions) <= 250
+    assert ways.lines <= 18_450
+    assert len(ways.functions) <= 243
 
 
 def test_one_place_replaces_files_and_one_suggests_names() -> None:
@@ -196,7 +197,7 @@ def test_one_place_replaces_files_and_one_suggests_names() -> None:
 
 @pytest.mark.parametrize(
     ("name", "fields", "methods"),
-    [("Loop", 12, 15), ("Conversation", 10, 15), ("RunContext", 15, 12), ("Request", 8, 0)],
+    [("Loop", 12, 13), ("Conversation", 10, 15), ("RunContext", 15, 12), ("Request", 8, 0)],
 )
 def test_the_central_classes_stay_small(name: str, fields: int, methods: int) -> None:
     measured = [int(figure) for figure in measure_class(name).split("/")]
@@ -205,9 +206,9 @@ def test_the_central_classes_stay_small(name: str, fields: int, methods: int) ->
 
 
 def test_short_helpers_handed_parameters_and_codecs_do_not_become_more() -> None:
-    assert len(find_helpers()) <= 231
+    assert len(find_helpers()) <= 228
     assert len(find_chains()) <= 64
-    assert sum(is_codec(function) for _, function in functions()) <= 13
+    assert sum(is_codec(function) for _, function in functions()) <= 11
 
 
 def test_one_function_writes_durations_and_few_files_name_the_option_parallel() -> None:

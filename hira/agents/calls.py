@@ -55,10 +55,8 @@ class _CallInProgress:
 
     async def get_result(self) -> Observation:
         """Perform the call, or restore its result from the journal. A failure that the model may read becomes an
-        observation.
-
-        The record is found by the arguments that the model wrote, and contains those of the actual call.
-        """
+        observation. The record is found by the arguments that the model wrote, and contains those of the actual
+        call."""
         context, tool, log = self.context, self.tool, self.context.log
         if log is None:
             return await self._prepare() or await self._change(await self._make())

@@ -104,10 +104,8 @@ class Coordinator:
 
     def _available(self, subtask: Subtask, before: int) -> list[Expert]:
         """Return the experts that may get a subtask, even if each of the `before` ones issued with it goes to them;
-        those that failed at the same words only if nobody else is left, or if every call of the paper is wanted.
-
-        This is decided before any assignment, and so independent of completion order.
-        """
+        those that failed at the same words only if nobody else is left, or if every call of the paper is wanted. This
+        is decided before any assignment, and so independent of completion order."""
         findings = self.context.rollout.findings
         given = Counter(finding.expert for finding in findings)
         again = [] if self.faithful else [finding for finding in findings if finding.subtask.text == subtask.text]

@@ -36,10 +36,8 @@ class FactRecord(Reply):
         return [value] if isinstance(value, str) else value
 
     def resolve(self, sources: Sources, subtask: str) -> Fact:
-        """With sources that were really read, by where they lie or by id; a fact without any is an inference.
-
-        Its text names none, because memory writes the sources after each fact.
-        """
+        """With sources that were really read, by where they lie or by id; a fact without any is an inference. Its text
+        names none, because memory writes the sources after each fact."""
         places = {canonicalise_url(source.location): source.id for source in sources.read.values()}
         entries = [*self.sources, *(named[1] for named in NAMED.finditer(self.text))]
         named = [source for entry in entries for source in _resolve_ids(entry, places)] + find_cited(self.text)
@@ -87,11 +85,8 @@ class Distillate(Notes, Report):
 async def distil(
     conversation: Conversation, task: str, account: Account, *, report: bool = True, notes: bool = True
 ) -> Distillate:
-    """Distil the expert's work into a `report` for the planner and `notes` for memory.
-
-    Only the parts that somebody reads are requested; without a report the expert's own words take its place. Raises
-    `DialectError`.
-    """
+    """Distil the expert's work into a `report` for the planner and `notes` for memory. Only the parts that somebody
+    reads are requested; without a report the expert's own words take its place. Raises `DialectError`."""
     work = clip(account.reasoning, LONGEST, middle=True)
     shape: type[Reply] = Distillate if report and notes else Report if report else Notes
     message = user(DISTIL.fill(task=sanitize(task), work=sanitize(work), report=report, notes=notes))
@@ -109,9 +104,7 @@ def keep_words(account: Account, *, notes: bool = False) -> Distillate:
 
 def _resolve_ids(entry: str, places: Mapping[str, str]) -> list[str]:
     """The ids that an entry means: that of the place it names, or those it consists of, or those in brackets in it.
-
-    What merely looks like an id stays part of an address, as in `https://data.s1.example`.
-    """
+    What merely looks like an id stays part of an address, as in `https://data.s1.example`."""
     entry = entry.strip().strip("\"'`<>")
     if known := places.get(canonicalise_url(entry)):
         return [known]

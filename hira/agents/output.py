@@ -19,10 +19,8 @@ _SHOWN = 8
 
 
 async def fill_output(context: RunContext, output: OutputType) -> Any:
-    """The value that the run's answer gives, asked for in one call and once more where it does not fit.
-
-    Raises `DialectError`, `EndpointError` or `Stop` where no value was had.
-    """
+    """The value that the run's answer gives, asked for in one call and once more where it does not fit. Raises
+    `DialectError`, `EndpointError` or `Stop` where no value was had."""
     record = context.rollout
     conversation = context.conversation(OUTPUT, temperature=0.0)
     if not output.schema.get("properties"):  # only the instructions say which fields are wanted

@@ -37,15 +37,11 @@ class Receiver:
     """The time that the reply may take."""
     known_notes: set[str]
     """The notices that the run has shown already."""
-    readable: ReadableCalls | None = None
-    """The calls that are kept back from who watches the text; None where nobody does."""
-    held: HeldText | None = field(init=False)
+    held: HeldText | None = None
+    """Keeps calls back from who watches the text; None where nobody does."""
     told: set[str] = field(default_factory=set)
     """The notes that were shown before the reply ended."""
     _streamed: list[str] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.held = HeldText(self.show, *self.readable) if self.readable is not None else None
 
     def watch(self, delta: Delta) -> None:
         """Take a piece of the reply."""

@@ -58,11 +58,9 @@ class Retrieved:
 async def retrieve(
     conversation: Conversation, search: Tool, queries: Sequence[str], *, intent: str, most: int
 ) -> Retrieved:
-    """Run the queries concurrently, with at most `most` results each.
-
-    Passages of documents are returned unchanged. For hits that are mere snippets the whole pages are read, concurrently
-    too; a snippet stays if its page cannot be read.
-    """
+    """Run the queries concurrently, with at most `most` results each. Passages of documents are returned unchanged. For
+    hits that are mere snippets the whole pages are read, concurrently too; a snippet stays if its page cannot be
+    read."""
     seen = await together([use(conversation, search, {"query": query}) for query in queries])
     passages = [passage for tool_use in seen for passage in tool_use.observation.passages[:most]]
     places = _snippets(passages)

@@ -66,11 +66,8 @@ class Ruled:
 async def ask_model(
     context: RunContext, role: str, claims: Sequence[SourcedClaim], question: str, answer: str
 ) -> Ruled:
-    """Ask a role about claims and about the answer that they come from.
-
-    A claim that the model finds supported without quoting a source that bears it out is `unsupported`. Raises `Stop`,
-    `DialectError` or `EndpointError`.
-    """
+    """Ask a role about claims and about the answer that they come from. A claim that the model finds supported without
+    quoting a source that bears it out is `unsupported`. Raises `Stop`, `DialectError` or `EndpointError`."""
     conversation = context.conversation(role, reply=REPLY * (len(claims) + 1), temperature=0.0)
     listed = "\n".join(f"{number}. {sanitize(claim.text)}" for number, claim in enumerate(claims, 1))
     packed = pack_claims(claims)

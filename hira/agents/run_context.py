@@ -28,7 +28,7 @@ from hira.evidence import Source
 from hira.journal import CallSpec, Log
 from hira.journal.log import UNBOUNDED, UNRECORDED, Within
 from hira.policies.dialects import DIALECTS, FALLBACKS, Call, Explained
-from hira.policies.dialects.text_calls import holds_more
+from hira.policies.dialects.text_calls import HeldText, holds_more
 from hira.tools import Tool, Toolbox
 
 if TYPE_CHECKING:
@@ -244,10 +244,8 @@ class Conversation:
         self.messages += messages
 
     def carry_on(self, text: str, results: Sequence[tuple[Call, str]] = ()) -> None:
-        """Lengthen the assistant's last message, which the next turn continues (`chain`).
-
-        The message remembers the `results` that were written into it, as a message of results does.
-        """
+        """Lengthen the assistant's last message, which the next turn continues (`chain`). The message remembers the
+        `results` that were written into it, as a message of results does."""
         if not self.messages or self.messages[-1].role != "assistant":
             self.say(assistant(""))
         last = self.messages[-1]
@@ -301,8 +299,9 @@ class Conversation:
             need = self._describe_need(request, last=last, closing=closing)
             seconds = context.budget.role_seconds(need.role, closing=need.closing)
             within = context.stopping.bound_turn(need.role, last=last, role_seconds=seconds)
-            kept_back = self.readable if context.options.stream else None
-            receiver = Receiver(self.trajectory, self.config, context.events, within, context.state.noted, kept_back)
+            receiver = Receiver(self.trajectory, self.config, context.events, within, context.state.noted)
+            if context.options.stream:
+                receiver.held = HeldText(receiver.show, *self.readable)
             try:
                 with self._spend(need, receiver) as spending:
                     context.events(

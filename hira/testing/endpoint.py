@@ -130,11 +130,15 @@ class Endpoint:
         if seconds := self._delay(request_of(received.body)) if callable(self._delay) else self._delay:
             await asyncio.sleep(seconds)
         try:
-            completion = Completion("OK 42", usage=Usage(1, 9, 3)) if fault else self._reply(received.body)
+            completion = (
+                Completion("OK 42", usage=Usage(1, 9, 3)) if fault else self.script.reply(request_of(received.body))
+            )
         except ScriptError as error:
             self.broken = str(error)
             await exchange.json(500, {"error": {"message": str(error), "type": "script_error"}})
             return
+        if not self._keep:
+            self.script.requests.clear()
         reply = reply_of(completion, received.body.get("model", self.model), self._stops)
         if fault and fault.alter:
             reply = fault.alter(reply)
@@ -146,12 +150,6 @@ class Endpoint:
             fault = self._fault_of(self._asked)
             return fault if isinstance(fault, Fault) else FAULTS[fault] if fault else None
         return FAULTS[self._faults.pop(0)] if self._faults else None
-
-    def _reply(self, body: Mapping[str, Any]) -> Completion:
-        completion = self.script.reply(request_of(body))
-        if not self._keep:
-            self.script.requests.clear()
-        return completion
 
     async def _say(self, received: Received, exchange: Exchange, reply: dict[str, Any]) -> None:
         if received.path.endswith(RESPONSES):

@@ -103,10 +103,8 @@ class ScriptedPolicy:
 
 
 def _check_history(request: Request) -> None:
-    """Refuse what endpoints refuse: a call without a result, a result without a call, tools spoken of and not shown.
-
-    A tool message without an id is the result of a call that was written as text.
-    """
+    """Refuse what endpoints refuse: a call without a result, a result without a call, tools spoken of and not shown. A
+    tool message without an id is the result of a call that was written as text."""
     open_calls: set[str] = set()
     for message in request.messages:
         if message.role == "tool" and (message.call_id or open_calls):

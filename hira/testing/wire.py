@@ -6,7 +6,7 @@ from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
-from hira.core.messages import ToolCall, read_message
+from hira.core.messages import read_message
 from hira.core.policy import Completion, Request, Sampling
 
 StopStyle = Literal["strip", "keep", "name"]
@@ -44,7 +44,10 @@ def reply_of(completion: Completion, model: str, stops: StopStyle) -> dict[str, 
     if completion.reasoning:
         message["reasoning_content"] = completion.reasoning
     if completion.calls:
-        message["tool_calls"] = [_call(call) for call in completion.calls]
+        message["tool_calls"] = [
+            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+            for call in completion.calls
+        ]
     else:
         message["content"] = completion.text
     choice: dict[str, Any] = {"index": 0, "message": message, "finish_reason": _FINISH[completion.finish]}
@@ -111,10 +114,6 @@ def as_completion(reply: Mapping[str, Any]) -> dict[str, Any]:
     return {**reply, "object": "text_completion", "choices": [old]}
 
 
-def _call(call: ToolCall) -> dict[str, Any]:
-    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
-
-
 _STATUS = {"length": "max_output_tokens", "content_filter": "content_filter"}
 
 
@@ -136,13 +135,11 @@ def chat_body(body: Mapping[str, Any]) -> dict[str, Any]:
             messages.append({"role": item["role"], "content": _chat_content(item["content"])})
     chat = {name: body[name] for name in ("model", "temperature", "top_p", "tool_choice", "stream") if name in body}
     chat |= {"messages": messages, "max_tokens": body.get("max_output_tokens")}
-    chat["tools"] = [
-        {
-            "type": "function",
-            "function": {name: value for name, value in tool.items() if name not in ("type", "strict")},
-        }
+    functions = [
+        {name: value for name, value in tool.items() if name not in ("type", "strict")}
         for tool in body.get("tools") or ()
     ]
+    chat["tools"] = [{"type": "function", "function": function} for function in functions]
     chat["reasoning_effort"] = (body.get("reasoning") or {}).get("effort")
     if form := (body.get("text") or {}).get("format"):
         chat["response_format"] = {"type": "json_schema", "json_schema": {"schema": form.get("schema")}}
@@ -174,15 +171,8 @@ def response_of(reply: Mapping[str, Any]) -> dict[str, Any]:
         text = {"type": "output_text", "text": message["content"], "annotations": []}
         output.append({"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": [text]})
     for index, call in enumerate(message.get("tool_calls") or ()):
-        output.append(
-            {
-                "type": "function_call",
-                "id": f"fc_{index}",
-                "call_id": call["id"],
-                "status": "completed",
-                **call["function"],
-            }
-        )
+        written = {"id": f"fc_{index}", "call_id": call["id"], "status": "completed", **call["function"]}
+        output.append({"type": "function_call", **written})
     usage = reply["usage"]
     reason = _STATUS.get(choice["finish_reason"], "")
     return {

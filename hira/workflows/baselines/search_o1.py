@@ -76,11 +76,7 @@ class SearchO1:
     async def run(self, question: str, context: RunContext) -> str:
         search = require_search(context)
         loop = begin_loop(context, SEARCH_O1, [search], question, limit=self.searches)
-
-        async def perform(call: Call) -> str:
-            return await search_and_condense(loop, call, question)
-
-        return (await loop.run(perform)).answer
+        return (await loop.run(lambda call: search_and_condense(loop, call, question))).answer
 
     def bound(self, sizes: "Sizes") -> Mapping[str, Usage]:
         return {REASONER: sizes.bound_loop(self.searches, sizes.reply), READER: bound_reader(self.searches, sizes)}

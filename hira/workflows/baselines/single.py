@@ -116,15 +116,6 @@ class CodeAct:
 SEES = "look"
 
 
-def open_sight(context: RunContext) -> Tool | None:
-    """Return the tool that looks at pictures, None if there is nothing to look at."""
-    if not context.tools.media:
-        return None
-    from hira.agents.experts import look  # few runs have pictures
-
-    return look(context, "1")
-
-
 def bound_with_sight(calls: int, sizes: "Sizes") -> Mapping[str, Usage]:
     """The most that a role with tools takes, and the one that looks for it."""
     looks = Usage(calls, calls * sizes.prompt, calls * sizes.reply)
@@ -144,13 +135,13 @@ class MultimodalAlone:
     name: str = "multimodal"
 
     async def run(self, question: str, context: RunContext) -> str:
-        sight = open_sight(context)
+        from hira.agents.experts import MULTIMODAL, look  # the expert's prompt and its tool
+
+        sight = look(context, "1") if context.tools.media else None
         tools = [tool for tool in (sight, context.tools.files, *context.tools.extra_for(REASONER)) if tool]
         if not tools and not self.alone:
             fix = "attach a picture, a sound or a video (--file or files=), or name a folder of them (--docs or docs=)"
             raise UsageError("this workflow needs something to look at, and this run has nothing", fix=fix)
-        from hira.agents.experts import MULTIMODAL  # the prompt of the expert
-
         loop = begin_loop(context, MULTIMODAL if tools else DIRECT, tools, question, limit=self.calls)
         return (await loop.run()).answer
 
@@ -172,7 +163,11 @@ class ReAct:
         box = context.tools
         async with AsyncExitStack() as stack:
             python = await stack.enter_async_context(box.python("1")) if box.python else None
-            sight = open_sight(context)
+            sight = None
+            if box.media:
+                from hira.agents.experts import look  # few runs have pictures
+
+                sight = look(context, "1")
             mine = (box.search, box.browse, box.files, python, sight, *box.extra_for(REASONER))
             tools = [tool for tool in mine if tool]
             if not tools:

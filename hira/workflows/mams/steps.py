@@ -64,10 +64,8 @@ class Observed:
 async def decide(
     context: RunContext, question: str, state: State, tools: Sequence[Tool], *, turn: int, left: int, several: int
 ) -> Decision:
-    """One turn of the Search agent, in a new conversation: it sees the state and no earlier turn.
-
-    If it calls nothing while the state is empty, it is asked once whether it means that: small models plan and stop.
-    """
+    """One turn of the Search agent, in a new conversation: it sees the state and no earlier turn. If it calls nothing
+    while the state is empty, it is asked once whether it means that: small models plan and stop."""
     conversation = context.conversation("search", str(turn))
     loop = Loop(conversation, tools, limit=several, several=several)
     prompt = SEARCH.fill(
@@ -150,11 +148,9 @@ UNSOURCED = Prompt(__file__, "mams_remarks", "mams_unsourced")
 
 
 async def remember(conversation: Conversation, question: str, chunk: Chunk, state: State) -> State:
-    """Return the state with memory and plan updated from the chunk; its report is unchanged.
-
-    An update that would lose an old entry is requested once more, with the loss named; after that the old entries stay,
-    and the rest of the update counts. Without a usable update memory stays unchanged, and a notice says so.
-    """
+    """Return the state with memory and plan updated from the chunk; its report is unchanged. An update that would lose
+    an old entry is requested once more, with the loss named; after that the old entries stay, and the rest of the
+    update counts. Without a usable update memory stays unchanged, and a notice says so."""
     tell = conversation.context.events
     known = {"memory": show_memory(state.memory), "plan": show(state.plan.text)}
     message = user(STATE.fill(question=sanitize(question), chunk=chunk.text, **known))

@@ -93,10 +93,8 @@ async def distil(
     window: int,
     reply: int | None = None,
 ) -> Filled:
-    """Distil everything found for the purpose of the request, for System 2 (eq. 2 and 3).
-
-    Every document is in exactly one prompt of at most `window` tokens, and all prompts are sent at once.
-    """
+    """Distil everything found for the purpose of the request, for System 2 (eq. 2 and 3). Every document is in exactly
+    one prompt of at most `window` tokens, and all prompts are sent at once."""
     frame = _prompt(question, request, (), window)
     notes: Sequence[str]
     try:
@@ -127,10 +125,8 @@ def _prompt(question: str, request: ReadingRequest, documents: Sequence[Filled],
 
 
 async def _read(under: str, prompt: Filled, documents: Sequence[Filled], context: RunContext, reply: int | None) -> str:
-    """Return System 1's text on one bin (d_j). It cites only sources of the bin.
-
-    If System 1 fails, System 2 reads why, and the beginnings of the documents.
-    """
+    """Return System 1's text on one bin (d_j). It cites only sources of the bin. If System 1 fails, System 2 reads why,
+    and the beginnings of the documents."""
     conversation = context.conversation("system1", under, reply=reply)
     try:
         completion = await ask_for_text(conversation, prompt)

@@ -112,11 +112,9 @@ async def think(loop: Loop, written: int | None = None) -> Step:
 
 
 async def _think(loop: Loop) -> Step:
-    """A turn, and the next one after mere reasoning.
-
-    A turn with neither a call nor an answer in its tags is reasoning; it counts as a turn and the next one follows
-    (Algorithm 1, lines 13 to 17). The text after it is the answer, with or without tags.
-    """
+    """A turn, and the next one after mere reasoning. A turn with neither a call nor an answer in its tags is reasoning;
+    it counts as a turn and the next one follows (Algorithm 1, lines 13 to 17). The text after it is the answer, with or
+    without tags."""
     step = await loop.think()
     if step.calls or step.forced or find_boxed(step.text) or find_section(step.text, "answer"):
         return step

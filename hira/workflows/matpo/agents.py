@@ -58,10 +58,8 @@ class LoopConfig:
         return Loop(conversation, tools, limit, several, final=final, conclude=conclude, window=room)
 
     async def summarise(self, loop: Loop, step: Step) -> Step:
-        """Close the conversation with its summary; a forced step is a summary already.
-
-        If the summary fails or is empty, the earlier words are kept, unless they are a plan.
-        """
+        """Close the conversation with its summary; a forced step is a summary already. If the summary fails or is
+        empty, the earlier words are kept, unless they are a plan."""
         if step.forced or not self.summary:
             return replace(step, text=step.text or loop.last_words)
         try:
@@ -145,11 +143,9 @@ def tools_of(context: RunContext, blocked: Collection[str] = (), *, only_search:
 async def work(
     subtask: Subtask, main: str, context: RunContext, manner: LoopConfig, *, tools: Sequence[Tool], calls: int
 ) -> Finding:
-    """Do a subtask of the `main` question, which the worker sees unless it is empty (user-query recap).
-
-    `reasoning` of the finding is the whole report, `conclusion` the text under that heading. A worker that fails is a
-    finding too, with the error and the worker's words until then.
-    """
+    """Do a subtask of the `main` question, which the worker sees unless it is empty (user-query recap). `reasoning` of
+    the finding is the whole report, `conclusion` the text under that heading. A worker that fails is a finding too,
+    with the error and the worker's words until then."""
     if not subtask.text.strip():
         return Finding(subtask, "worker", "", refuse_empty_task(), ok=False)
     context.events(SubtaskAssigned(subtask.id, "worker", "", 0))
