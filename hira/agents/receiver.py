@@ -54,11 +54,11 @@ class Receiver:
         name, role = self.trajectory.conversation, self.trajectory.role
         self.events(TurnText(name, delta.text, delta.reasoning, role))
 
-    def tell(self, text: str) -> None:
-        """Tell at once what the reply may bring as a note later."""
+    def tell(self, text: str, endpoint: str = "") -> None:
+        """Tell at once what the reply may bring as a note later, or that the call waits for this endpoint."""
         if text not in self.known_notes:
             self.told.add(text)
-            self.events(Notice(f"{self.trajectory.role}: {text}"))
+            self.events(Notice(f"{self.trajectory.role}: {text}", endpoint=endpoint))
 
     def finish(self, completion: Completion) -> Completion:
         """Complete a new reply with the seconds it took, and with its cost if the policy does not know it and a price

@@ -40,7 +40,7 @@ def main(argv: Sequence[str] | None = None, shell: Shell | None = None) -> int:
             try:
                 return command(options, shell)
             except NotTrusted as error:
-                if not _ask_consent(error, shell):
+                if not shell.confirm(f"{error.what} ({error.where})", "allow it for this folder from now on?"):
                     raise
                 error.allow()
                 return command(options, shell)
@@ -60,15 +60,6 @@ def main(argv: Sequence[str] | None = None, shell: Shell | None = None) -> int:
     if "--debug" in arguments:
         report(trace)
     return code
-
-
-def _ask_consent(error: NotTrusted, shell: Shell) -> bool:
-    """Ask the person at the terminal to allow the names of a project's file. Return False without a terminal."""
-    if shell.events or not (shell.stdin.isatty() and shell.stderr.isatty()):
-        return False
-    shell.remark(f"{error.what} ({error.where})")
-    shell.tell("allow it for this folder from now on? [y]es, [N]o: ")
-    return shell.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def code_of(error: HiraError) -> int:

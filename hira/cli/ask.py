@@ -164,20 +164,19 @@ async def show(
 
 
 def finish_run(hira: Hira, run: Run | None, out: output.Output, path: Path | None = None) -> int:
-    """Print the answer of a run that has ended, and then write it to the `path`, so that it is shown even if the disk
-    is full; the run is None if the person would not wait for it."""
+    """Print the answer of a run that has ended, and then write it to the `path`, each even if the other fails; the run is None if the person would not wait for it."""
     if run is None:
         return INTERRUPTED
-    if run.failure:
-        out.tell(run.answer)
-        explain(_add_resumption(run, run.failure), out.shell)
-        code = code_of(run.failure)
-    else:
+    try:
+        if run.failure:
+            out.tell(run.answer)
+            explain(_add_resumption(run, run.failure), out.shell)
+            return code_of(run.failure)
         again = describe_resumption(run.id, run.answer.status, vars(hira.settings)) if run.resumable else ""
-        code = output.print_answer(run.answer, out, vars(hira.settings), again=again)
-    if path:
-        out.write(run.answer, path)
-    return code
+        return output.print_answer(run.answer, out, vars(hira.settings), again=again)
+    finally:
+        if path:
+            out.write(run.answer, path)
 
 
 def describe_resumption(run: str, status: Status, limits: Mapping[str, Any]) -> str:

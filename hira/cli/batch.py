@@ -14,7 +14,7 @@ from hira.cli.batch_files import Answers, questions_of
 from hira.cli.options import AskOptions
 from hira.cli.output import CODES
 from hira.cli.progress import CellCounts
-from hira.cli.running import announce_model, open_view, show_progress
+from hira.cli.running import announce_model, open_view, show_progress, tell_waiting
 from hira.cli.shell import Shell, read_text, short_pauses
 from hira.core.errors import UsageError, count_of
 from hira.core.events import Event, Reader, record
@@ -64,10 +64,11 @@ async def _ask_all(
 ) -> int:
     counts = CellCounts(len(questions))
     with open_view(shell, counts, quiet=options.quiet) as view:
+        waiting = [] if options.quiet else [tell_waiting(view.say)]
 
         def begins(question: Question, run: str) -> Sequence[Reader]:
             answers.begin(question, run)
-            return [_tell_events(question, run, shell)] if shell.events else []
+            return [_tell_events(question, run, shell)] if shell.events else waiting
 
         most = CONCURRENCY if options.concurrency is None else options.concurrency
         try:

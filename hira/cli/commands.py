@@ -215,13 +215,14 @@ def _add_recorded(commands: Any) -> None:
         *both,
         debug=False,
     )
-    older = flag("--older", "DAYS", "delete runs older than this")
+    older = flag("--older", "DAYS", "delete runs older than this; asks before, or needs --yes without a terminal")
     add_command(
         what,
         "delete",
         "delete runs and all their data",
         flag("runs", "RUN", named, nargs="*"),
         older,
+        switch("--yes", "delete without asking"),
         *both,
         debug=False,
     )

@@ -12,7 +12,7 @@ from hira.cli.options import AskOptions
 from hira.cli.output import CODES
 from hira.cli.parser import check_options
 from hira.cli.progress import format_duration
-from hira.cli.running import announce_model, interruptible
+from hira.cli.running import announce_model, interruptible, tell_waiting
 from hira.cli.shell import Shell
 from hira.core.events import Event, Notice, Reader
 from hira.runtime.compare import Compared, comparison
@@ -54,7 +54,7 @@ async def _compare(
             if line := announce_model(next(iter(compared.sessions.values()))):
                 shell.remark(line)
             with interruptible(compared, shell.remark):
-                async for outcome in compared.each(important(shell)):
+                async for outcome in compared.each(important(shell), tell_waiting(say)):
                     by_workflow[outcome.workflow] = outcome
                     answer = outcome.answer
                     why = f" ({answer.error.splitlines()[0]})" if answer.error else ""

@@ -10,7 +10,7 @@ from typing import Any
 from hira.cli import INTERRUPTED, OK, code_of, explain
 from hira.cli.dry_run import print_evaluation_bound
 from hira.cli.progress import CellCounts
-from hira.cli.running import open_view, show_progress
+from hira.cli.running import open_view, show_progress, tell_waiting
 from hira.cli.shell import Shell, short_pauses
 from hira.core.errors import UsageError, did_you_mean
 from hira.evaluation import report
@@ -142,6 +142,7 @@ async def _evaluate(plan: EvaluationPlan, folder: Path, options: EvalOptions, sh
             _count(counts, record)
         counts.before = counts.finished
         with open_view(shell, counts, quiet=options.quiet) as view:
+            evaluation.readers = [] if options.quiet else [tell_waiting(view.say)]
             if counts.before:
                 view.say(f"{counts.before} of {plan.total} questions are finished in {folder} already")
             try:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hira.cli.parser import Parser, parse_column, parse_duration, parse_number, parse_numbers
+from hira.cli.parser import Parser, parse_age, parse_column, parse_duration, parse_number, parse_numbers
 from hira.core.options import COUNTS, PARTS, SHARED
 
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh")
@@ -17,7 +17,7 @@ _TYPES = {
     "K": int,
     "PORT": int,
     "USD": parse_number,
-    "DAYS": parse_number,
+    "DAYS": parse_age,
     "TIME": parse_duration,
     "N,N": parse_numbers,
     "PART=NAME": parse_column,

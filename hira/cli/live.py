@@ -160,6 +160,10 @@ class CountTable(Drawing):
         self.start()
         return self
 
+    def stop(self, text: str) -> None:
+        self.counts.stopping = True
+        self.say(text)
+
     def draw(self) -> Group:
         table = Table(box=None, pad_edge=False)
         for name in ("", "done", "right", "tokens", "cost", "failed"):

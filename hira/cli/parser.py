@@ -113,6 +113,18 @@ def parse_number(text: str) -> float:
     return number
 
 
+def parse_age(text: str) -> float:
+    """Return an age in days, which is above 0."""
+    try:
+        days = float(text)
+    except ValueError:
+        days = math.nan
+    if not 0 < days < math.inf:
+        what = f"{text!r} is not an age in days"
+        raise UsageError(what, fix="write a number above 0, such as --older 30; hira runs delete RUN deletes one run")
+    return days
+
+
 def parse_column(text: str) -> tuple[str, str]:
     """Return the part of a question and the column of a file that holds it."""
     part, equals, name = text.partition("=")

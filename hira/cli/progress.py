@@ -59,14 +59,15 @@ class Count:
 
 
 class CellCounts:
-    """The results of `items` questions in each cell. Those from `before` count as done, but not for the rate. Answers
-    are not kept: there may be many."""
+    """The results of `items` questions in each cell. Those from `before` count as done, but not for the rate. Work that
+    is `stopping` asks no others. Answers are not kept: there may be many."""
 
     def __init__(self, items: int, cells: Sequence[str] = ("",)) -> None:
         self.items = items
         self.cells = {name: Count() for name in cells}
         self.before = 0
         self.began = time.monotonic()
+        self.stopping = False
 
     def add(
         self, status: str, tokens: int, cost: float | None, *, cell: str = "", correct: float | None = None
@@ -100,7 +101,7 @@ class CellCounts:
         if new:
             parts.append(f"{rate:.1f} a second" if rate >= 1 else f"{60 * rate:.1f} a minute")
         parts.append(f"${cost:.4f}" if cost else "")
-        if new and self.finished < self.total:
+        if new and self.finished < self.total and not self.stopping:
             parts.append(f"about {format_duration((self.total - self.finished) / rate)} left")
         return " · ".join(filter(None, parts))
 
@@ -148,6 +149,11 @@ class Lines(View):
     def update(self) -> None:
         if self.counts and (time.monotonic() - self.last >= self.every or self.counts.finished == self.counts.total):
             self._beat()
+
+    def stop(self, text: str) -> None:
+        if self.counts:
+            self.counts.stopping = True
+        self.say(text)
 
     async def keep(self) -> None:
         while True:

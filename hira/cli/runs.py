@@ -62,6 +62,8 @@ class RunsOptions:
     """The file of exported conversations, `-` for standard output."""
     older: float | None = None
     """The age in days from which runs are deleted."""
+    yes: bool = False
+    """True if runs are deleted without asking."""
 
 
 def runs(options: RunsOptions, shell: Shell) -> int:
@@ -139,6 +141,13 @@ def _delete(journal: Journal, options: RunsOptions, shell: Shell) -> int:
         named |= {run.id: run for run in journal.runs(-1) if run.began < before and not run.alive}
     if going := next((run for run in named.values() if run.alive), None):
         raise UsageError(f"run {going.id} is still running", where=f"in process {going.pid}", fix="stop it first")
+    if options.older is not None and named and not options.yes:
+        what = f"{count_of(len(named), 'run')} and all their data would be deleted"
+        if not shell.has_person:
+            raise UsageError(f"{what}, and this is not a terminal", fix="--yes deletes them without asking")
+        if not shell.confirm(what, "delete them?"):
+            shell.tell("hira: no run is deleted")
+            return OK
     journal.delete(list(named))
     shell.tell(f"hira: {count_of(len(named), 'run')} deleted")
     return OK

@@ -94,7 +94,7 @@ class Shell:
 
     def say(self, text: str) -> None:
         """Print the result on stdout. A reader that has closed the pipe (`| head`) is fine. Raises `HiraError` on a
-        full disk."""
+        full disk, and if stdout was closed before the start (`>&-`)."""
         try:
             self.stdout.write(encodable(visible(text), self.stdout) + "\n")
             self.stdout.flush()
@@ -102,7 +102,8 @@ class Shell:
             self._close_pipe()
         except OSError as error:
             self._close_pipe()
-            raise HiraError(f"standard output cannot be written: {error.strerror or error}") from None
+            why = error.strerror or "it is closed; redirect it, such as > answer.txt"
+            raise HiraError(f"standard output cannot be written: {why}") from None
 
     def say_json(self, value: object) -> None:
         self.say(json.dumps(value, ensure_ascii=False, indent=2, default=str))
@@ -121,6 +122,19 @@ class Shell:
             self.event(Notice(text))
         else:
             self.tell(f"hira: {text}")
+
+    @property
+    def has_person(self) -> bool:
+        """True if somebody at a terminal can be asked, and no program reads the output."""
+        return not self.events and self.stdin.isatty() and self.stderr.isatty()
+
+    def confirm(self, what: str, question: str) -> bool:
+        """Ask the person at the terminal. Return False without one."""
+        if not self.has_person:
+            return False
+        self.remark(what)
+        self.tell(f"{question} [y]es, [N]o: ")
+        return self.stdin.readline().strip().lower() in ("y", "yes")
 
     def event(self, event: Event) -> None:
         self.tell(json.dumps(record(event), ensure_ascii=False, default=str))
@@ -155,6 +169,10 @@ class View:
         """Print a line for the person that does not belong to an event of the run."""
         self.shell.remark(text)
 
+    def stop(self, text: str) -> None:
+        """Print why the work ends soon."""
+        self.say(text)
+
     async def keep(self) -> None:
         """Keep what is shown alive until it is cancelled."""
 
@@ -173,7 +191,8 @@ class JsonLines(View):
 
 def open_shell() -> Shell:
     """Return this process's streams, in UTF-8 unless PYTHONIOENCODING says otherwise; printing never fails."""
-    return Shell(_usable(sys.stdin), _usable(sys.stdout), _usable(sys.stderr), os.environ, Path.cwd(), Path.home())
+    out = _usable(sys.stdout, "r")  # a stream that cannot be written, so that no answer is lost in silence
+    return Shell(_usable(sys.stdin), out, _usable(sys.stderr), os.environ, Path.cwd(), Path.home())
 
 
 def read_text(name: str, flag: str, shell: Shell) -> str:
@@ -190,9 +209,9 @@ def read_text(name: str, flag: str, shell: Shell) -> str:
     return text
 
 
-def _usable(stream: TextIO | None) -> TextIO:
+def _usable(stream: TextIO | None, mode: str = "r+") -> TextIO:
     """Set the stream's encoding. A stream that was closed before the start (None) becomes the null device."""
-    stream = stream or Path(os.devnull).open("r+", encoding="utf-8")  # noqa: SIM115 - it is open as long as the process
+    stream = stream or Path(os.devnull).open(mode, encoding="utf-8")  # noqa: SIM115 - it is open as long as the process
     if isinstance(stream, io.TextIOWrapper):
         stream.reconfigure(encoding=None if os.environ.get("PYTHONIOENCODING") else "utf-8", errors="replace")
     return stream

@@ -196,6 +196,8 @@ class Notice(Event):
 
     text: str
     important: bool = False
+    endpoint: str = ""
+    """The endpoint that a call waits for, in a notice about that."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -156,6 +156,12 @@ class Delta(NamedTuple):
 Watch = Callable[[Delta], None]
 
 
+class Tell(Protocol):
+    """Takes a notice for a person, with the endpoint that the call waits for, if that is what it is about."""
+
+    def __call__(self, text: str, endpoint: str = "", /) -> None: ...
+
+
 @dataclass(frozen=True, slots=True)
 class CallOptions:
     """How one reply is received, and its bounds. A policy that knows nothing of bounds uses it as a function, which
@@ -163,7 +169,7 @@ class CallOptions:
 
     watch: Watch | None = None
     """Takes each piece of the reply."""
-    tell: Callable[[str], None] | None = None
+    tell: "Tell | None" = None
     """Takes notices for a person while the reply is awaited."""
     seconds: float | None = None
     """The time for everything, repeated requests included."""

@@ -144,7 +144,8 @@ class Evaluation:
     """An evaluation in a folder. `each` asks the missing questions and yields each record as it is written.
 
     Raises `UsageError` for a folder that holds another evaluation, or the documents. `failure` is a failure that every
-    other question would meet too, such as a refused key; it ends the evaluation, which can be resumed.
+    other question would meet too, such as a refused key; it ends the evaluation, which can be resumed. `readers` get the
+    events of all runs.
     """
 
     def __init__(self, plan: EvaluationPlan, folder: Path, score: Scorer, *, ray: str = "") -> None:
@@ -152,6 +153,7 @@ class Evaluation:
         self.folder = folder
         self.score = score
         self.ray = ray
+        self.readers: Sequence[Reader] = ()
         self.failure: HiraError | None = None
         if any(among(doc, [folder]) for doc in plan.settings.docs):
             what = f"{folder} is or contains the documents, so results written there would be read as documents"
@@ -261,7 +263,7 @@ class Evaluation:
         return record_of(task.cell, task.item, done.answer, score, watched.tools, seconds)
 
     def _begins(self, _question: Question, run: str) -> Sequence[Reader]:
-        return [self._watching[run]]
+        return [self._watching[run], *self.readers]
 
 
 def claim_folder(folder: Path, name: str, plan: Mapping[str, Any], work: str) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from hira.core.errors import UsageError
 from hira.core.policy import Policy
+from hira.core.sanitize import without_userinfo
 from hira.policies.names import GGUF, IN_PROCESS, LITELLM, OFFLINE, OPENAI_URL, Api, Continuation, has_own_place
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def open_policy(  # noqa: PLR0913 - each says one thing of the place
 
         name = model.removeprefix(LITELLM)
         through = LiteLLMPolicy(name, base_url, api_key, key_origin=key_origin, seconds=timeout.reply)
-        place = base_url or f"{LITELLM}{name.partition('/')[0]}"
+        place = without_userinfo(base_url) or f"{LITELLM}{name.partition('/')[0]}"
         return _harden(through, place, through.where, patient=patient)
     from hira.policies.openai import OpenAIPolicy
 

@@ -19,7 +19,6 @@ from hira.policies.waiting import (
     FIRST_WAIT,
     GROWN_WAIT,
     LONGEST_WAIT,
-    REPORTED_WAIT,
     SHORTEST_WAIT,
     SILENCES,
 )
@@ -116,7 +115,7 @@ class Endpoint:
                     return self._add(replace(failure.completion, usage=NOTHING), made, shortened=sent is not request)
                 request = more
             else:
-                await self._prepare_again(failure, sent, call, made)
+                await self._prepare_again(failure, sent, call, made, gate.endpoint or self.model)
 
     async def aclose(self) -> None:
         await self.policy.aclose()
@@ -141,7 +140,9 @@ class Endpoint:
         made.emptied = True
         return more
 
-    async def _prepare_again(self, error: EndpointError, sent: Request, call: CallOptions, made: _Attempts) -> None:
+    async def _prepare_again(
+        self, error: EndpointError, sent: Request, call: CallOptions, made: _Attempts, endpoint: str
+    ) -> None:
         """Shorten the prompts, or wait until the next attempt. Raises the error after the last one."""
         if isinstance(error, ContextOverflow):
             made.shortened += 1
@@ -162,9 +163,9 @@ class Endpoint:
         wait = self._choose_wait(error, made.number)
         made.number += 1
         what = f"{error.what}; trying again in {max(1, round(wait))} s ({made.number} of {limit})"
-        if call.tell and (wait >= REPORTED_WAIT or made.number > 2 or isinstance(error, TimedOut)):
-            call.tell(what)
-        else:  # too short for a person to notice
+        if call.tell:
+            call.tell(what, endpoint)
+        else:
             log_notice(call.run, what)
         await self.sleep(wait)
 

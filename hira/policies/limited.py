@@ -16,7 +16,7 @@ from contextlib import suppress
 from weakref import WeakKeyDictionary
 
 from hira.core.errors import BadReply, ContextOverflow, EndpointError, MediaRefused, RateLimited, ToolsRefused
-from hira.core.policy import Request
+from hira.core.policy import Request, Tell
 from hira.policies.waiting import (
     FAILURES,
     FIRST_WAIT,
@@ -50,8 +50,13 @@ class RateLimiter:
     """
 
     def __init__(
-        self, *, clock: Callable[[], float] = time.monotonic, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+        self,
+        endpoint: str = "",
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
+        self.endpoint = endpoint
         self.clock = clock
         self.sleep = sleep
         self.limit = math.inf
@@ -69,7 +74,7 @@ class RateLimiter:
         self._last = ""
         self._trial: asyncio.Future[None] | None = None
 
-    async def enter(self, where: str, *, patient: bool, tell: Callable[[str], None] | None = None) -> bool:
+    async def enter(self, where: str, *, patient: bool, tell: Tell | None = None) -> bool:
         """Wait until a call may be made; True if it is the one that tries whether the endpoint is back.
 
         Raises `Down` while the endpoint is left alone, at once or, if `patient`, after two minutes of it, and
@@ -85,7 +90,7 @@ class RateLimiter:
             while self._paused_until and (wait := self._paused_until - self.clock()) > 0:
                 if wait > LONGEST_WAIT:
                     raise RateLimited("too many requests", where=where, retryable=True, retry_after=wait)
-                _tell_wait(tell, "the endpoint asks for a pause", wait)
+                self._tell_wait(tell, "the endpoint asks for a pause", wait)
                 await self.sleep(wait)
         except BaseException:
             self.leave(trial=trial)
@@ -143,7 +148,7 @@ class RateLimiter:
         self._failures = 0
         self._down_since = None
 
-    async def _may_try(self, where: str, *, patient: bool, tell: Callable[[str], None] | None) -> bool:
+    async def _may_try(self, where: str, *, patient: bool, tell: Tell | None) -> bool:
         """Wait until the endpoint is back (False) or it is this call's turn to find out (True)."""
         while self._down_since is not None:
             now = self.clock()
@@ -157,9 +162,14 @@ class RateLimiter:
             if self._trial is not None:
                 await asyncio.wait((self._trial,))
             else:
-                _tell_wait(tell, f"the endpoint has failed {self._failures} times in a row: {self._last}", wait)
+                self._tell_wait(tell, f"the endpoint has failed {self._failures} times in a row: {self._last}", wait)
                 await self.sleep(wait)
         return False
+
+    def _tell_wait(self, tell: Tell | None, what: str, wait: float) -> None:
+        """Say that a long wait begins."""
+        if tell and wait >= REPORTED_WAIT:
+            tell(f"{what}; continuing in {round(wait)} s", self.endpoint)
 
     def _end(self, *, trial: bool) -> None:
         if trial and self._trial is not None:
@@ -195,12 +205,6 @@ class RateLimiter:
         self._peak = max(self._peak, self.flying)
 
 
-def _tell_wait(tell: Callable[[str], None] | None, what: str, wait: float) -> None:
-    """Say that a long wait begins."""
-    if tell and wait >= REPORTED_WAIT:
-        tell(f"{what}; continuing in {round(wait)} s")
-
-
 def _of_the_server(error: EndpointError, request: Request) -> bool:
     """Return whether the failure concerns the endpoint, and not only this request."""
     if isinstance(error, BadReply | ContextOverflow | RateLimited | ToolsRefused | MediaRefused):
@@ -217,4 +221,4 @@ _GATES: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, RateLimiter]] = W
 def gate_at(base_url: str) -> RateLimiter:
     """The gate of the endpoint in the running event loop, the same for all who ask it from there."""
     gates = _GATES.setdefault(asyncio.get_running_loop(), {})
-    return gates.get(base_url) or gates.setdefault(base_url, RateLimiter())
+    return gates.get(base_url) or gates.setdefault(base_url, RateLimiter(base_url))

@@ -275,3 +275,12 @@ def test_ctrl_c_answers_what_is_in_flight_and_twice_quits_and_both_can_go_on(pla
         process.communicate(timeout=60)
     assert (process.returncode, [line["id"] for line in place.lines]) == (4, list("12345"))
     assert [line["run_id"] for line in place.lines[:4]] == [line["run_id"] for line in first]
+
+
+@pytest.mark.parametrize("quiet", [False, True])
+def test_an_endpoint_that_is_waited_for_is_named_once_and_not_for_each_question(place: Place, quiet: bool) -> None:
+    with Endpoint(reply, faults=lambda number: "503" if number <= 3 else "") as endpoint:
+        said = place.batch(*at(endpoint), "--concurrency", "3", *(["--quiet"] if quiet else []))
+    assert len(place.lines) == 5
+    assert len(endpoint.calls) == 8
+    assert said.err.count("trying again in 1 s (2 of 5)") == said.err.count("trying again") == (0 if quiet else 1)

@@ -150,12 +150,9 @@ def test_the_answer_is_written_into_a_file_by_its_suffix_too(place: Command, ask
         (["rubric", "x", "--rubric", "bad/rubric.json"], "does not hold a valid rubric: there are 0 items", ""),
         (["show", "last"], "no runs are recorded yet", "hira ask records them"),
         (["runs", "--limit", "0"], "--limit must be at least 1, got 0", ""),
-        (
-            ["runs", "delete", "--older", "-1"],
-            "'-1' is not a number of 0 or more",
-            "number of at least 0 after --older",
-        ),
-        (["runs", "delete", "--older", "nan"], "'nan' is not a number of 0 or more", ""),
+        (["runs", "delete", "--older", "-1"], "'-1' is not an age in days", "a number above 0, such as --older 30"),
+        (["runs", "delete", "--older", "0"], "'0' is not an age in days", "a number above 0, such as --older 30"),
+        (["runs", "delete", "--older", "nan"], "'nan' is not an age in days", ""),
         (["ask", "x", "--max-cost", "inf"], "'inf' is not a number of 0 or more", ""),
         (["ask", "why " * 100_001], "the question has 400,003 characters, and it may have 400,000", "--file"),
     ],
@@ -329,6 +326,15 @@ def test_the_real_command_writes_utf8_whatever_the_locale_says(place: Command, a
 
 
 @pytest.mark.heavy(seconds=2)
+def test_an_answer_that_cannot_be_printed_is_an_error_and_still_written_to_its_file(
+    place: Command, asked: tuple[str, ...]
+) -> None:
+    said = place.run(*asked, "--quiet", "-o", "answer.md", stdout=None, preexec_fn=lambda: os.close(1))
+    assert said.code == 1
+    assert said.err == "hira: standard output cannot be written: it is closed; redirect it, such as > answer.txt\n"
+    assert (place.folder / "answer.md").stat().st_size
+
+
 def test_a_reader_that_goes_away_is_no_error(place: Command, asked: tuple[str, ...]) -> None:
     with place.start(*asked) as process:
         assert process.stdout

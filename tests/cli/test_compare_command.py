@@ -5,9 +5,11 @@ import re
 import shutil
 from pathlib import Path
 
-from command import Command, Said
+import pytest
+from command import Command, Said, at
 
 from hira.cli import NO_EVIDENCE, OK
+from hira.testing.endpoint import Endpoint
 
 LIBRARY = Path(__file__).parent.parent / "data" / "library"
 QUESTION = "Who was the last keeper of Skerry Point?"
@@ -56,3 +58,12 @@ def test_without_an_answer_the_exit_code_is_the_best_of_what_happened(tmp_path: 
     said = hira(tmp_path, "Who painted the Sistine Chapel?", "--docs", str(LIBRARY), *PAIR, "--quiet")
     assert said.code == NO_EVIDENCE
     assert "insufficient evidence" in said.out
+
+
+@pytest.mark.parametrize("quiet", [False, True])
+def test_an_endpoint_that_is_waited_for_is_named_once_for_all_workflows(tmp_path: Path, quiet: bool) -> None:
+    with Endpoint(lambda _: "Agnes Halloran.", faults=lambda number: "503" if number <= 2 else "") as endpoint:
+        flags = ("--docs", str(LIBRARY), "--workflow", "rag,direct", *at(endpoint), *(["--quiet"] if quiet else []))
+        said = hira(tmp_path, QUESTION, *flags)
+    assert "Agnes Halloran" in said.out
+    assert said.err.count("trying again in 1 s (2 of 5)") == said.err.count("trying again") == (0 if quiet else 1)

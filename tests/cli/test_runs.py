@@ -234,6 +234,19 @@ def test_with_cache_sources_keep_their_ids_though_parallel_subtasks_read_in_anot
     assert again.out == first.out
 
 
+def test_runs_of_an_age_are_deleted_without_a_terminal_only_with_yes(hira: Command, endpoint: Endpoint) -> None:
+    for _ in range(2):
+        hira("ask", QUESTION, *docs_at(endpoint), "--quiet")
+    asked = hira("runs", "delete", "--older", "0.00000001")
+    assert (asked.code, len(json.loads(hira("runs", "--json").out))) == (2, 2)
+    assert asked.err == (
+        "hira: 2 runs and all their data would be deleted, and this is not a terminal\n"
+        "  --yes deletes them without asking\n"
+    )
+    assert "2 runs deleted" in hira("runs", "delete", "--older", "0.00000001", "--yes").err
+    assert json.loads(hira("runs", "--json").out) == []
+
+
 def test_a_mistake_ends_with_2(hira: Command, endpoint: Endpoint) -> None:
     hira("ask", QUESTION, *docs_at(endpoint), "--quiet")
     for argv, what in (

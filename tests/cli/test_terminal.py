@@ -7,6 +7,7 @@ import os
 import pty
 import re
 import select
+import signal
 import subprocess
 import sys
 import time
@@ -38,7 +39,8 @@ def docs(tmp_path: Path) -> Path:
 
 
 def environment(home: Path) -> dict[str, str]:
-    return {"PATH": os.environ["PATH"], "HOME": str(home), "HIRA_MODEL": "offline", "TERM": "xterm"}
+    kept = {name: value for name, value in os.environ.items() if name in ("PATH", "PYTHONPATH")}
+    return {**kept, "HOME": str(home), "HIRA_MODEL": "offline", "TERM": "xterm"}
 
 
 class Terminal:
@@ -113,6 +115,37 @@ def test_a_terminal_that_is_closed_ends_the_run_and_it_goes_on_later(docs: Path,
     journal = Journal(tmp_path / "j.sqlite")
     assert [entry.status for entry in journal.runs()] == ["answered"]
     journal.close()
+
+
+def test_runs_of_an_age_are_deleted_when_the_person_says_yes(docs: Path, tmp_path: Path) -> None:
+    arguments = ["--journal", str(tmp_path / "j.sqlite")]
+    assert Command(tmp_path, environment(tmp_path))("ask", QUESTION, "--docs", str(docs), *arguments).code == 0
+    for typed, says, left in (("\n", "no run is deleted", 1), ("y\n", "1 run deleted", 0)):
+        terminal = Terminal(tmp_path, "runs", "delete", "--older", "0.00000001", *arguments)
+        terminal.until("delete them? [y]es, [N]o: ")
+        terminal.type(typed)
+        assert terminal.end() == 0, terminal.seen
+        assert "1 run and all their data would be deleted" in terminal.seen
+        assert says in terminal.seen
+        journal = Journal(tmp_path / "j.sqlite")
+        assert len(list(journal.runs())) == left
+        journal.close()
+
+
+def test_a_batch_that_ctrl_c_ends_shows_no_remaining_time(docs: Path, tmp_path: Path) -> None:
+    (tmp_path / "q.txt").write_text(f"{QUESTION}\n" * 6, encoding="utf-8")
+    with Endpoint(lambda _: "Lund.", faults=lambda number: "" if number <= 2 else "silent") as endpoint:
+        names = ("--model", endpoint.model, "--base-url", endpoint.base_url, "--workflow", "direct")
+        flags = ("--batch", "q.txt", "-o", "a.jsonl", "--concurrency", "2")
+        terminal = Terminal(tmp_path, "ask", *names, *flags)
+        terminal.until(" left")
+        terminal.process.send_signal(signal.SIGINT)
+        terminal.until("Ctrl-C again quits")
+        seen, terminal.seen = terminal.seen, ""
+        assert terminal.end() == 130
+    assert "2 of 6" in seen
+    assert "of 6" in terminal.seen
+    assert " left" not in terminal.seen
 
 
 ORDERS = """

@@ -62,12 +62,12 @@ async def test_silence_is_asked_once_more_and_then_handed_on():
 async def test_who_waits_is_told_why_and_how_long():
     told = []
     refused = [EndpointError("the endpoint refused the connection", retryable=True) for _ in range(3)]
-    await Endpoint(ScriptedPolicy([*refused, "good"]), sleep=Clock().sleep, jitter=lambda: 1.0).complete(
-        ASKED, CallOptions(tell=told.append)
-    )
+    policy = Endpoint(ScriptedPolicy([*refused, "good"], model="m"), sleep=Clock().sleep, jitter=lambda: 1.0)
+    await policy.complete(ASKED, CallOptions(tell=lambda *notice: told.append(notice)))
     assert told == [
-        "the endpoint refused the connection; trying again in 1 s (3 of 5)",
-        "the endpoint refused the connection; trying again in 2 s (4 of 5)",
+        ("the endpoint refused the connection; trying again in 1 s (2 of 5)", "m"),
+        ("the endpoint refused the connection; trying again in 1 s (3 of 5)", "m"),
+        ("the endpoint refused the connection; trying again in 2 s (4 of 5)", "m"),
     ]
 
 
