@@ -164,7 +164,8 @@ async def show(
 
 
 def finish_run(hira: Hira, run: Run | None, out: output.Output, path: Path | None = None) -> int:
-    """Print the answer of a run that has ended, and then write it to the `path`, each even if the other fails; the run is None if the person would not wait for it."""
+    """Print the answer of a run that has ended, and write it to the `path` even if it cannot be printed. The run is
+    None if the person would not wait for it."""
     if run is None:
         return INTERRUPTED
     try:

@@ -144,8 +144,8 @@ class Evaluation:
     """An evaluation in a folder. `each` asks the missing questions and yields each record as it is written.
 
     Raises `UsageError` for a folder that holds another evaluation, or the documents. `failure` is a failure that every
-    other question would meet too, such as a refused key; it ends the evaluation, which can be resumed. `readers` get the
-    events of all runs.
+    other question would meet too, such as a refused key; it ends the evaluation, which can be resumed. `readers` get
+    the events of all runs.
     """
 
     def __init__(self, plan: EvaluationPlan, folder: Path, score: Scorer, *, ray: str = "") -> None:
