@@ -53,6 +53,17 @@ class AskArguments(BaseModel):
     docs: list[str] = Field([], description=SOME_DOCS)
 
 
+ANSWER: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "answer": {"type": "string"},
+        "status": {"type": "string", "enum": list(get_args(Status))},
+        "citations": {"type": "array", "items": {"type": "object"}},
+        "sources": {"type": "array", "items": {"type": "object"}},
+    },
+    "required": ["answer", "status", "citations", "sources"],
+}
+"""The schema of what `ask` returns."""
 TOOLS: dict[str, type[AskArguments | SearchArguments | OpenArguments]] = {
     "ask": AskArguments,
     "search": SearchArguments,
@@ -105,7 +116,7 @@ def server(client: Hira, folder: Path) -> "Server[Any]":
         _context: "ServerRequestContext[Any]", _params: "PaginatedRequestParams | None"
     ) -> "ListToolsResult":
         reads = await reading.find_tools()
-        return ListToolsResult(tools=[describe_tool(settings), *describe_reading(settings, reads)])
+        return ListToolsResult(tools=describe_tools(settings, reads))
 
     async def call_tool(context: "ServerRequestContext[Any]", params: "CallToolRequestParams") -> "CallToolResult":
         if params.name not in TOOLS:
@@ -119,94 +130,69 @@ def server(client: Hira, folder: Path) -> "Server[Any]":
 
         try:
             given = TOOLS[params.name].model_validate(params.arguments or {})
+            if isinstance(given, AskArguments):
+                answer = await _finish(_answer(client, given, find_docs(given.docs, settings, folder), tell))
+                text = output.text(answer)
+                if answer.status != "answered":
+                    text = f"{text}\n\nStatus: {answer.status.replace('_', ' ')}. {answer.error}".strip()
+                return make_result(text, json.loads(output.as_json(answer)))
             if isinstance(given, SearchArguments):
-                return make_result(await reading.search(given.query, find_docs(given.docs, settings, folder)))
-            if isinstance(given, OpenArguments):
-                return make_result(await reading.open(given.location, given.intent))
-            docs = find_docs(given.docs, settings, folder)
-            return result(await _finish(_answer(client, given, docs, tell)))
+                found = await reading.search(given.query, find_docs(given.docs, settings, folder))
+            else:
+                found = await reading.open(given.location, given.intent)
+            return make_result(as_text(found), found)
         except ValidationError as error:
             first = error.errors()[0]
-            return make_failure(f"{'.'.join(map(str, first['loc']))}: {uncapitalise(first['msg'])}")
+            return make_result(f"{'.'.join(map(str, first['loc']))}: {uncapitalise(first['msg'])}")
         except HiraError as error:
-            return make_failure(str(error))
+            return make_result(str(error))
 
     return Server("hira", version=hira.__version__, on_list_tools=list_tools, on_call_tool=call_tool)
 
 
-def describe_tool(settings: Settings) -> "Tool":
-    """Describe the tool `ask`. It has the argument `docs` only if the server has documents."""
+def describe_tools(settings: Settings, reads: Sequence[str]) -> "list[Tool]":
+    """Describe the tool `ask`, and of `search` and `open` those named in `reads`. They have the argument `docs` only if
+    the server has documents."""
     from mcp_types import Tool
 
-    taken = _schema_of(AskArguments, settings)
-    taken["properties"]["workflow"]["enum"] = ["", *WORKFLOWS]
-    given = {
-        "type": "object",
-        "properties": {
-            "answer": {"type": "string"},
-            "status": {"type": "string", "enum": list(get_args(Status))},
-            "citations": {"type": "array", "items": {"type": "object"}},
-            "sources": {"type": "array", "items": {"type": "object"}},
-        },
-        "required": ["answer", "status", "citations", "sources"],
-    }
     named = ", ".join(path.name for path in settings.docs)
-    return Tool(
-        name="ask",
-        title="Ask hira",
-        description="Research a question in several steps and answer it with citations that were checked against the "
-        + (f"sources. It searches these documents: {named}." if named else "sources."),
-        input_schema=taken,
-        output_schema=given,
-    )
-
-
-def describe_reading(settings: Settings, names: Sequence[str]) -> "list[Tool]":
-    """Describe the tools `search` and `open`, as far as they are named."""
-    from mcp_types import Tool
-
     purposes = {
+        "ask": "Research a question in several steps and answer it with citations that were checked against the "
+        + (f"sources. It searches these documents: {named}." if named else "sources."),
         "search": "Find passages with their titles, locations and places, without an answer. Cite a passage by its "
         "location and place.",
         "open": "Read a document or page that a search showed, of a long one the passages that fit an intent.",
     }
-    return [
-        Tool(
-            name=name,
-            description=purposes[name],
-            input_schema=_schema_of(TOOLS[name], settings),
-            output_schema=PASSAGES,
+    tools = []
+    for name in ("ask", *reads):
+        schema = TOOLS[name].model_json_schema()
+        schema = {key: schema[key] for key in ("type", "properties", "required", "additionalProperties")}
+        if not settings.docs:
+            schema["properties"].pop("docs", None)
+        if name == "ask":
+            schema["properties"]["workflow"]["enum"] = ["", *WORKFLOWS]
+        title, returned = ("Ask hira", ANSWER) if name == "ask" else (None, PASSAGES)
+        tools.append(
+            Tool(name=name, title=title, description=purposes[name], input_schema=schema, output_schema=returned)
         )
-        for name in names
-    ]
-
-
-def _schema_of(arguments: type[BaseModel], settings: Settings) -> dict[str, Any]:
-    """Return the schema of arguments; `docs` is among them only if the server has documents."""
-    schema = arguments.model_json_schema()
-    schema = {name: schema[name] for name in ("type", "properties", "required", "additionalProperties")}
-    if not settings.docs:
-        schema["properties"].pop("docs", None)
-    return schema
+    return tools
 
 
 def find_docs(names: Sequence[str], settings: Settings, folder: Path) -> tuple[Path, ...] | None:
-    """Return the documents that a call names, None if it names none. Raises `UsageError` for those of nobody.
+    """Return the documents and folders that a call names, by paths that are absolute or relative to `folder` or a root;
+    None if it names none. Raises `UsageError` for those of nobody.
 
     The caller is usually a model, and may have been manipulated: nothing outside the server's documents is read.
     """
-    return tuple(_find_offered(name, settings.docs, folder) for name in names) or None
-
-
-def _find_offered(name: str, roots: Sequence[Path], folder: Path) -> Path:
-    """Return a document or folder by its path, absolute or relative to `folder` or a root. Raises `UsageError` outside
-    the roots."""
-    for start in (folder, *roots):
-        path = (start / name).resolve()
-        if path.exists() and any(path.is_relative_to(root.resolve()) for root in roots):
-            return path
-    named = ", ".join(map(str, roots)) or "none"
-    raise UsageError(f"{name!r} is not one of the server's documents", where=f"documents: {named}")
+    roots, docs = settings.docs, []
+    for name in names:
+        paths = ((start / name).resolve() for start in (folder, *roots))
+        offered = (path for path in paths if path.exists() and any(path.is_relative_to(doc.resolve()) for doc in roots))
+        if (path := next(offered, None)) is None:
+            where = f"documents: {', '.join(map(str, roots)) or 'none'}"
+            raise UsageError(f"{name!r} is not one of the server's documents", where=where)
+        docs.append(path)
+    return tuple(docs) or None
 
 
 async def _answer(client: Hira, question: AskArguments, docs: tuple[Path, ...] | None, tell: Tell) -> Answer:
@@ -246,29 +232,12 @@ async def _finish(work: Coroutine[Any, Any, Answer]) -> Answer:
         raise
 
 
-def result(answer: Answer) -> "CallToolResult":
-    """The answer and its sources as text, and the object of `--json` as structure."""
+def make_result(text: str, structured: dict[str, Any] | None = None) -> "CallToolResult":
+    """Return a result as text and as structure; without a structure the call has failed."""
     from mcp_types import CallToolResult, TextContent
 
-    text = output.text(answer)
-    if answer.status != "answered":
-        text = f"{text}\n\nStatus: {answer.status.replace('_', ' ')}. {answer.error}".strip()
-    return CallToolResult(
-        content=[TextContent(type="text", text=text)], structured_content=json.loads(output.as_json(answer))
-    )
-
-
-def make_result(found: dict[str, Any]) -> "CallToolResult":
-    """The passages of `search` and `open` as text and as structure."""
-    from mcp_types import CallToolResult, TextContent
-
-    return CallToolResult(content=[TextContent(type="text", text=as_text(found))], structured_content=found)
-
-
-def make_failure(text: str) -> "CallToolResult":
-    from mcp_types import CallToolResult, TextContent
-
-    return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
+    content = [TextContent(type="text", text=text)]
+    return CallToolResult(content=content, structured_content=structured, is_error=structured is None)
 
 
 async def _over_stdio(served: "Server[Any]") -> None:
