@@ -23,7 +23,7 @@ from pathlib import Path
 from lag import METHOD, lagging
 
 from hira import Hira, Settings
-from hira.cli.shell import short_pauses
+from hira.cli.many import short_pauses
 from hira.evaluation import report
 from hira.evaluation.cells import grid
 from hira.evaluation.files import Item

@@ -28,7 +28,7 @@ from batch import DOCUMENTS, QUESTION, resident
 from lag import METHOD, lagging
 
 from hira import Settings
-from hira.cli.shell import short_pauses
+from hira.cli.many import short_pauses
 from hira.core.policy import Completion, Request, Watch
 from hira.policies import open_policy
 from hira.server.app import application

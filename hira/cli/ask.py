@@ -71,7 +71,7 @@ def ask(options: AskOptions, shell: Shell) -> int:
         from hira.cli.export import check_output_path  # most answers are only printed
 
         path = check_output_path(options.output, shell.folder, text=question, docs=(*settings.docs, *files))
-    person = at_terminal(shell, needed=options.approve)
+    person = at_terminal(shell) if options.approve or shell.has_person else None
     hira = Hira(settings=settings, approve=person if options.approve else None, approve_tool=person)
 
     async def begin() -> Run:

@@ -1,23 +1,24 @@
 """`hira ask --batch`: many questions, each answer one line of a file as it finishes, all in order at the end."""
 
 import asyncio
-import json
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
 
 from hira.agents.trajectory import FINAL, Status
 from hira.api import Hira
 from hira.cli import INTERRUPTED, code_of, explain
 from hira.cli.batch_files import Answers, questions_of
+from hira.cli.many import short_pauses, tell_waiting
 from hira.cli.options import AskOptions
 from hira.cli.output import CODES
 from hira.cli.progress import CellCounts
-from hira.cli.running import announce_model, open_view, show_progress, tell_waiting
-from hira.cli.shell import Shell, read_text, short_pauses
+from hira.cli.running import announce_model, open_view, show_progress
+from hira.cli.shell import Shell, read_text
 from hira.core.errors import UsageError, count_of
-from hira.core.events import Event, Reader, record
+from hira.core.events import Reader
 from hira.core.window import CONCURRENCY
 from hira.runtime.batch import Batch, Question
 from hira.runtime.ray_batch import RayBatch
@@ -68,7 +69,7 @@ async def _ask_all(
 
         def begins(question: Question, run: str) -> Sequence[Reader]:
             answers.begin(question, run)
-            return [_tell_events(question, run, shell)] if shell.events else waiting
+            return [partial(shell.event, id=question.id, run=run)] if shell.events else waiting
 
         most = CONCURRENCY if options.concurrency is None else options.concurrency
         try:
@@ -113,11 +114,3 @@ def _end(many: Batch, answers: Answers, options: AskOptions, shell: Shell) -> in
 
 def worst(statuses: Sequence[Status]) -> Status:
     return min(statuses, key=WORST.index)
-
-
-def _tell_events(question: Question, run: str, shell: Shell) -> Reader:
-    def tell(event: Event) -> None:
-        line = {"id": question.id, "run": run, **record(event)}
-        shell.tell(json.dumps(line, ensure_ascii=False, default=str))
-
-    return tell

@@ -17,7 +17,7 @@ def chat(options: AskOptions, shell: Shell) -> int:
     settings, earlier = load_settings(options, shell)
     check_options(options.set, [settings.workflow])
     files = find_attached_files(options, shell)
-    hira = Hira(settings=settings, approve_tool=at_terminal(shell, needed=False))
+    hira = Hira(settings=settings, approve_tool=at_terminal(shell) if shell.has_person else None)
     talk = hira.chat(earlier)
     code = OK
     with asyncio.Runner() as runner:  # its loop rests while the person writes, so that Ctrl-C ends the waiting

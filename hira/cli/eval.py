@@ -9,9 +9,10 @@ from typing import Any
 
 from hira.cli import INTERRUPTED, OK, code_of, explain
 from hira.cli.dry_run import print_evaluation_bound
+from hira.cli.many import short_pauses, tell_waiting
 from hira.cli.progress import CellCounts
-from hira.cli.running import open_view, show_progress, tell_waiting
-from hira.cli.shell import Shell, short_pauses
+from hira.cli.running import open_view, show_progress
+from hira.cli.shell import Shell
 from hira.core.errors import UsageError, did_you_mean
 from hira.evaluation import report
 from hira.evaluation.cells import Cell, ablation, grid, sweep

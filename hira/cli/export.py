@@ -8,8 +8,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from hira.cli.missing import what_is_missing
-from hira.cli.output import as_json, text
-from hira.cli.shell import visible
+from hira.cli.output import text
+from hira.cli.shell import format_json, visible
 from hira.core.errors import HiraError, UsageError
 from hira.core.files import replace_file
 from hira.evidence import Source
@@ -60,7 +60,7 @@ def make_forms(markdown: Callable[[Answer], str]) -> dict[str, Form]:
     """Return how each suffix is written, given the Markdown that documents are rendered from."""
     suffixes = (*PAGES, ".docx", ".pdf", ".bib", ".ris")
     exported = {suffix: partial(_export, suffix, markdown) for suffix in suffixes}
-    return {".md": markdown, ".json": as_json, **exported}
+    return {".md": markdown, ".json": lambda answer: format_json(answer.json()), **exported}
 
 
 def _export(suffix: str, markdown: Callable[[Answer], str], answer: Answer) -> str | bytes:

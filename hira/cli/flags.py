@@ -122,7 +122,8 @@ def add_command(
 ) -> Parser:
     """Add a command with these arguments, and with `--debug`."""
     description = f"{about[0].upper()}{about[1:]}.{f' {more}' if more else ''}"
-    command: Parser = commands.add_parser(name, help=about, description=description, hints=hints)
+    command: Parser = commands.add_parser(name, help=about, description=description, allow_abbrev=False)
+    command.hints = hints or {}
     for argument in (*arguments, DEBUG) if debug else arguments:
         place, flags = (
             (command.add_argument_group(argument.title), argument.flags)

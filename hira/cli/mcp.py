@@ -23,7 +23,7 @@ from hira.cli import INTERRUPTED, OK, output
 from hira.cli.mcp_search import PASSAGES, SOME_DOCS, OpenArguments, Reading, SearchArguments, as_text
 from hira.cli.progress import describe_event
 from hira.cli.running import announce_model
-from hira.cli.shell import Shell, brief
+from hira.cli.shell import Shell, brief, format_json
 from hira.core.errors import HiraError, UsageError, did_you_mean, uncapitalise
 from hira.runtime.answer import Answer
 from hira.runtime.settings import Settings
@@ -135,7 +135,7 @@ def server(client: Hira, folder: Path) -> "Server[Any]":
                 text = output.text(answer)
                 if answer.status != "answered":
                     text = f"{text}\n\nStatus: {answer.status.replace('_', ' ')}. {answer.error}".strip()
-                return make_result(text, json.loads(output.as_json(answer)))
+                return make_result(text, json.loads(format_json(answer.json())))
             if isinstance(given, SearchArguments):
                 found = await reading.search(given.query, find_docs(given.docs, settings, folder))
             else:
@@ -236,8 +236,8 @@ def make_result(text: str, structured: dict[str, Any] | None = None) -> "CallToo
     """Return a result as text and as structure; without a structure the call has failed."""
     from mcp_types import CallToolResult, TextContent
 
-    content = [TextContent(type="text", text=text)]
-    return CallToolResult(content=content, structured_content=structured, is_error=structured is None)
+    words = TextContent(type="text", text=text)
+    return CallToolResult(content=[words], structured_content=structured, is_error=structured is None)
 
 
 async def _over_stdio(served: "Server[Any]") -> None:

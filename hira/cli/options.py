@@ -39,8 +39,9 @@ def build_parser(version: str, command: str = "") -> Parser:
         description="Ask hard questions of any model; get answers bound to evidence.",
         epilog="exit codes: 0 answered, 1 a fault in hira, 2 usage or configuration, 3 endpoint or key, "
         "4 not verified or not enough evidence, 5 partial (a budget ran out), 130 interrupted",
-        hints={"COMMAND": 'hira ask "question" asks; hira --help lists the commands'},
+        allow_abbrev=False,
     )
+    main.hints = {"COMMAND": 'hira ask "question" asks; hira --help lists the commands'}
     main.add_argument("--version", action="version", version=f"hira {version}")
     commands = main.add_subparsers(dest="command", metavar="COMMAND", required=True)
     if command in ASKING_COMMANDS:

@@ -1,6 +1,5 @@
 """How an answer is printed: for a person, or as JSON."""
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -89,7 +88,3 @@ def _format_worst(citations: Sequence[Citation]) -> str:
         if citations
         else ""
     )
-
-
-def as_json(answer: Answer) -> str:
-    return json.dumps(answer.json(), ensure_ascii=False, indent=2, default=str)

@@ -4,6 +4,7 @@ import argparse
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NoReturn
 
 from hira.core.errors import UsageError, suggest
@@ -13,9 +14,7 @@ from hira.core.options import read_duration
 class Parser(argparse.ArgumentParser):
     """`hints` give advice by the name of an argument, for one that is missing or that this command does not have."""
 
-    def __init__(self, *, hints: Mapping[str, str] | None = None, **named: Any) -> None:
-        super().__init__(allow_abbrev=False, **named)
-        self.hints = dict(hints or {})
+    hints: Mapping[str, str] = MappingProxyType({})
 
     def error(self, message: str) -> NoReturn:
         fix = self._fix(message)

@@ -14,7 +14,7 @@ from hira.agents.run_context import RunContext, RunOptions
 from hira.cli import INTERRUPTED
 from hira.cli.shell import JsonLines, Shell, View
 from hira.core.errors import UsageError
-from hira.core.events import Event, Events, Notice, Reader
+from hira.core.events import Events, Notice
 from hira.core.sanitize import without_userinfo
 from hira.policies.facts import EndpointFacts
 from hira.policies.names import NOTHING_FOUND
@@ -64,18 +64,6 @@ async def open_roles(settings: Settings, tell: Callable[[str], None]) -> AsyncIt
             await policy.aclose()
 
 
-def tell_waiting(say: Callable[[str], None]) -> Reader:
-    """Return a reader for many runs that says that an endpoint is waited for: once for each endpoint."""
-    known: set[str] = set()
-
-    def read(event: Event) -> None:
-        if isinstance(event, Notice) and event.endpoint and event.endpoint not in known:
-            known.add(event.endpoint)
-            say(event.text)
-
-    return read
-
-
 def open_view(shell: Shell, counts: "CellCounts | None" = None, *, quiet: bool = False) -> View:
     """The view of one run, or of the `counts` of many questions, that the flags and the streams ask for: JSON lines,
     nothing, a drawing on a terminal, plain lines elsewhere."""
@@ -92,14 +80,9 @@ def open_view(shell: Shell, counts: "CellCounts | None" = None, *, quiet: bool =
     return Lines(shell, counts)
 
 
-def at_terminal(shell: Shell, *, needed: bool = True) -> "AtTerminal | None":
-    """Return a function that asks at the terminal; None without one, and if a program reads the output.
-
-    In these cases, raises `UsageError` if a person is `needed`.
-    """
+def at_terminal(shell: Shell) -> "AtTerminal":
+    """Return a function that asks at the terminal. Raises `UsageError` if nobody can be asked."""
     if not shell.has_person:
-        if not needed:
-            return None
         why = "a program reads --events" if shell.events else "this is not a terminal"
         fix = "from Python: Hira(approve=…, approve_tool=…); over HTTP: hira serve, and its page"
         raise UsageError(f"a person has to approve what this run does, and {why}", fix=fix)

@@ -11,8 +11,9 @@ from ipaddress import ip_address
 from typing import Any
 
 from hira.cli import OK
+from hira.cli.many import short_pauses
 from hira.cli.running import announce_model
-from hira.cli.shell import Shell, read_text, short_pauses
+from hira.cli.shell import Shell, read_text
 from hira.core.errors import UsageError
 from hira.runtime.settings import SERVE_KEY, KeySettings, Settings
 

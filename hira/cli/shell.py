@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Self, TextIO
+from typing import TYPE_CHECKING, Any, Literal, Self, TextIO
 
 from hira.core.errors import HiraError, UsageError
 from hira.core.events import Event, Notice, record
@@ -25,13 +25,6 @@ QUOTED = 200
 """Characters of a passage below its source."""
 YOUNG = 10_000
 """New objects after which the youngest generation is looked through; Python's own number is 700."""
-OFTEN, RARE = 3, 330
-"""Collections of the youngest generation for one of the middle one, and of that for a full one; Python's own are 10. A
-middle one goes through the objects since the last, so shorter intervals cost less; a full one goes through all runs in
-progress, which leave next to nothing that only it would find."""
-SWITCH = 0.0005
-"""Seconds after which a computing thread lets another one run. The loop waits this long at each of the dozens of calls
-in a tick that let other threads run, such as sending; with Python's own 5 ms that is a tenth of a second."""
 
 
 @contextmanager
@@ -43,27 +36,6 @@ def rare_collections() -> Iterator[None]:
         yield
     finally:
         gc.set_threshold(*before)
-
-
-@contextmanager
-def short_pauses() -> Iterator[None]:
-    """Leave out of later collections what is loaded by now, go through the rest more rarely, and switch threads often.
-
-    Modules, classes and settings stay to the end of such a process. Only for a process that is hira's own: how its
-    memory and threads are looked after is the program's matter.
-    """
-    gc.collect()
-    gc.freeze()
-    first, second, full = gc.get_threshold()
-    gc.set_threshold(first, min(second, OFTEN), max(full, RARE))
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(SWITCH)
-    try:
-        yield
-    finally:
-        sys.setswitchinterval(interval)
-        gc.set_threshold(first, second, full)
-        gc.unfreeze()
 
 
 _CONTROLS = re.compile(
@@ -106,7 +78,7 @@ class Shell:
             raise HiraError(f"standard output cannot be written: {why}") from None
 
     def say_json(self, value: object) -> None:
-        self.say(json.dumps(value, ensure_ascii=False, indent=2, default=str))
+        self.say(format_json(value))
 
     def tell(self, text: str) -> None:
         """Print a line for the person on stderr."""
@@ -136,8 +108,8 @@ class Shell:
         self.tell(f"{question} [y]es, [N]o: ")
         return self.stdin.readline().strip().lower() in ("y", "yes")
 
-    def event(self, event: Event) -> None:
-        self.tell(json.dumps(record(event), ensure_ascii=False, default=str))
+    def event(self, event: Event, **about: str) -> None:
+        self.tell(json.dumps({**about, **record(event)}, ensure_ascii=False, default=str))
 
     def _close_pipe(self) -> None:
         """Let the interpreter's own flush at its end go nowhere instead of failing."""
@@ -145,11 +117,11 @@ class Shell:
             os.dup2(os.open(os.devnull, os.O_WRONLY), self.stdout.fileno())
 
 
+@dataclass
 class View:
     """Shows how far work is, as a context manager. This one shows nothing, and still says what has to be said."""
 
-    def __init__(self, shell: Shell) -> None:
-        self.shell = shell
+    shell: Shell
 
     def __enter__(self) -> Self:
         return self
@@ -189,6 +161,10 @@ class JsonLines(View):
         self.shell.event(event)
 
 
+def format_json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=2, default=str)
+
+
 def open_shell() -> Shell:
     """Return this process's streams, in UTF-8 unless PYTHONIOENCODING says otherwise; printing never fails."""
     out = _usable(sys.stdout, "r")  # a stream that cannot be written, so that no answer is lost in silence
@@ -209,7 +185,7 @@ def read_text(name: str, flag: str, shell: Shell) -> str:
     return text
 
 
-def _usable(stream: TextIO | None, mode: str = "r+") -> TextIO:
+def _usable(stream: TextIO | None, mode: Literal["r", "r+"] = "r+") -> TextIO:
     """Set the stream's encoding. A stream that was closed before the start (None) becomes the null device."""
     stream = stream or Path(os.devnull).open(mode, encoding="utf-8")  # noqa: SIM115 - it is open as long as the process
     if isinstance(stream, io.TextIOWrapper):

@@ -10,8 +10,9 @@ from pathlib import Path
 from rich.console import Console
 
 from hira.cli.live import CountTable, Drawing, RunTree
+from hira.cli.many import short_pauses
 from hira.cli.progress import CellCounts, Lines, format_duration
-from hira.cli.shell import Shell, brief, short_pauses
+from hira.cli.shell import Shell, brief
 from hira.core.events import (
     DocumentsRead,
     Event,

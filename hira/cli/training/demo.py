@@ -81,7 +81,7 @@ def run(recipe: "DemoRecipe", argv: Sequence[str] | None = None, shell: Shell | 
     """Run the demo of a recipe with the flags of `hira-train demo`; return the exit code. It is a script's `main`."""
     from hira.cli.training import run_command
 
-    parser = Parser(description=f"Train a tiny model on this CPU: {recipe.about}.")
+    parser = Parser(description=f"Train a tiny model on this CPU: {recipe.about}.", allow_abbrev=False)
     add_demo_flags(parser, recipe.name)
     arguments = list(sys.argv[1:] if argv is None else argv)
 

@@ -42,12 +42,13 @@ def parser(version: str) -> Parser:
         description="Train the roles that you run: rollouts of workflows update LoRA adapters.",
         epilog="exit codes: 0 done, 1 a fault in hira or in the run, 2 usage or configuration, 3 endpoint or key, "
         "130 interrupted, can be resumed",
+        allow_abbrev=False,
     )
     main.add_argument("--version", action="version", version=f"hira-train {version}")
     commands = main.add_subparsers(dest="command", metavar="COMMAND", required=True)
 
     def add(name: str, module: str, help_: str, about: str) -> Parser:
-        command: Parser = commands.add_parser(name, help=help_, description=about)
+        command: Parser = commands.add_parser(name, help=help_, description=about, allow_abbrev=False)
         command.set_defaults(module=module)
         if name != "demo":
             command.add_argument("--debug", action="store_true", help="show tracebacks")

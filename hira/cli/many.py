@@ -1,0 +1,49 @@
+"""What the commands that ask many questions share: notices that are told once, and fewer pauses of the process."""
+
+import gc
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from hira.core.events import Event, Notice, Reader
+
+OFTEN, RARE = 3, 330
+"""Collections of the youngest generation for one of the middle one, and of that for a full one; Python's own are 10. A
+middle one goes through the objects since the last, so shorter intervals cost less; a full one goes through all runs in
+progress, which leave next to nothing that only it would find."""
+SWITCH = 0.0005
+"""Seconds after which a computing thread lets another one run. The loop waits this long at each of the dozens of calls
+in a tick that let other threads run, such as sending; with Python's own 5 ms that is a tenth of a second."""
+
+
+def tell_waiting(say: Callable[[str], None]) -> Reader:
+    """Return a reader for many runs that says that an endpoint is waited for: once for each endpoint."""
+    known: set[str] = set()
+
+    def read(event: Event) -> None:
+        if isinstance(event, Notice) and event.endpoint and event.endpoint not in known:
+            known.add(event.endpoint)
+            say(event.text)
+
+    return read
+
+
+@contextmanager
+def short_pauses() -> Iterator[None]:
+    """Leave out of later collections what is loaded by now, go through the rest more rarely, and switch threads often.
+
+    Modules, classes and settings stay to the end of such a process. Only for a process that is hira's own: how its
+    memory and threads are looked after is the program's matter.
+    """
+    gc.collect()
+    gc.freeze()
+    first, second, full = gc.get_threshold()
+    gc.set_threshold(first, min(second, OFTEN), max(full, RARE))
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(SWITCH)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(interval)
+        gc.set_threshold(first, second, full)
+        gc.unfreeze()
