@@ -22,7 +22,7 @@ OK, BUG, USAGE, ENDPOINT, NO_EVIDENCE, PARTIAL, INTERRUPTED = 0, 1, 2, 3, 4, 5, 
 def main(argv: Sequence[str] | None = None, shell: Shell | None = None) -> int:
     """Run one command and return its exit code. `shell` is where it runs, this process by default."""
     arguments = list(sys.argv[1:] if argv is None else argv)
-    shell = replace(shell or open_shell(), events="--events" in arguments)
+    shell = replace(shell or open_shell(), events="--events" in arguments, program="hira")
     if not RUNS.handlers:  # Python would print its warnings, and commands show notices themselves
         RUNS.addHandler(logging.NullHandler())
     report = shell.remark if shell.events else shell.tell
@@ -67,10 +67,10 @@ def code_of(error: HiraError) -> int:
     return USAGE if isinstance(error, UsageError) else ENDPOINT if isinstance(error, EndpointError) else BUG
 
 
-def explain(error: HiraError, shell: Shell, program: str = "hira") -> None:
+def explain(error: HiraError, shell: Shell) -> None:
     """The error in at most three lines: what failed, where, what to do; among events as one more of them."""
     if shell.events:
         shell.event(Error(error.what, error.where, error.fix))
         return
     first, *rest = [line for line in (error.what, error.where, error.fix) if line]
-    shell.tell("\n".join([f"{program}: {' '.join(first.split())}", *(f"  {' '.join(line.split())}" for line in rest)]))
+    shell.remark("\n".join([" ".join(first.split()), *(f"  {' '.join(line.split())}" for line in rest)]))

@@ -27,7 +27,6 @@ from hira.cli.flags import (
     repeatable_flag,
     switch,
 )
-from hira.cli.parser import Parser
 
 JOURNAL = flag("--journal", "FILE", "journal file (yours by default)")
 RUN = flag("run", "RUN", "the run, or the beginning of its id; `last` is the newest")
@@ -125,11 +124,13 @@ def _add_setup(commands: Any) -> None:
 
 
 def _add_evaluation(commands: Any) -> None:
-    command: Parser = commands.add_parser(
+    command = add_command(
+        commands,
         "eval",
-        help="ask many questions in several ways, score the answers, and report",
-        description="Evaluate: `hira eval DATA` asks every question of DATA with every workflow and model.",
+        "ask many questions in several ways, score the answers, and report",
+        more="`hira eval DATA` asks every question of DATA with every workflow and model.",
         hints={"WHAT": "hira eval mini asks the questions that come with hira, hira eval FILE.jsonl yours"},
+        debug=False,
     )
     what = command.add_subparsers(dest="what", metavar="WHAT", required=True)
     several = repeatable_flag("--workflow", "NAME", "workflows, several separated by commas, or `all` (hira)")

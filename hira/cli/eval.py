@@ -12,7 +12,7 @@ from hira.cli.dry_run import print_evaluation_bound
 from hira.cli.many import short_pauses, tell_waiting
 from hira.cli.progress import CellCounts
 from hira.cli.running import open_view, show_progress
-from hira.cli.shell import Shell
+from hira.cli.shell import Shell, format_json
 from hira.core.errors import UsageError, did_you_mean
 from hira.evaluation import report
 from hira.evaluation.cells import Cell, ablation, grid, sweep
@@ -26,7 +26,8 @@ from hira.workflows import WORKFLOWS
 
 @dataclass(frozen=True, slots=True)
 class EvalOptions:
-    """The options of all kinds of `eval`. An option that a kind lacks has its default."""
+    """The options of all kinds of `eval`. An option that a kind lacks has its default. Fields without a text are
+    explained by the help of their flags."""
 
     what: str
     settings: Mapping[str, Any]
@@ -34,7 +35,6 @@ class EvalOptions:
     workflow: tuple[str, ...] | str = ()
     """Names of workflows, several separated by commas."""
     models: tuple[str, ...] = ()
-    """The models to ask."""
     subtasks: Sequence[int] = ()
     """The limits that `sweep` tries."""
     category: tuple[str, ...] = ()
@@ -42,29 +42,20 @@ class EvalOptions:
     sample: int | None = None
     """The number of random questions."""
     seed: int = 0
-    """The seed of the sample."""
     limit: int | None = None
     """The number of first questions."""
     column: tuple[tuple[str, str], ...] = ()
     """Columns of a file with the parts of a question that they hold."""
     split: str = ""
-    """The split of a public set."""
     config: str = ""
-    """The configuration of a public set."""
     repeats: int = 1
-    """How often each question is asked."""
     metric: str = ""
     """The way of scoring, by default the set's own."""
     judge: str | None = None
-    """The model of the judge."""
     concurrency: int = 8
-    """Questions at a time."""
     output: str = ""
-    """The output folder."""
     ray: str = ""
-    """The address of a Ray cluster."""
     dry_run: bool = False
-    """Print the maximum cost alone."""
     json: bool = False
     quiet: bool = False
     folders: tuple[str, ...] = ()
@@ -77,7 +68,8 @@ class EvalOptions:
 
 def eval(options: EvalOptions, shell: Shell) -> int:  # noqa: A001 - the command's name
     if options.what in _OTHERS:
-        return _OTHERS[options.what](options, shell)
+        shell.say(_OTHERS[options.what](options, shell))
+        return OK
     table = TABLES.get(options.data.partition("=")[0]) if options.what == "run" else None
     workflows = read_workflows(options.workflow or (table.workflows if table else "hira"))
     flags = {name: value for name, value in options.settings.items() if name != "workflow"}
@@ -85,16 +77,8 @@ def eval(options: EvalOptions, shell: Shell) -> int:  # noqa: A001 - the command
     # a role that only some of the workflows have is no mistake for the others
     known = frozenset[str]().union(*(WORKFLOWS[name]().roles for name in workflows))
     general = general.with_origins({f"roles.{role}": "default" for role in general.roles if role in known})
-    selection = Selection(
-        options.category,
-        options.sample,
-        options.limit,
-        options.seed,
-        dict(options.column),
-        options.split,
-        options.config,
-    )
-    data = load(options.data, selection, shell.folder)
+    chosen = (options.category, options.sample, options.limit, options.seed, dict(options.column))
+    data = load(options.data, Selection(*chosen, options.split, options.config), shell.folder)
     if data.docs and not (flags.get("docs") or flags.get("search")):
         general = general.with_values({"docs": data.docs, "search": ""}, f"the documents of {data.name}")
     # the default differs by command: each resumes its own evaluation
@@ -113,15 +97,14 @@ def eval(options: EvalOptions, shell: Shell) -> int:  # noqa: A001 - the command
 
 def make_cells(options: EvalOptions, workflows: list[str], table: Table | None = None) -> list[Cell]:
     models = options.models
+    if options.what == "run":
+        return grid(workflows, models, options.repeats, table)
+    if len(workflows) != 1:
+        what = "an ablation" if options.what == "ablate" else "a sweep"
+        raise UsageError(f"{what} takes one workflow", fix="name one with --workflow")
     if options.what == "ablate":
-        if len(workflows) != 1:
-            raise UsageError("an ablation takes one workflow", fix="name one with --workflow")
         return ablation(workflows[0], models, options.repeats)
-    if options.what == "sweep":
-        if len(workflows) != 1:
-            raise UsageError("a sweep takes one workflow", fix="name one with --workflow")
-        return sweep(options.subtasks, workflows[0], models, options.repeats)
-    return grid(workflows, models, options.repeats, table)
+    return sweep(options.subtasks, workflows[0], models, options.repeats)
 
 
 def read_workflows(named: Sequence[str] | str) -> list[str]:
@@ -159,7 +142,7 @@ async def _evaluate(plan: EvaluationPlan, folder: Path, options: EvalOptions, sh
     shell.say(
         (folder / "summary.json").read_text(encoding="utf-8").rstrip()
         if options.json
-        else "\n".join(report.markdown(rows, plan.data, plan.metric).splitlines())
+        else report.markdown(rows, plan.data, plan.metric).rstrip()
     )
     shell.remark(f"the report is in {folder / 'report.html'}")
     if evaluation.failure:
@@ -175,7 +158,7 @@ def _count(counts: CellCounts, record: Record) -> None:
     counts.add(record.status, record.usage.tokens, record.cost, cell=record.cell, correct=record.score.correct)
 
 
-def _diff(options: EvalOptions, shell: Shell) -> int:
+def _diff(options: EvalOptions, shell: Shell) -> str:
     from hira.evaluation.difference import compare_folders, compare_within, format_difference
 
     first, *others = options.folders
@@ -186,37 +169,27 @@ def _diff(options: EvalOptions, shell: Shell) -> int:
     else:
         comparisons = [compare_within(shell.folder / first, others)]
     if options.json:
-        shell.say_json({"pairs": [asdict(comparison) for comparison in comparisons]})
-    else:
-        shell.say(format_difference(comparisons))
-    return OK
+        return format_json({"pairs": [asdict(comparison) for comparison in comparisons]})
+    return format_difference(comparisons)
 
 
-def _judge(options: EvalOptions, shell: Shell) -> int:
+def _judge(options: EvalOptions, shell: Shell) -> str:
     from hira.evaluation.agreement import format_agreement, measure_agreement
 
     settings = shell.load_settings(options.settings)
     agreement = asyncio.run(measure_agreement(shell.folder / options.file, options.metric, settings))
-    if options.json:
-        shell.say_json(asdict(agreement))
-    else:
-        shell.say(format_agreement(agreement))
-    return OK
+    return format_json(asdict(agreement)) if options.json else format_agreement(agreement)
 
 
-def _preferences(options: EvalOptions, shell: Shell) -> int:
+def _preferences(options: EvalOptions, shell: Shell) -> str:
     from hira.evaluation.preferences import evaluate_preferences, format_agreements
 
     settings = shell.load_settings(options.settings)
     agreements = asyncio.run(evaluate_preferences(shell.folder / options.file, options.way, settings))
-    if options.json:
-        shell.say_json([asdict(agreement) for agreement in agreements])
-    else:
-        shell.say(format_agreements(agreements).rstrip())
-    return OK
+    return format_json(list(map(asdict, agreements))) if options.json else format_agreements(agreements)
 
 
-def _candidates(options: EvalOptions, shell: Shell) -> int:
+def _candidates(options: EvalOptions, shell: Shell) -> str:
     from hira.evaluation.preferences import choose_candidates, find_sound, read_reports
 
     reports = read_reports([shell.folder / folder for folder in options.folders])
@@ -226,14 +199,14 @@ def _candidates(options: EvalOptions, shell: Shell) -> int:
         shell.remark(f"{len(reports) - len(sound)} of {len(reports)} reports have evident faults and are left out")
         reports = sound
     rows = choose_candidates(reports)
-    shell.say("\n".join(json.dumps(row, ensure_ascii=False) for row in rows))
     shell.remark(f"{len(rows)} pairs; write first or second into preferred, then: hira eval preferences FILE")
-    return OK
+    return "\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
 
 
-_OTHERS: Mapping[str, Callable[[EvalOptions, Shell], int]] = {
+_OTHERS: Mapping[str, Callable[[EvalOptions, Shell], str]] = {
     "diff": _diff,
     "judge": _judge,
     "preferences": _preferences,
     "candidates": _candidates,
 }
+"""The commands that ask no questions. Each returns what it prints."""

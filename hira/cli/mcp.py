@@ -91,7 +91,7 @@ async def _serve(settings: Settings, port: int | None, shell: Shell) -> int:
     try:
         async with Hira(settings=settings) as client:
             if line := announce_model(await client.open_session()):
-                shell.tell(f"hira: {line}")
+                shell.remark(line)
             if port is None:
                 await _over_stdio(server(client, shell.folder))
             else:
@@ -286,5 +286,5 @@ async def _over_http(served: "Server[Any]", port: int, shell: Shell) -> None:
         config = uvicorn.Config(
             app, log_level="error", log_config=None, timeout_graceful_shutdown=LEAVING, **limit_connections()
         )
-        shell.tell(f"hira: MCP server at http://{HOST}:{listening.getsockname()[1]}{PATH}; Ctrl-C ends it")
+        shell.remark(f"MCP server at http://{HOST}:{listening.getsockname()[1]}{PATH}; Ctrl-C ends it")
         await uvicorn.Server(config).serve(sockets=[listening])

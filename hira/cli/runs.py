@@ -82,7 +82,7 @@ def runs(options: RunsOptions, shell: Shell) -> int:
         head = f"{entry.id}  {day(entry.began)}  {entry.state.replace('_', ' '):<21}  {cost:>14}  "
         shell.say(head + brief(entry.question, 80))
     if not listed:
-        shell.tell("hira: no runs are recorded")
+        shell.remark("no runs are recorded")
     return OK
 
 
@@ -128,7 +128,7 @@ def _export(journal: Journal, options: RunsOptions, shell: Shell) -> int:
         return OK
     path = (shell.folder / options.output).absolute()
     number = write_lines(lines, path)
-    shell.tell(f"hira: {number} conversations of {count_of(len(named), 'run')} in {path}")
+    shell.remark(f"{number} conversations of {count_of(len(named), 'run')} in {path}")
     return OK
 
 
@@ -146,10 +146,10 @@ def _delete(journal: Journal, options: RunsOptions, shell: Shell) -> int:
         if not shell.has_person:
             raise UsageError(f"{what}, and this is not a terminal", fix="--yes deletes them without asking")
         if not shell.confirm(what, "delete them?"):
-            shell.tell("hira: no run is deleted")
+            shell.remark("no run is deleted")
             return OK
     journal.delete(list(named))
-    shell.tell(f"hira: {count_of(len(named), 'run')} deleted")
+    shell.remark(f"{count_of(len(named), 'run')} deleted")
     return OK
 
 

@@ -55,6 +55,7 @@ class Shell:
     folder: Path
     home: Path
     events: bool = False
+    program: str = "hira"
 
     def load_settings(
         self, flags: Mapping[str, Any] = MappingProxyType({}), *, record: Mapping[str, Any] = MappingProxyType({})
@@ -93,7 +94,7 @@ class Shell:
         if self.events:
             self.event(Notice(text))
         else:
-            self.tell(f"hira: {text}")
+            self.tell(f"{self.program}: {text}")
 
     @property
     def has_person(self) -> bool:

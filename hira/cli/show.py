@@ -159,12 +159,12 @@ def verify(options: RecordOptions, shell: Shell) -> int:
         settings = shell.load_settings(options.settings)
         citations, reasons = asyncio.run(verify_by_model(reading, settings, shell))
         for reason in reasons:
-            shell.tell(f"hira: not fully checked: {reason}")
+            shell.remark(f"not fully checked: {reason}")
     if options.json:
         rows = citations_as_json(citations, record.sources)
         shell.say_json({"run_id": reading.entry.id, "question": reading.entry.question, "citations": rows})
     elif not citations:
-        shell.tell("hira: the answer has no claims to check" if reading.entry.answer else "hira: the run has no answer")
+        shell.remark("the answer has no claims to check" if reading.entry.answer else "the run has no answer")
     for citation in () if options.json else citations:
         shell.say("\n".join(_format_citation(reading, citation)))
     lacking = find_lacking(citations, record.question) if citations is not record.citations else record.lacking
@@ -190,7 +190,7 @@ def trace(options: RecordOptions, shell: Shell) -> int:
     if options.output is not None:
         path = check_output_path(options.output, shell.folder, PAGES)
         write_file(path, page(reading))
-        shell.tell(f"hira: {path}")
+        shell.remark(str(path))
     if options.otel is not None:
         _send_spans(reading, options, shell)
     return OK
@@ -203,4 +203,4 @@ def _send_spans(reading: Reading, options: RecordOptions, shell: Shell) -> None:
     exporter = sender(endpoint)
     spans = spans_of(reading, content=options.content)
     export(reading.entry.id, spans, exporter, endpoint)
-    shell.tell(f"hira: {len(spans)} spans of run {reading.entry.id} sent to {without_userinfo(endpoint)}")
+    shell.remark(f"{len(spans)} spans of run {reading.entry.id} sent to {without_userinfo(endpoint)}")

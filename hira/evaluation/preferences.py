@@ -152,7 +152,7 @@ def format_agreements(agreements: Sequence[OrderAgreement]) -> str:
         ]
         body.append(cells)
     head = ["way of scoring", "Pref. Acc.", "95 %", "Cohen's d", "95 %", "ties", "unscored"]
-    return "\n".join(format_table(head, body)) + "\n"
+    return "\n".join(format_table(head, body))
 
 
 def _bound(bound: float | None, without: str) -> str:

@@ -3,6 +3,7 @@
 import sys
 import traceback
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from importlib import import_module
 
 import hira
@@ -30,17 +31,17 @@ def main(argv: Sequence[str] | None = None, shell: Shell | None = None) -> int:
 
 def run_command(command: Callable[[Shell], int], shell: Shell | None = None, *, debug: bool = False) -> int:
     """Run a command and return its exit code; an error becomes a message of at most three lines."""
-    shell = shell or open_shell()
+    shell = replace(shell or open_shell(), program="hira-train")
     try:
         return command(shell)
     except SystemExit as done:  # --help and --version end this way
         return int(done.code or OK)
     except KeyboardInterrupt:
-        shell.tell("hira-train: interrupted; run the same command to resume from the last checkpoint")
+        shell.remark("interrupted; run the same command to resume from the last checkpoint")
         return INTERRUPTED
     except Exception as error:  # noqa: BLE001 - the last resort: a fault of hira itself, in three lines
         known = error if isinstance(error, HiraError) else _describe(error)
-        explain(known, shell, "hira-train")
+        explain(known, shell)
         if debug:
             shell.tell(traceback.format_exc())
         return code_of(known)

@@ -43,7 +43,7 @@ def base(options: ModelOptions, shell: Shell) -> int:
 
     folder = shell.folder / options.folder
     parameters = write_base(find_model(options.model, shell), folder)
-    shell.tell(f"hira-train: wrote {parameters / 1e6:,.0f} million parameters to {folder}; train them with:")
+    shell.remark(f"wrote {parameters / 1e6:,.0f} million parameters to {folder}; train them with:")
     shell.say(f"model.name={options.folder}")
     return OK
 
@@ -68,7 +68,7 @@ def merge(options: ModelOptions, shell: Shell) -> int:
     from hira.trainers import models
 
     models.merge(shell.folder / options.run, shell.folder / options.folder, options.adapter)
-    shell.tell(f"hira-train: wrote the merged model to {shell.folder / options.folder}; ask it with --model:")
+    shell.remark(f"wrote the merged model to {shell.folder / options.folder}; ask it with --model:")
     shell.say(f"hf:{options.folder}")
     return OK
 
@@ -77,9 +77,7 @@ def serve(options: ModelOptions, shell: Shell) -> int:
     words = serve_command((shell.folder / options.run).resolve(), options.port)
     if not options.start:
         shell.say(shlex.join(words))
-        shell.tell(
-            f"hira-train: then ask with: hira ask … --profile {options.run} --base-url http://127.0.0.1:{options.port}/v1"
-        )
+        shell.remark(f"then ask with: hira ask … --profile {options.run} --base-url http://127.0.0.1:{options.port}/v1")
         return OK
     program = shutil.which(words[0], path=shell.environ.get("PATH", ""))
     if program is None:
@@ -89,7 +87,7 @@ def serve(options: ModelOptions, shell: Shell) -> int:
             fix="install it on the machine with the GPU (pip install vllm); or serve the answers of the whole "
             f"workflow without it: hira serve --profile {options.run}",
         )
-    shell.tell(f"hira-train: {shlex.join(words)}")
+    shell.remark(shlex.join(words))
     # vLLM replaces this process, so that ending it ends the server
     os.execve(program, [program, *words[1:]], dict(shell.environ))  # noqa: S606 - the command that was printed
     return OK

@@ -88,7 +88,7 @@ def announce_start(
         where = f"starting over in {plan.folder}, which has no checkpoint yet (save_every: {count_of(every, 'step')})"
     else:
         where = f"resuming in {plan.folder} from {saved.name}"
-    shell.tell(f"hira-train: {where}")
+    shell.remark(where)
 
 
 def plan(options: TrainOptions, shell: Shell) -> int:
@@ -100,11 +100,11 @@ def plan(options: TrainOptions, shell: Shell) -> int:
     shape = shape_of(configuration.model.name, shell.folder)
     window = configuration.rollouts.window
     if wrong := explain_window(window, own_window(configuration.model.name, shell.folder)):
-        shell.tell(f"hira-train: {wrong}; the figures below are for {window:,}: set rollouts.window to the model's own")
+        shell.remark(f"{wrong}; the figures below are for {window:,}: set rollouts.window to the model's own")
     if configuration.rollouts.vllm:
         slots = profile.count_slots(configuration.marsrl.staleness, len(set(configuration.model.adapters.values())))
-        shell.tell("hira-train: a vLLM server samples and needs memory, too; only the figures of the update apply here")
-        shell.tell(f"hira-train: start it with --enable-lora --max-loras {slots}")
+        shell.remark("a vLLM server samples and needs memory, too; only the figures of the update apply here")
+        shell.remark(f"start it with --enable-lora --max-loras {slots}")
     work = work_of(configuration)
     named = {options.gpu: DEVICES[options.gpu]} if options.gpu else DEVICES
     rows = {name: at_once(shape, work, device) for name, device in named.items()}
@@ -164,12 +164,12 @@ def sft(options: TrainOptions, shell: Shell) -> int:
         shell.folder,
         resume=resumed,
         on_start=lambda: announce_start(shell, plan, places, every, resumed=resumed),
-        tell=lambda line: shell.tell(f"hira-train: {line}"),
+        tell=shell.remark,
         on_step=lambda step: shell.tell(f"  step {step['step']}: loss {step['loss']:.4f}"),
     )
     profile.write_profiles(plan)
     starts = " ".join(f"model.start.{name}={place}" for name, place in profile.adapters_of(plan.folder).items())
-    shell.tell("hira-train: done; continue by reinforcement:")
+    shell.remark("done; continue by reinforcement:")
     shell.say(f"hira-train grpo … {starts}")
     return OK
 
@@ -196,24 +196,24 @@ def grpo(options: TrainOptions, shell: Shell) -> int:
     def start() -> None:
         announce_start(shell, plan, [plan.folder], configuration.train.save_every, resumed=resumed)
         if wrong := explain_window(configuration.rollouts.window, own_window(configuration.model.name, shell.folder)):
-            shell.tell(f"hira-train: {wrong}")
+            shell.remark(wrong)
         for line, many in (
             ("questions left out because their answer is unknown", plan.unasked),
             ("duplicate questions", plan.repeated),
             ("held-out questions that are also trained on", plan.shared),
         ):
             if many:
-                shell.tell(f"hira-train: {line}: {many}")
+                shell.remark(f"{line}: {many}")
 
     run_grpo(
         plan,
         resume=resumed,
         on_start=start,
-        tell=lambda line: shell.tell(f"hira-train: {line}"),
+        tell=shell.remark,
         on_step=Steps(shell, configuration.train.steps),
     )
     profile.write_profiles(plan)
-    shell.tell(f"hira-train: done; see how it went: hira-train show {plan.folder}; ask the trained model:")
+    shell.remark(f"done; see how it went: hira-train show {plan.folder}; ask the trained model:")
     shell.say(f'hira ask "…" --profile {plan.folder}')
     return OK
 
@@ -264,7 +264,7 @@ def _launch_processes(options: TrainOptions, shell: Shell, plan: assembly.Traini
     environ = {**shell.environ, **({} if there else {"ACCELERATE_USE_CPU": "true"})}
     launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", str(options.processes)]
     assembly.write_configuration(plan)  # so that all of them have the same day
-    shell.tell(f"hira-train: {' '.join([*launcher, *arguments])}")
+    shell.remark(" ".join([*launcher, *arguments]))
     command = [sys.executable, *launcher, *arguments]
     done = subprocess.run(command, cwd=shell.folder, env=environ, check=False)  # noqa: S603 - our own command
     if done.returncode:
