@@ -171,7 +171,12 @@ def finish_run(hira: Hira, run: Run | None, out: output.Output, path: Path | Non
     try:
         if run.failure:
             out.tell(run.answer)
-            explain(_add_resumption(run, run.failure), out.shell)
+            failure = run.failure
+            if run.resumable and run.answer.rollout.trajectories:
+                repair = f"{failure.fix}; then " if failure.fix else ""
+                fix = f"{repair}resume the run: hira resume {run.id}"
+                failure = HiraError(failure.what, where=failure.where, fix=fix)
+            explain(failure, out.shell)
             return code_of(run.failure)
         again = describe_resumption(run.id, run.answer.status, vars(hira.settings)) if run.resumable else ""
         return output.print_answer(run.answer, out, vars(hira.settings), again=again)
@@ -184,11 +189,3 @@ def describe_resumption(run: str, status: Status, limits: Mapping[str, Any]) -> 
     """Describe how to resume a run. If its budget ended it, the advice raises these limits, or it would end again."""
     held = [name for name in LIMITS if status == "partial" and limits.get(name) is not None]
     return f"to resume: hira resume {run}" + "".join(f" --{name.replace('_', '-')} N" for name in held)
-
-
-def _add_resumption(run: Run, failure: HiraError) -> HiraError:
-    """Add the advice to resume to the failure of a run, which still has three lines."""
-    if not (run.resumable and run.answer.rollout.trajectories):
-        return failure
-    again = f"{failure.fix}; then " if failure.fix else ""
-    return HiraError(failure.what, where=failure.where, fix=f"{again}resume the run: hira resume {run.id}")

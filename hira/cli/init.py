@@ -108,17 +108,23 @@ async def find_configuration(shell: Shell, docs: Sequence[str]) -> SetupFindings
     keys = tuple(name for name in KEYS if shell.environ.get(name))
     searches = [name for name, variable in SEARCH_KEYS.items() if shell.environ.get(variable)]
     searches += ["searxng"] if shell.environ.get("SEARXNG_BASE_URL") else []
-    named = tuple(docs) or tuple(name for name in FOLDERS if _readable(shell.folder / name))[:1]
+    folders = [name for name in FOLDERS if (shell.folder / name).is_dir() and walk([shell.folder / name]).files]
+    named = tuple(docs or folders[:1])
     return SetupFindings(servers, keys, shell.environ.get("HIRA_MODEL", ""), tuple(searches), named, base_url)
-
-
-def _readable(folder: Path) -> bool:
-    return folder.is_dir() and bool(walk([folder]).files)
 
 
 def format_settings(findings: SetupFindings) -> str:
     """Return the file's text. Settings without a finding are comments, so that nobody has to look them up."""
-    return "\n\n".join([HEAD, _model(findings), _docs(findings.docs), _search(findings.searches), LIMITS]) + "\n"
+    docs = '# Documents to search: files and folders.\n# docs = ["papers"]'
+    if findings.docs:
+        docs = "# Documents to search; without a search below, nothing else is searched.\n"
+        docs += f"docs = {json.dumps(findings.docs, ensure_ascii=False)}"
+    search = '# Web search; wikipedia needs no key, docs/tools.md lists the others.\n# search = "wikipedia"'
+    if findings.searches:
+        keys = ", ".join(SEARCH_KEYS.get(name, "SEARXNG_BASE_URL") for name in findings.searches)
+        search = f"# Web searches, tried in order; their keys come from {keys}.\n"
+        search += f"search = {json.dumps(', '.join(findings.searches))}"
+    return "\n\n".join([HEAD, _model(findings), docs, search, LIMITS]) + "\n"
 
 
 def _model(findings: SetupFindings) -> str:
@@ -147,21 +153,6 @@ def _model(findings: SetupFindings) -> str:
         "# No key and no local server was found: `offline` answers with sentences from documents. To connect a model:\n"
         '# model = "NAME"\n# base_url = "http://127.0.0.1:8000/v1"'
     )
-
-
-def _docs(docs: Sequence[str]) -> str:
-    if docs:
-        text = "# Documents to search; without a search below, nothing else is searched."
-        return f"{text}\ndocs = {json.dumps(list(docs), ensure_ascii=False)}"
-    return '# Documents to search: files and folders.\n# docs = ["papers"]'
-
-
-def _search(searches: Sequence[str]) -> str:
-    if searches:
-        line = f"search = {json.dumps(', '.join(searches))}"
-        keys = ", ".join(SEARCH_KEYS.get(name, "SEARXNG_BASE_URL") for name in searches)
-        return f"# Web searches, tried in order; their keys come from {keys}.\n{line}"
-    return '# Web search; wikipedia needs no key, docs/tools.md lists the others.\n# search = "wikipedia"'
 
 
 def _write(path: Path, text: str, *, force: bool) -> None:

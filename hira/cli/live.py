@@ -26,24 +26,8 @@ from hira.cli.progress import (
     format_usage,
 )
 from hira.cli.shell import Shell, View, brief, visible
+from hira.core import events
 from hira.core.errors import count_of
-from hira.core.events import (
-    DocumentsRead,
-    Event,
-    Notice,
-    RunEnded,
-    RunStarted,
-    SourceRead,
-    SubtaskApproved,
-    SubtaskAssigned,
-    SubtaskDone,
-    SubtaskIssued,
-    ToolEnded,
-    ToolStarted,
-    TurnEnded,
-    TurnStarted,
-    TurnText,
-)
 from hira.core.policy import Usage
 
 FRAMES_A_SECOND = 8
@@ -191,64 +175,66 @@ class RunTree(Drawing):
         self.ended = ""
         super().__init__(shell)
 
-    def __call__(self, event: Event) -> None:
+    def __call__(self, event: events.Event) -> None:
         self.start()
         self._take(event)
         super().__call__(event)
 
-    def _take(self, event: Event) -> None:
+    def _take(self, event: events.Event) -> None:
         match event:
-            case DocumentsRead() | RunStarted():
+            case events.DocumentsRead() | events.RunStarted():
                 self._begin(event)
-            case SubtaskIssued() | SubtaskApproved() | SubtaskAssigned() | SubtaskDone():
-                self._subtask(event)
-            case TurnStarted() | TurnEnded():
+            case events.TurnStarted() | events.TurnEnded():
                 self._turn(event)
-            case TurnText(conversation=conversation, text=text):
+            case events.TurnText(conversation=conversation, text=text):
                 self.notices = [notice for notice in self.notices if " s so far" not in notice]  # a wait is over
                 self._branch(conversation).busy.setdefault(conversation, Writing(time.monotonic())).take(text)
-            case SourceRead(source=source, title=title):
+            case events.SourceRead(source=source, title=title):
                 self.sources.append(f"[{source}] {title}")
-            case ToolStarted():
+            case events.ToolStarted():
                 self._branch(event.conversation).tools.append((f"{event.tool} {format_call(event)}", None, True))
-            case ToolEnded():
+            case events.ToolEnded():
                 self._tool_ended(event)
-            case Notice():
+            case events.Notice():
                 self.notices.append(event.text)
-            case RunEnded():
+            case events.RunEnded():
                 self.ended = f"{event.status.replace('_', ' ')} · {format_usage(event.usage)}"
+            case _:
+                self._take_subtask(event)
 
-    def _begin(self, event: DocumentsRead | RunStarted) -> None:
-        if isinstance(event, DocumentsRead):
+    def _begin(self, event: events.DocumentsRead | events.RunStarted) -> None:
+        if isinstance(event, events.DocumentsRead):
             self.reading = format_reading(event)
             return
         self.reading, self.limits = "", event.limits
         self.planner.text = f"{event.question}  ({', '.join(dict.fromkeys(event.models.values()))})"
 
-    def _subtask(self, event: SubtaskIssued | SubtaskApproved | SubtaskAssigned | SubtaskDone) -> None:
-        if isinstance(event, SubtaskIssued):
-            self.subtasks[event.subtask] = Branch(event.text)
-        branch = self._branch(event.subtask)
-        if isinstance(event, SubtaskApproved):
-            branch.text = event.text
-        elif isinstance(event, SubtaskAssigned):
-            branch.expert = f"{event.expert}: {event.reason}" if event.reason else event.expert
-        elif isinstance(event, SubtaskDone):
-            branch.conclusion, branch.ok = event.conclusion, event.ok
-            branch.busy.clear()  # an interrupted turn has no end of its own
+    def _take_subtask(self, event: events.Event) -> None:
+        match event:
+            case events.SubtaskIssued():
+                self.subtasks[event.subtask] = Branch(event.text)
+            case events.SubtaskApproved():
+                self._branch(event.subtask).text = event.text
+            case events.SubtaskAssigned():
+                reason = f": {event.reason}" if event.reason else ""
+                self._branch(event.subtask).expert = f"{event.expert}{reason}"
+            case events.SubtaskDone():
+                branch = self._branch(event.subtask)
+                branch.conclusion, branch.ok = event.conclusion, event.ok
+                branch.busy.clear()  # an interrupted turn has no end of its own
 
     def _branch(self, conversation: str) -> Branch:
         return self.subtasks.get(conversation.partition("/")[0], self.planner)
 
-    def _turn(self, event: TurnStarted | TurnEnded) -> None:
+    def _turn(self, event: events.TurnStarted | events.TurnEnded) -> None:
         branch = self._branch(event.conversation)
-        if isinstance(event, TurnStarted):
+        if isinstance(event, events.TurnStarted):
             branch.busy[event.conversation] = Writing(time.monotonic(), event.prompt)
         else:
             branch.busy.pop(event.conversation, None)
             self.usage += event.usage
 
-    def _tool_ended(self, event: ToolEnded) -> None:
+    def _tool_ended(self, event: events.ToolEnded) -> None:
         tools = self._branch(event.conversation).tools
         for index, (text, seconds, _) in enumerate(tools):
             if seconds is None and text.startswith(f"{event.tool} "):

@@ -1,4 +1,4 @@
-"""What the commands that ask many questions share: notices that are told once, and fewer pauses of the process."""
+"""For commands that ask many questions: a notice while an endpoint is down, and fewer pauses of the process."""
 
 import gc
 import sys

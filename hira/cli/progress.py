@@ -10,29 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from hira.cli.shell import WIDTH, Shell, View, brief
+from hira.core import events
 from hira.core.errors import count_of
-from hira.core.events import (
-    ApprovalAwaited,
-    CallApproved,
-    CallRefused,
-    DocumentsRead,
-    Event,
-    Notice,
-    Remembered,
-    RunEnded,
-    RunStarted,
-    SourceRead,
-    SubtaskApproved,
-    SubtaskAssigned,
-    SubtaskDone,
-    SubtaskIssued,
-    SubtaskRejected,
-    ToolEnded,
-    ToolStarted,
-    TurnEnded,
-    TurnStarted,
-    TurnText,
-)
 from hira.core.policy import Usage
 
 HEARTBEAT = 10.0
@@ -106,6 +85,22 @@ class CellCounts:
         return " · ".join(filter(None, parts))
 
 
+@dataclass(slots=True)
+class Waiting:
+    """A turn or a tool call under way: since when, the tokens of the prompt, and how many pieces the reply has."""
+
+    since: float
+    prompt: int = 0
+    written: int = 0
+
+    def describe(self, now: float) -> str:
+        """Such as `20 s, 140 tokens`, or `20 s, reads about 2,700 tokens` before a role has written anything."""
+        waited = f"{now - self.since:.0f} s"
+        if self.written:  # most servers send each token separately
+            return f"{waited}, {self.written:,} tokens"
+        return f"{waited}, reads about {self.prompt:,} tokens" if self.prompt else waited
+
+
 class Lines(View):
     """Plain lines: a line for each notable event of a run, or for the `counts` of many questions every few seconds.
     While nothing happens, a line says what is waited for: after `heartbeat` seconds, then more and more rarely."""
@@ -119,31 +114,29 @@ class Lines(View):
         self.still = False
         self.last = time.monotonic()
         self.beats = 0
-        self.waiting: dict[str, float] = {}
-        self.prompts: dict[str, int] = {}
-        self.written: dict[str, int] = {}
+        self.waiting: dict[str, Waiting] = {}
 
-    def __call__(self, event: Event) -> None:
-        if isinstance(event, TurnText):  # nothing of it is shown, so it is no sign of life
-            self.written[event.conversation] = self.written.get(event.conversation, 0) + 1
+    def __call__(self, event: events.Event) -> None:
+        if isinstance(event, events.TurnText):  # nothing of it is shown, so it is no sign of life
+            if turn := self.waiting.get(event.conversation):
+                turn.written += 1
             return
         self.last, self.beats = time.monotonic(), 0
         match event:
-            case TurnStarted():
-                self.waiting[event.conversation], self.prompts[event.conversation] = self.last, event.prompt
-            case TurnEnded():
+            case events.TurnStarted():
+                self.waiting[event.conversation] = Waiting(self.last, event.prompt)
+            case events.TurnEnded():
                 self.waiting.pop(event.conversation, None)
-                self.written.pop(event.conversation, None)
-            case ToolStarted():
-                self.waiting[f"{event.conversation} {event.tool}"] = self.last
-            case ToolEnded():
+            case events.ToolStarted():
+                self.waiting[f"{event.conversation} {event.tool}"] = Waiting(self.last)
+            case events.ToolEnded():
                 self.waiting.pop(f"{event.conversation} {event.tool}", None)
-            case SubtaskDone():  # an interrupted turn has no end of its own
+            case events.SubtaskDone():  # an interrupted turn has no end of its own
                 ended = [name for name in self.waiting if name.startswith(f"{event.subtask}/")]
                 for name in ended:
                     del self.waiting[name]
         if text := describe_event(event):
-            width = sys.maxsize if isinstance(event, Notice) else WIDTH
+            width = sys.maxsize if isinstance(event, events.Notice) else WIDTH
             self.shell.tell(f"{event.at:6.1f} s  {brief(text, width)}")
 
     def update(self) -> None:
@@ -170,16 +163,8 @@ class Lines(View):
             self.shell.tell(f"{self.last - self.counts.began:6.1f} s  {self.counts.state}")
             return
         self.beats += 1
-        waiting = ", ".join(f"{name} ({self._format_wait(name)})" for name in self.waiting)
+        waiting = ", ".join(f"{name} ({turn.describe(self.last)})" for name, turn in self.waiting.items())
         self.shell.tell(f"          … waiting for {waiting or 'the run to continue'}")
-
-    def _format_wait(self, name: str) -> str:
-        """Such as `20 s, 140 tokens`, or `20 s, reads about 2,700 tokens` before a role has written anything."""
-        waited = f"{self.last - self.waiting[name]:.0f} s"
-        if name in self.written:  # most servers send each token separately
-            return f"{waited}, {self.written[name]:,} tokens"
-        prompt = self.prompts.get(name, 0)
-        return f"{waited}, reads about {prompt:,} tokens" if prompt else waited
 
     @contextmanager
     def pause(self) -> Iterator[None]:
@@ -204,7 +189,7 @@ def format_usage(usage: Usage) -> str:
     return " · ".join(parts + ([f"${usage.cost:.4f}"] if usage.cost else []))
 
 
-def format_reading(event: DocumentsRead) -> str:
+def format_reading(event: events.DocumentsRead) -> str:
     """How far the reading of documents, or the encoding of passages, is, with a bar."""
     doing = "reading" if event.what == "documents" else "encoding"
     return f"{draw_bar(event.done / event.total)} {doing} {event.what}: {event.done:,} of {event.total:,}"
@@ -216,7 +201,7 @@ def format_failure(text: str) -> str:
     return last if _PYTHON_ERROR.match(last) else text
 
 
-def format_call(call: ToolStarted) -> str:
+def format_call(call: events.ToolStarted) -> str:
     """Format a tool's arguments: a single text unchanged, several arguments by name."""
     values = list(call.arguments.values())
     if len(values) == 1:
@@ -229,7 +214,7 @@ def draw_bar(share: float) -> str:
     return "█" * filled + "░" * (BAR - filled)
 
 
-def describe_event(event: Event) -> str:
+def describe_event(event: events.Event) -> str:
     """The line of an event; empty for one that is not notable."""
     describe = _DESCRIBED.get(type(event))
     return describe(event) if describe else ""
@@ -239,40 +224,44 @@ def _after(reason: str) -> str:
     return f": {reason}" if reason else ""
 
 
-_DESCRIBED: Mapping[type[Event], Callable[[Any], str]] = {
-    DocumentsRead: format_reading,
-    RunStarted: lambda event: (
+_DESCRIBED: Mapping[type[events.Event], Callable[[Any], str]] = {
+    events.DocumentsRead: format_reading,
+    events.RunStarted: lambda event: (
         f"run {event.run} · workflow {event.workflow} · model {', '.join(dict.fromkeys(event.models.values()))}"
     ),
-    TurnEnded: lambda event: (
+    events.TurnEnded: lambda event: (
         f"{event.conversation} wrote · {event.usage.tokens:,} tokens, {format_duration(event.usage.seconds)}"
     ),
-    ToolStarted: lambda event: f"{event.conversation} calls {event.tool}: {format_call(event)}",
-    ToolEnded: lambda event: (
+    events.ToolStarted: lambda event: f"{event.conversation} calls {event.tool}: {format_call(event)}",
+    events.ToolEnded: lambda event: (
         f"{event.conversation} {event.tool} {'done' if event.ok else 'failed'}, {format_duration(event.seconds)}"
         + _after("" if event.ok else format_failure(event.text))
     ),
-    SubtaskIssued: lambda event: f"subtask {event.subtask}: {event.text}",
-    ApprovalAwaited: lambda event: (
+    events.SubtaskIssued: lambda event: f"subtask {event.subtask}: {event.text}",
+    events.ApprovalAwaited: lambda event: (
         "waiting for a person to approve "
         + (f"a call of {event.tool}" if event.calls else count_of(len(event.subtasks), "subtask"))
     ),
-    CallApproved: lambda event: f"call of {event.tool} edited by a person: {event.arguments}" if event.changed else "",
-    CallRefused: lambda event: f"call of {event.tool} refused" + _after(event.reason),
-    SubtaskApproved: lambda event: f"subtask {event.subtask} edited by a person: {event.text}" if event.changed else "",
-    SubtaskRejected: lambda event: f"subtask {event.subtask} rejected by a person" + _after(event.reason),
-    SubtaskAssigned: lambda event: (
+    events.CallApproved: lambda event: (
+        f"call of {event.tool} edited by a person: {event.arguments}" if event.changed else ""
+    ),
+    events.CallRefused: lambda event: f"call of {event.tool} refused" + _after(event.reason),
+    events.SubtaskApproved: lambda event: (
+        f"subtask {event.subtask} edited by a person: {event.text}" if event.changed else ""
+    ),
+    events.SubtaskRejected: lambda event: f"subtask {event.subtask} rejected by a person" + _after(event.reason),
+    events.SubtaskAssigned: lambda event: (
         f"subtask {event.subtask} → {event.expert}"
         + (f" · {event.recalled} from memory" if event.recalled else "")
         + _after(event.reason)
     ),
-    SubtaskDone: lambda event: f"subtask {event.subtask} {'done' if event.ok else 'failed'}: {event.conclusion}",
-    Remembered: lambda event: (
+    events.SubtaskDone: lambda event: f"subtask {event.subtask} {'done' if event.ok else 'failed'}: {event.conclusion}",
+    events.Remembered: lambda event: (
         f"remembered {event.channel}: {event.text}"
         # a fact cites its sources itself
         + ("" if all(part in event.text for part in event.origin.split(", ")) else f" ({event.origin})")
     ),
-    SourceRead: lambda event: f"read [{event.source}] {event.title} — {event.location}",
-    Notice: lambda event: f"note: {event.text}",
-    RunEnded: lambda event: f"{event.status.replace('_', ' ')} · {format_usage(event.usage)}",
+    events.SourceRead: lambda event: f"read [{event.source}] {event.title} — {event.location}",
+    events.Notice: lambda event: f"note: {event.text}",
+    events.RunEnded: lambda event: f"{event.status.replace('_', ' ')} · {format_usage(event.usage)}",
 }

@@ -54,7 +54,7 @@ def compare_folders(before: Path, after: Path) -> list[Difference]:
     Raises `UsageError` for folders without an evaluation, or with different questions.
     """
     first, second = _groups(before), _groups(after)
-    if not set(_questions(first)) & set(_questions(second)):
+    if _questions(first).isdisjoint(_questions(second)):
         raise UsageError("they have no question in common", where=f"{before} and {after}", fix="compare the same data")
     shared = [(name, name) for name in first if name in second]
     if not shared and len(first) == len(second) == 1:
@@ -117,8 +117,8 @@ def _groups(folder: Path) -> dict[str, list[Record]]:
     return kept_groups
 
 
-def _questions(groups: Mapping[str, Sequence[Record]]) -> list[str]:
-    return [f"{record.id} {record.question}" for records in groups.values() for record in records]
+def _questions(groups: Mapping[str, Sequence[Record]]) -> set[tuple[str, str]]:
+    return {(record.id, record.question) for records in groups.values() for record in records}
 
 
 def _pair(name: str, other: str, before: Sequence[Record], after: Sequence[Record]) -> Difference:

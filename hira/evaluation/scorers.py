@@ -32,6 +32,7 @@ from hira.runtime.settings.keys import find_place
 from hira.workflows.mams.rubrics import Rubric
 
 Scorer = Callable[[Item, Answer], Awaitable[Score]]
+JudgedBy = Callable[[RunContext], Scorer]
 
 
 def check(metric: str, items: Sequence[Item], data: str) -> None:
@@ -150,19 +151,11 @@ BY_WORDS: Mapping[str, Scorer] = {
 known number or the same LaTeX."""
 
 
-def score_by_race(context: RunContext) -> Scorer:
-    """Return a scorer of the target's share against the item's `reference`, by its `criteria`."""
-
-    async def score_answer(item: Item, answer: Answer) -> Score:
-        dimensions, reference = require_race(item)
-        judging = begin_judgement(context, item.question)
-        notices = collect_notices(judging)
-        judgement = await judge_race(judging, item.question, dimensions, answer.text, reference)
-        if judgement is None:
-            return score_nothing("race", notices)
-        return Score(None, judgement.overall, "race", parts=judgement.dimensions)
-
-    return score_answer
+async def score_by_race(judging: RunContext, item: Item, answer: Answer) -> Score | None:
+    """Score the target's share against the item's `reference`, by its `criteria`."""
+    dimensions, reference = require_race(item)
+    judgement = await judge_race(judging, item.question, dimensions, answer.text, reference)
+    return Score(None, judgement.overall, "race", parts=judgement.dimensions) if judgement else None
 
 
 def score_by_fact(context: RunContext | None) -> Scorer:
@@ -190,45 +183,44 @@ def score_by_fact(context: RunContext | None) -> Scorer:
     return score_answer
 
 
-def score_by_rubric(context: RunContext) -> Scorer:
-    """Return a scorer by the item's `rubric`, item by item, normalised to 0 to 1."""
-
-    async def score_answer(item: Item, answer: Answer) -> Score:
-        rubric = require_rubric(item)
-        judging = begin_judgement(context, item.question)
-        notices = collect_notices(judging)
-        scores = await score(judging, rubric, item.question, answer.text)
-        if scores.normalised is None:
-            return score_nothing("rubric", notices)
-        text = ", ".join(f"{item.title} {rated}" for item, rated in zip(rubric.items, scores.ratings, strict=True))
-        return Score(None, scores.normalised, "rubric", text)
-
-    return score_answer
+async def score_by_rubric(judging: RunContext, item: Item, answer: Answer) -> Score | None:
+    """Score by the item's `rubric`, item by item, normalised to 0 to 1."""
+    rubric = require_rubric(item)
+    scores = await score(judging, rubric, item.question, answer.text)
+    if scores.normalised is None:
+        return None
+    text = ", ".join(f"{item.title} {rated}" for item, rated in zip(rubric.items, scores.ratings, strict=True))
+    return Score(None, scores.normalised, "rubric", text)
 
 
-def score_by_judge(name: str, context: RunContext) -> Scorer:
-    """Return a judge as a scorer."""
-
-    async def score_answer(item: Item, answer: Answer) -> Score:
-        if not item.answerable:
-            return score_abstention(answer, name)
-        if not answer.text:
-            return Score(correct=False, value=0.0, metric=name, note="there is no answer")
-        judging = begin_judgement(context, item.question)
-        notices = collect_notices(judging)
-        judge = JUDGES[item.judge if name == "hira" and item.judge else name]
-        verdict = await judge(judging.conversation("judge"), item.question, item.gold, extract_answer(answer.text))
-        if verdict is None:
-            return score_nothing(name, notices)
-        note = ": ".join(part for part in (verdict.grade, verdict.reason) if part)
-        return Score(verdict.correct, float(verdict.correct), name, note, verdict.extracted)
-
-    return score_answer
+async def score_by_judge(name: str, judging: RunContext, item: Item, answer: Answer) -> Score | None:
+    """Score by the judge of this name."""
+    if not item.answerable:
+        return score_abstention(answer, name)
+    if not answer.text:
+        return Score(correct=False, value=0.0, metric=name, note="there is no answer")
+    judge = JUDGES[item.judge if name == "hira" and item.judge else name]
+    verdict = await judge(judging.conversation("judge"), item.question, item.gold, extract_answer(answer.text))
+    if verdict is None:
+        return None
+    note = ": ".join(part for part in (verdict.grade, verdict.reason) if part)
+    return Score(verdict.correct, float(verdict.correct), name, note, verdict.extracted)
 
 
-def score_nothing(metric: str, notices: Sequence[str]) -> Score:
-    """Return the score of an answer that the judge did not judge, with the last notice that says why."""
-    return Score(None, None, metric, notices[-1] if notices else "the judge failed")
+def judge_alone(metric: str, judge: Callable[[RunContext, Item, Answer], Awaitable[Score | None]]) -> JudgedBy:
+    """Return what makes a scorer of a judge that gets a run context of its own for each answer. An answer that it does
+    not judge is unscored, with the last notice that says why."""
+
+    def make_scorer(context: RunContext) -> Scorer:
+        async def score_answer(item: Item, answer: Answer) -> Score:
+            judging = begin_judgement(context, item.question)
+            notices = collect_notices(judging)
+            judged = await judge(judging, item, answer)
+            return judged or Score(None, None, metric, notices[-1] if notices else "the judge failed")
+
+        return score_answer
+
+    return make_scorer
 
 
 def begin_judgement(context: RunContext, question: str) -> RunContext:
@@ -240,10 +232,10 @@ def begin_judgement(context: RunContext, question: str) -> RunContext:
     )
 
 
-JUDGED: Mapping[str, Callable[[RunContext], Scorer]] = {
-    **{name: partial(score_by_judge, name) for name in JUDGES},
-    "race": score_by_race,
-    "rubric": score_by_rubric,
+JUDGED: Mapping[str, JudgedBy] = {
+    **{name: judge_alone(name, partial(score_by_judge, name)) for name in JUDGES},
+    "race": judge_alone("race", score_by_race),
+    "rubric": judge_alone("rubric", score_by_rubric),
     "fact": score_by_fact,
 }
 """Scorers that ask a judge; `fact` can do without."""
