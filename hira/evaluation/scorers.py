@@ -208,7 +208,7 @@ async def score_by_judge(name: str, judging: RunContext, item: Item, answer: Ans
 
 
 def judge_alone(metric: str, judge: Callable[[RunContext, Item, Answer], Awaitable[Score | None]]) -> JudgedBy:
-    """Return what makes a scorer of a judge that gets a run context of its own for each answer. An answer that it does
+    """Return what makes a scorer of a judge that gets a separate run context for each answer. An answer that it does
     not judge is unscored, with the last notice that says why."""
 
     def make_scorer(context: RunContext) -> Scorer:
