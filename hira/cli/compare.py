@@ -8,14 +8,13 @@ from collections.abc import Mapping, Sequence
 from hira.agents.trajectory import Status
 from hira.cli import INTERRUPTED, OK, code_of
 from hira.cli.ask import find_attached_files, read_question
-from hira.cli.many import tell_waiting
+from hira.cli.many import tell_once, tell_waiting
 from hira.cli.options import AskOptions
 from hira.cli.output import CODES
 from hira.cli.parser import check_options
 from hira.cli.progress import format_duration
 from hira.cli.running import announce_model, interruptible
 from hira.cli.shell import Shell
-from hira.core.events import Event, Notice, Reader
 from hira.runtime.compare import Compared, comparison
 from hira.runtime.settings import Settings
 
@@ -55,7 +54,9 @@ async def _compare(
             if line := announce_model(next(iter(compared.sessions.values()))):
                 shell.remark(line)
             with interruptible(compared, shell.remark):
-                async for outcome in compared.each(important(shell), tell_waiting(say)):
+                # such as documents that cannot be read
+                important = tell_once(shell.remark, lambda notice: notice.text if notice.important else "")
+                async for outcome in compared.each(important, tell_waiting(say)):
                     by_workflow[outcome.workflow] = outcome
                     answer = outcome.answer
                     why = f" ({answer.error.splitlines()[0]})" if answer.error else ""
@@ -64,18 +65,6 @@ async def _compare(
     except asyncio.CancelledError:
         return None
     return [by_workflow[name] for name in names]
-
-
-def important(shell: Shell) -> Reader:
-    """Return a reader that prints each important notice, such as unreadable documents, once for all runs."""
-    heard: set[str] = set()
-
-    def read(event: Event) -> None:
-        if isinstance(event, Notice) and event.important and event.text not in heard:
-            heard.add(event.text)
-            shell.remark(event.text)
-
-    return read
 
 
 def code(compared: Sequence[Compared]) -> int:

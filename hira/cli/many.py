@@ -4,6 +4,7 @@ import gc
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from operator import attrgetter
 
 from hira.core.events import Event, Notice, Reader
 
@@ -16,16 +17,21 @@ SWITCH = 0.0005
 in a tick that let other threads run, such as sending; with Python's own 5 ms that is a tenth of a second."""
 
 
-def tell_waiting(say: Callable[[str], None]) -> Reader:
-    """Return a reader for many runs that says that an endpoint is waited for: once for each endpoint."""
-    known: set[str] = set()
+def tell_once(say: Callable[[str], None], subject: Callable[[Notice], str]) -> Reader:
+    """Return a reader for many runs that prints one notice on each subject; those with the subject "" are left out."""
+    known = {""}
 
     def read(event: Event) -> None:
-        if isinstance(event, Notice) and event.endpoint and event.endpoint not in known:
-            known.add(event.endpoint)
+        if isinstance(event, Notice) and subject(event) not in known:
+            known.add(subject(event))
             say(event.text)
 
     return read
+
+
+def tell_waiting(say: Callable[[str], None]) -> Reader:
+    """Return a reader for many runs that prints that a call waits for an endpoint: once for each endpoint."""
+    return tell_once(say, attrgetter("endpoint"))
 
 
 @contextmanager

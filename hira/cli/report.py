@@ -44,7 +44,8 @@ _MARK = re.compile(f"[ \\t]*{_OPEN}(\\d+){_CLOSE}")
 def as_markdown(answer: Answer) -> str:
     """Format the report with numbers in place of ids, and with the list of references at its end."""
     chinese, listed = _find_references(answer)
-    parts = [add_title(answer, number_references(_flag(answer, chinese=chinese), answer.rollout.sources.read))]
+    text = flag_claims(answer.text, answer.citations, chinese=chinese)
+    parts = [add_title(answer, number_references(text, answer.rollout.sources.read))]
     if listed:
         lines = [
             f"{citation.number}. {export.describe_source(answer, citation.source)}"
@@ -61,7 +62,7 @@ def as_html(answer: Answer, link: Callable[[str], str] = lambda _: "") -> str:
     page, or nothing."""
     chinese, listed = _find_references(answer)
     shape = f"{_OPEN}{{}}{_CLOSE}"
-    bare = re.sub(f"[{_OPEN}{_CLOSE}]", "", _flag(answer, chinese=chinese))
+    bare = re.sub(f"[{_OPEN}{_CLOSE}]", "", flag_claims(answer.text, answer.citations, chinese=chinese))
     body = render_markdown(add_title(answer, number_references(bare, answer.rollout.sources.read, shape)), listed)
     body = _MARK.sub(rf'{_JOINED}<sup><a href="#ref-\1">[\1]</a></sup>', body)
     record, many = answer.rollout, len(answer.citations)
@@ -78,11 +79,6 @@ def as_html(answer: Answer, link: Callable[[str], str] = lambda _: "") -> str:
 </section>
 <footer>{html.escape(origin)}</footer>"""
     return make_page(record.question, shown)
-
-
-def _flag(answer: Answer, *, chinese: bool) -> str:
-    """Return the report with a verdict after each claim that is not supported, in the language of the report."""
-    return flag_claims(answer.text, answer.citations, chinese=chinese)
 
 
 def add_title(answer: Answer, text: str) -> str:

@@ -191,13 +191,9 @@ def by_rubric(generator: Generator) -> Way:
 
 async def by_points(context: RunContext, pair: Preference) -> float | None:
     """Rate each report separately, from 1 to 10, scaled to 0 to 1."""
-    conversations = [context.conversation("judge", name) for name in "ab"]
-    reports = (pair.accepted, pair.rejected)
+    reports = {"a": pair.accepted, "b": pair.rejected}
     accepted, rejected = await together(
-        [
-            pointwise(conversation, pair.query, report)
-            for conversation, report in zip(conversations, reports, strict=True)
-        ]
+        [pointwise(context.conversation("judge", name), pair.query, report) for name, report in reports.items()]
     )
     return None if accepted is None or rejected is None else (accepted - rejected) / 9
 

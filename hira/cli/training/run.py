@@ -254,13 +254,8 @@ def _launch_processes(options: TrainOptions, shell: Shell, plan: assembly.Traini
     if 0 < there < options.processes:
         what = f"{options.processes} processes need {options.processes} GPUs, and there are {there}"
         raise UsageError(what, fix=f"set --processes {there}, or omit it to train in one process")
-    arguments = [
-        "-m",
-        "hira.cli.training",
-        "grpo",
-        *options.configuration,
-        *(["--resume", options.resume] if options.resume else []),
-    ]
+    resume = ["--resume", options.resume] if options.resume else []
+    arguments = ["-m", "hira.cli.training", "grpo", *options.configuration, *resume]
     environ = {**shell.environ, **({} if there else {"ACCELERATE_USE_CPU": "true"})}
     launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", str(options.processes)]
     assembly.write_configuration(plan)  # so that all of them have the same day

@@ -68,7 +68,7 @@ Judge = Callable[[Conversation, str, str, str], Awaitable[Verdict | None]]
 
 def _make_judge(prompt: Prompt, shape: type[_Equivalent | _Grade | _Exam]) -> Judge:
     async def judge(conversation: Conversation, question: str, gold: str, response: str) -> Verdict | None:
-        filled = prompt.fill(question=sanitize(question), gold=sanitize(gold), response=sanitize(response))
+        filled = fill_words(prompt, question=question, gold=gold, response=response)
         reply = await ask_judge(conversation, filled, shape)
         return reply.read() if reply else None
 
@@ -83,6 +83,11 @@ JUDGES: Mapping[str, Judge] = {
 }
 """HiRA's judges for short answers and for the detailed ones of WebWalkerQA, whose essence it compares; SimpleQA's
 grades; Humanity's Last Exam."""
+
+
+def fill_words(prompt: Prompt, **words: object) -> Filled:
+    """Fill a prompt with words of the user or of a role."""
+    return prompt.fill(**{name: sanitize(str(text)) for name, text in words.items()})
 
 
 async def ask_judge(

@@ -12,8 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from hira.agents.run_context import Conversation, RunContext
 from hira.core.concurrency import together
 from hira.core.prompts import Prompt
-from hira.core.sanitize import sanitize
-from hira.evaluation.rewards.answer_judge import ask_judge
+from hira.evaluation.rewards.answer_judge import ask_judge, fill_words
 from hira.workflows.mams.rubrics import Rubric, RubricItem, Scores
 
 RATE = Prompt(__file__, "rubric_rate")
@@ -56,11 +55,10 @@ async def score(context: RunContext, rubric: Rubric, query: str, report: str, un
     `under` names the report, if one context scores several.
     """
     stem = f"{under}/" if under else ""
-    conversations = [context.conversation("judge", f"{stem}{index}") for index in range(1, len(rubric.items) + 1)]
     ratings = await together(
         [
-            rate(conversation, item, query, report)
-            for conversation, item in zip(conversations, rubric.items, strict=True)
+            rate(context.conversation("judge", f"{stem}{index}"), item, query, report)
+            for index, item in enumerate(rubric.items, 1)
         ]
     )
     return Scores(rubric, tuple(ratings))
@@ -79,31 +77,26 @@ async def score_pair(
 async def rate(conversation: Conversation, item: RubricItem, query: str, report: str) -> int | None:
     """Return how far one item is true of a report, from 1 to 10, whether that is good or bad; None if the judge
     failed."""
-    shown = {
-        "query": sanitize(query),
-        "title": sanitize(item.title),
-        "criterion": sanitize(item.criterion),
-        "report": sanitize(report),
-    }
-    rated = await ask_judge(conversation, RATE.fill(**shown), ItemRating)
+    prompt = fill_words(RATE, query=query, title=item.title, criterion=item.criterion, report=report)
+    rated = await ask_judge(conversation, prompt, ItemRating)
     return rated.rating if rated else None
 
 
 async def quality(conversation: Conversation, query: str, rubric: Rubric) -> Quality | None:
     """Return the quality of a rubric for a query, independent of any report; None if the judge failed."""
     items = "\n".join(f"- {item.title} ({item.weight:+d}): {item.description}" for item in rubric.items)
-    return await ask_judge(conversation, QUALITY.fill(query=sanitize(query), rubric=sanitize(items)), Quality)
+    return await ask_judge(conversation, fill_words(QUALITY, query=query, rubric=items), Quality)
 
 
 async def pointwise(conversation: Conversation, query: str, report: str) -> int | None:
     """Return the quality of a report without a rubric, from 1 to 10; None if the judge failed."""
-    rated = await ask_judge(conversation, POINTWISE.fill(query=sanitize(query), report=sanitize(report)), ItemRating)
+    rated = await ask_judge(conversation, fill_words(POINTWISE, query=query, report=report), ItemRating)
     return rated.rating if rated else None
 
 
 async def find_faults(conversation: Conversation, query: str, report: str) -> tuple[str, ...]:
     """Return the faults that keep a report from being shown to people; none if the judge failed."""
-    found = await ask_judge(conversation, FAULTS.fill(query=sanitize(query), report=sanitize(report)), ReportFaults)
+    found = await ask_judge(conversation, fill_words(FAULTS, query=query, report=report), ReportFaults)
     return tuple(filter(None, (found.factual, found.citations, found.superficial))) if found else ()
 
 
@@ -112,7 +105,7 @@ async def pairwise(
 ) -> Literal["first", "second"] | None:
     """Return which of two reports is better, in the order shown; None if the judge failed. Also ask in the other order
     to see whether the order decided."""
-    prompt = PAIRWISE.fill(query=sanitize(query), first=sanitize(first), second=sanitize(second))
+    prompt = fill_words(PAIRWISE, query=query, first=first, second=second)
     judged = await ask_judge(conversation, prompt, Better)
     return None if judged is None else "first" if judged.better == "A" else "second"
 
@@ -182,13 +175,14 @@ def criteria_of(value: Mapping[str, Any]) -> tuple[Dimension, ...]:
 def race(dimensions: Sequence[Dimension], ratings: Mapping[str, Ratings]) -> Race:
     """Return the shares: within a dimension Σ w·rating / Σ w, over dimensions Σ weight · that, then target / (target +
     reference)."""
-    target = {dimension.name: _mean(dimension.criteria, ratings[dimension.name].target) for dimension in dimensions}
-    reference = {
-        dimension.name: _mean(dimension.criteria, ratings[dimension.name].reference) for dimension in dimensions
-    }
-    total = sum(dimension.weight * target[dimension.name] for dimension in dimensions)
-    against = sum(dimension.weight * reference[dimension.name] for dimension in dimensions)
-    shares = {dimension.name: _share(target[dimension.name], reference[dimension.name]) for dimension in dimensions}
+    total = against = 0.0
+    shares = {}
+    for dimension in dimensions:
+        rated = ratings[dimension.name]
+        target, reference = (_mean(dimension.criteria, marks) for marks in (rated.target, rated.reference))
+        shares[dimension.name] = _share(target, reference)
+        total += dimension.weight * target
+        against += dimension.weight * reference
     return Race(shares, _share(total, against))
 
 
@@ -233,15 +227,13 @@ async def judge_race(
     context: RunContext, query: str, dimensions: Sequence[Dimension], target: str, reference: str
 ) -> Race | None:
     """Return the race by the role `judge`, with one conversation per dimension, concurrently; None if one fails."""
-    ratings_by_dimension = await together(
+    judged = await together(
         [
             _dimension(context.conversation("judge", dimension.name), query, dimension, target, reference)
             for dimension in dimensions
         ]
     )
-    ratings = {
-        dimension.name: rated for dimension, rated in zip(dimensions, ratings_by_dimension, strict=True) if rated
-    }
+    ratings = {dimension.name: rated for dimension, rated in zip(dimensions, judged, strict=True) if rated}
     return race(dimensions, ratings) if len(ratings) == len(dimensions) else None
 
 
@@ -257,12 +249,8 @@ async def _dimension(
     listed = "\n".join(
         f"{number}. {criterion.text}: {criterion.explanation}" for number, criterion in enumerate(dimension.criteria, 1)
     )
-    shown = {
-        "query": sanitize(query),
-        "dimension": sanitize(dimension.name.replace("_", " ")),
-        "criteria": sanitize(listed),
-    }
-    prompt = RACE.fill(**shown, first=sanitize(target), second=sanitize(reference), best=BEST)
+    shown = {"query": query, "dimension": dimension.name.replace("_", " "), "criteria": listed, "best": BEST}
+    prompt = fill_words(RACE, **shown, first=target, second=reference)
     read = await ask_judge(conversation, prompt, _shape_ratings(len(dimension.criteria)), wrong=wrong)
     if read is None:
         return None
