@@ -66,7 +66,7 @@ def require_short_answer(item: Item) -> None:
 
 def require_rubric(item: Item) -> Rubric:
     try:
-        return Rubric.of(_json(item, "rubric"))
+        return Rubric.of(_read_column(item.meta.get("rubric")))
     except ValueError as error:
         raise _lacking("rubric", item, str(error)) from None
 
@@ -74,7 +74,7 @@ def require_rubric(item: Item) -> Rubric:
 def require_race(item: Item) -> tuple[tuple[Dimension, ...], str]:
     """Return the criteria and the report to compare with. Raises `UsageError` if one is missing."""
     try:
-        dimensions = criteria_of(_json(item, "criteria"))
+        dimensions = criteria_of(_read_column(item.meta.get("criteria")))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise _lacking("criteria", item, str(error)) from None
     reference = item.meta.get("reference")
@@ -93,11 +93,10 @@ NEEDED: Mapping[str, Callable[[Item], object]] = {
 }
 
 
-def _json(item: Item, name: str) -> Any:
-    """Return a column with JSON, as text or already read. Raises `UsageError` if it is missing."""
-    value = item.meta.get(name)
+def _read_column(value: Any) -> Any:
+    """Return the value of a column with JSON, as text or already read. Raises `ValueError` if it is missing."""
     if value is None:
-        raise _lacking(name, item, "there is none")
+        raise ValueError("there is none")
     return read_json(value) if isinstance(value, str) else value
 
 
