@@ -96,7 +96,7 @@ NEEDED: Mapping[str, Callable[[Item], object]] = {
 def _read_column(value: Any) -> Any:
     """Return the value of a column with JSON, as text or already read. Raises `ValueError` if it is missing."""
     if value is None:
-        raise ValueError("there is none")
+        raise ValueError("the column is missing")
     return read_json(value) if isinstance(value, str) else value
 
 
