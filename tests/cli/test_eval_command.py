@@ -162,7 +162,7 @@ def test_what_a_metric_lacks_for_the_last_row_is_told_before_the_first_is_asked(
         model = ("--model", "scripted", "--base-url", endpoint.base_url, "--workflow", "direct")
         for metric, says in {
             "rubric": "question '2' has no rubric that can be used: there are 2 items; write 7 to 20",
-            "race": "question '1' has no criteria that can be used: there is none",
+            "race": "question '1' has no criteria that can be used: the column is missing",
             "simpleqa": "question '1' has no reference answer",
         }.items():
             said = hira(folder, "eval", "r.jsonl", *model, "--metric", metric, "--output", metric, HIRA_API_KEY="k")

@@ -76,9 +76,9 @@ async def test_a_rubric_scores_each_item_and_no_report_if_the_judge_fails(writte
 def test_a_question_that_lacks_what_a_metric_needs_is_named_with_the_way_out() -> None:
     several = replace(TOWER, answers=(), every=("31 m", "1904"))
     for metric, item, what, fix in (
-        ("rubric", TOWER, "has no rubric that can be used: there is none", "hira rubric QUERY"),
+        ("rubric", TOWER, "has no rubric that can be used: the column is missing", "hira rubric QUERY"),
         ("rubric", replace(TOWER, meta={"rubric": "[]"}), "has no rubric that can be used: there are 0", "hira rubric"),
-        ("race", TOWER, "has no criteria that can be used: there is none", "criteria in the benchmark's shape"),
+        ("race", TOWER, "has no criteria that can be used: the column is missing", "criteria in the benchmark's shape"),
         ("race", replace(TOWER, meta={"criteria": {}}), "has no criteria that can be used: criteria have", "criteria"),
         ("race", replace(TOWER, meta={"criteria": CRITERIA}), "has no reference", "a report to compare with"),
         ("race", replace(TOWER, meta={"criteria": CRITERIA, "reference": " "}), "has no reference", "a report"),
