@@ -10,7 +10,7 @@ from hira.agents.coordinator import Coordinator
 from hira.agents.experts import DeepSearch
 from hira.agents.loop import CALLS, Loop, ask_for_text
 from hira.agents.planner import hand_out, make_workflow_tool
-from hira.agents.run_context import Conversation, RunContext
+from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Subtask
 from hira.core.bm25 import BM25
 from hira.core.errors import BadReply, Stop
@@ -95,7 +95,7 @@ class Article:
             outline=self.outline,
             documents=self._documents(f"{title} {task}"),
         )
-        section = await self._reply(self.context.conversation(WRITER, under), prompt)
+        section = await self._reply(under, prompt)
         if not section:
             return UNWRITTEN.fill(outline=self.outline)
         headed = section if section.startswith("#") else f"## {title.strip()}\n\n{section}"
@@ -106,7 +106,7 @@ class Article:
         if not self.text:
             return NO_DRAFT.fill()
         prompt = EDIT.fill(instruction=sanitize(instruction), article=sanitize(self.text))
-        edited = await self._reply(self.context.conversation(WRITER, under), prompt, whole=True)
+        edited = await self._reply(under, prompt, whole=True)
         if not edited:
             return UNWRITTEN.fill(outline=self.outline)
         before = find_cited(self.text)
@@ -114,11 +114,11 @@ class Article:
         gone = [source for source in before if source not in find_cited(self.text)]
         return EDITED.fill(outline=self.outline, gone=", ".join(gone) or "none")
 
-    async def _reply(self, conversation: Conversation, prompt: Filled, *, whole: bool = False) -> str:
+    async def _reply(self, under: str, prompt: Filled, *, whole: bool = False) -> str:
         """Return the writer's text. It is empty, and the draft stays, if there is nothing to take or if the text must
         be `whole` and was cut off."""
         try:
-            completion = await ask_for_text(conversation, prompt)
+            completion = await ask_for_text(self.context.conversation(WRITER, under), prompt)
         except (BadReply, Stop):
             return ""
         return "" if whole and completion.finish == "length" else document(strip_thought(completion))

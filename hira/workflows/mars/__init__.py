@@ -82,7 +82,7 @@ class MARS:
         if search is None:
             return await perform_call(call, loop)
         try:
-            arguments = next(tool for tool in loop.conversation.tools if tool.name == call.name).check(call.arguments)
+            arguments = loop.reader.find_tool(call).check(call.arguments)
         except ToolError as error:
             loop.forget(call)
             return error.what
