@@ -101,12 +101,17 @@ def parse_duration(text: str) -> float:
     return seconds
 
 
+def _read_number(text: str) -> float:
+    """Return a number; NaN for a text that is none."""
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
+
+
 def parse_number(text: str) -> float:
     """Return a finite number of at least 0."""
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
+    number = _read_number(text)
     if not 0 <= number < math.inf:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of 0 or more")
     return number
@@ -114,10 +119,7 @@ def parse_number(text: str) -> float:
 
 def parse_age(text: str) -> float:
     """Return an age in days, which is above 0."""
-    try:
-        days = float(text)
-    except ValueError:
-        days = math.nan
+    days = _read_number(text)
     if not 0 < days < math.inf:
         what = f"{text!r} is not an age in days"
         raise UsageError(what, fix="write a number above 0, such as --older 30; hira runs delete RUN deletes one run")

@@ -51,7 +51,6 @@ DAY = 86400.0
 @dataclass(frozen=True, slots=True)
 class RunsOptions:
     limit: int
-    """The number of runs that are listed."""
     journal: str = ""
     json: bool = False
     what: str = "list"
@@ -61,9 +60,7 @@ class RunsOptions:
     output: str = ""
     """The file of exported conversations, `-` for standard output."""
     older: float | None = None
-    """The age in days from which runs are deleted."""
     yes: bool = False
-    """True if runs are deleted without asking."""
 
 
 def runs(options: RunsOptions, shell: Shell) -> int:

@@ -38,11 +38,9 @@ class RecordOptions:
     journal: str = ""
     json: bool = False
     output: str | None = None
-    """The page that `trace` writes."""
     otel: str | None = None
     """The collector that `trace` sends spans to, empty for the configured one."""
     content: bool = False
-    """True if spans include prompts, replies and results."""
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 

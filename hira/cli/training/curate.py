@@ -30,7 +30,6 @@ class CurateOptions:
     data: str
     """Questions, or a graph with `from_graph`."""
     stages: str
-    """The stages, separated by commas."""
     similarity: float
     attempts: int
     keep: str
@@ -45,7 +44,6 @@ class CurateOptions:
     metric: str = ""
     judge: str | None = None
     from_graph: int | None = None
-    """The number of questions to generate from a graph."""
     rewrite: bool = False
 
 

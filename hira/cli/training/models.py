@@ -22,16 +22,12 @@ class ModelOptions:
     """The options of `base`, `eval`, `merge` and `serve`. An option that a command lacks has its default."""
 
     run: str = ""
-    """The folder of a run."""
     model: str = ""
-    """The GGUF file that `base` converts."""
     folder: str = ""
     """The folder that `base` and `merge` write."""
     adapter: str = ""
     data: str = ""
-    """The questions of `eval`."""
     flags: tuple[str, ...] = ()
-    """Flags of `hira eval`."""
     start: bool = False
     port: int = 8000
     debug: bool = False

@@ -34,7 +34,6 @@ class TrainOptions:
     configuration: tuple[str, ...] = ()
     """A file, and overrides of it."""
     resume: str = ""
-    """The folder of the run to resume."""
     processes: int = 0
     gpu: str = ""
     json: bool = False

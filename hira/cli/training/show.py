@@ -36,9 +36,7 @@ OF_ROLES = ("reward", "length", "turns", "share", "sampler_drift")
 @dataclass(frozen=True, slots=True)
 class ShowOptions:
     run: str
-    """The folder of a run or a demo."""
     metrics: tuple[str, ...] = ()
-    """Parts of the names of the metrics to show."""
     samples: int = 0
     """The number of last rollouts to show instead."""
 
