@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from hira.cli.options import build_parser
-from hira.cli.parser import collect_flags
+from hira.cli.ask import ask
+from hira.cli.options import build_parser, read_options
 from hira.core.errors import UsageError
 from hira.runtime.registry import check_roles, make_workflow, options_of
 from hira.runtime.settings import Settings, load
@@ -18,7 +18,7 @@ from hira.workflows.bound import Sizes
 
 def from_command_line(tmp_path: Path, *words: str) -> Settings:
     args = build_parser("0").parse_args(["ask", "q", *words])
-    return load(collect_flags(args), {}, tmp_path, tmp_path)
+    return load(read_options(ask, args).settings, {}, tmp_path, tmp_path)
 
 
 def test_an_option_of_the_command_line_has_the_type_of_its_field(tmp_path: Path) -> None:
@@ -121,7 +121,7 @@ async def test_missing_documents_are_located_where_they_are_named(
     args = build_parser("0").parse_args(["ask", "q", *words])
     async with AsyncExitStack() as stack:
         with pytest.raises(UsageError, match="no such file or folder") as raised:
-            await open_index(load(collect_flags(args), environ, tmp_path, tmp_path), stack)
+            await open_index(load(read_options(ask, args).settings, environ, tmp_path, tmp_path), stack)
     assert raised.value.where == where.replace("FOLDER", str(tmp_path))
 
 

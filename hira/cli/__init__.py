@@ -1,5 +1,6 @@
 """The `hira` command. Starting it loads argparse and little else; what a command needs is loaded by that command."""
 
+import gc
 import logging
 import sys
 import traceback
@@ -10,12 +11,15 @@ from importlib import import_module
 
 import hira
 from hira.cli.options import Command, parse_arguments, read_options
-from hira.cli.shell import Shell, open_shell, rare_collections
+from hira.cli.shell import Shell, open_shell
 from hira.core.errors import EndpointError, HiraError, NotTrusted, UsageError, fault
 from hira.core.events import RUNS, Error
 
 _MODULES = {"replay": "resume", "trace": "show", "verify": "show"}
 """Where a command is whose module does not bear its name."""
+YOUNG = 10_000
+"""New objects after which the youngest generation is looked through; Python's own number is 700, and looking took a
+tenth of a start, whose objects stay."""
 OK, BUG, USAGE, ENDPOINT, NO_EVIDENCE, PARTIAL, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
 
 
@@ -26,13 +30,15 @@ def main(argv: Sequence[str] | None = None, shell: Shell | None = None) -> int:
     if not RUNS.handlers:  # Python would print its warnings, and commands show notices themselves
         RUNS.addHandler(logging.NullHandler())
     report = shell.remark if shell.events else shell.tell
+    collections = gc.get_threshold()
     faults: AbstractContextManager[None] = nullcontext()
     if "--debug" in arguments or arguments[:1] == ["serve"]:
         from hira.agents.faults import report_faults_to
 
         faults = report_faults_to(report)  # of tools and experts, like those of hira's own
     try:
-        with rare_collections(), faults:
+        gc.set_threshold(max(collections[0], YOUNG), *collections[1:])
+        with faults:
             args = parse_arguments(arguments, hira.__version__)
             name = args.command
             command: Command = getattr(import_module(f"hira.cli.{_MODULES.get(name, name)}"), name)
@@ -57,6 +63,8 @@ def main(argv: Sequence[str] | None = None, shell: Shell | None = None) -> int:
         explain(fault(error, fix="--debug shows where; report it"), shell)
         code = BUG
         trace = traceback.format_exc()
+    finally:
+        gc.set_threshold(*collections)
     if "--debug" in arguments:
         report(trace)
     return code

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from hira.cli.flags import add_asking
-from hira.cli.parser import Parser, collect_flags
+from hira.cli.parser import Parser, parse_role, parse_workflow_options
 from hira.cli.shell import Shell
 from hira.core.errors import UsageError
 
@@ -62,7 +62,17 @@ def read_options(command: Command, args: argparse.Namespace) -> Any:
     given = {name: tuple(value) if isinstance(value, list) else value for name, value in vars(args).items()}
     values = {option.name: given[option.name] for option in fields(kind) if given.get(option.name) is not None}
     if "settings" in kind.__annotations__:
-        values["settings"] = collect_flags(args)
+        from hira.runtime.settings import Settings  # loads pydantic, which `hira --help` does without
+
+        flags = vars(args)
+        settings: dict[str, Any] = {
+            name: flags[name] for name in Settings.model_fields if name != "roles" and flags.get(name) is not None
+        }
+        if flags.get("role"):
+            settings["roles"] = dict(map(parse_role, flags["role"]))
+        if flags.get("set"):
+            settings["workflows"] = parse_workflow_options(flags["set"])
+        values["settings"] = settings
     return kind(**values)
 
 

@@ -145,20 +145,7 @@ def parse_numbers(text: str) -> list[int]:
     return numbers
 
 
-def collect_flags(args: argparse.Namespace) -> dict[str, Any]:
-    """Return the flags that are settings and were given, by the names of the settings."""
-    from hira.runtime.settings import Settings  # loads pydantic, which `hira --help` does without
-
-    settings = Settings.model_fields.keys() - {"roles"}
-    given = {name: value for name, value in vars(args).items() if value is not None and name in settings}
-    if getattr(args, "role", None):
-        given["roles"] = dict(map(_role, args.role))
-    if getattr(args, "set", None):
-        given["workflows"] = _options(args.set)
-    return given
-
-
-def _options(texts: Iterable[str]) -> dict[str, dict[str, str]]:
+def parse_workflow_options(texts: Iterable[str]) -> dict[str, dict[str, str]]:
     """Return the options of --set, by workflow. Raises `UsageError` for a text that does not name an option."""
     options: dict[str, dict[str, str]] = {}
     for text in texts:
@@ -172,7 +159,7 @@ def _options(texts: Iterable[str]) -> dict[str, dict[str, str]]:
 def check_options(texts: Iterable[str], workflows: Iterable[str]) -> None:
     """Raise `UsageError` for an option of --set whose workflow is not in use."""
     used = list(workflows)
-    for name in _options(texts):
+    for name in parse_workflow_options(texts):
         if name not in used:
             what = f"--set names an option of {name!r}, and the workflow is {' and '.join(map(repr, used))}"
             from hira.workflows import WORKFLOWS  # only here: `hira --help` does without them
@@ -183,7 +170,7 @@ def check_options(texts: Iterable[str], workflows: Iterable[str]) -> None:
             raise UsageError(what, fix=known or suggest(name, [*used, *WORKFLOWS]) or "leave the option out")
 
 
-def _role(text: str) -> tuple[str, dict[str, str]]:
+def parse_role(text: str) -> tuple[str, dict[str, str]]:
     role, equals, model = text.partition("=")
     if not (role and equals and model):
         raise UsageError(f"--role {text!r} does not name a model", fix="write --role planner=MODEL")

@@ -1,6 +1,5 @@
 """Where a command runs, and the view of its work: its streams, its environment, its folder. Made once, at the edge."""
 
-import gc
 import io
 import json
 import os
@@ -23,21 +22,6 @@ WIDTH = 160
 """Characters of a line about an event."""
 QUOTED = 200
 """Characters of a passage below its source."""
-YOUNG = 10_000
-"""New objects after which the youngest generation is looked through; Python's own number is 700."""
-
-
-@contextmanager
-def rare_collections() -> Iterator[None]:
-    """Look for unreachable objects more rarely: what a start loads stays, and looking took a tenth of its time."""
-    before = gc.get_threshold()
-    gc.set_threshold(max(before[0], YOUNG), *before[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
-
-
 _CONTROLS = re.compile(
     r"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b\[[0-?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
 )
