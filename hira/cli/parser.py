@@ -102,7 +102,7 @@ def parse_duration(text: str) -> float:
 
 
 def _read_number(text: str) -> float:
-    """Return a number; NaN for a text that is none."""
+    """Return a number; NaN if the text does not have one."""
     try:
         return float(text)
     except ValueError:
