@@ -239,7 +239,6 @@ class Coordinator:
 
 
 def format_notes(notes: Recall) -> Filled:
-    """The notes as a numbered list, for a model that chooses among them."""
     return sanitize("\n".join(f"{number}. {line}" for number, line in enumerate(notes.lines, 1)))
 
 

@@ -68,7 +68,6 @@ class ExamScore:
         return true_enough and self.false_right >= FALSE_AT_LEAST * self.false_asked and self.answers_right
 
     def describe(self) -> str:
-        """Return the score as a person reads it."""
         answers = "" if self.answers_right else ", and was wrong about what answers a question"
         return (
             f"{self.true_right} of {self.true_asked} true claims recognised, {self.false_right} of {self.false_asked} "
@@ -76,13 +75,11 @@ class ExamScore:
         )
 
     def conclude(self) -> str:
-        """Return the score and what follows from it."""
         return f"{self.describe()}: {'passed' if self.passed else 'not passed, words alone decide'}"
 
 
 @cache
 def load_exam() -> tuple[ExamPart, ...]:
-    """Return the parts of the exam."""
     stored = (files("hira.agents") / "verifier_exam.json").read_bytes()
     return TypeAdapter(tuple[ExamPart, ...]).validate_json(stored)
 

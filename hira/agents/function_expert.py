@@ -112,6 +112,5 @@ def expert(
 
 
 def _list_options(function: Work) -> list[inspect.Parameter]:
-    """Return the keyword-only parameters of a function."""
     parameters = inspect.signature(function).parameters.values()
     return [parameter for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY]

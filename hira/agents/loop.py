@@ -150,7 +150,6 @@ class Loop:
         return "the context is full" if is_full else ""
 
     def _write_down(self, text: str, calls: Sequence[Call]) -> None:
-        """Write a turn into the transcript."""
         self.transcript += [text] if text or not calls else []
         self.transcript += [f"Called {call.name}: {format_arguments(call.arguments)}" for call in calls]
 

@@ -44,7 +44,6 @@ class Receiver:
     _streamed: list[str] = field(default_factory=list)
 
     def watch(self, delta: Delta) -> None:
-        """Take a piece of the reply."""
         self._streamed.append(delta.text)
         if self.held:
             self.held(delta)
@@ -86,5 +85,4 @@ class Receiver:
 
     @property
     def streamed(self) -> str:
-        """The text so far."""
         return "".join(self._streamed)

@@ -328,7 +328,6 @@ class Conversation:
             request, refused = changed, refused + 1
 
     def _hooked(self, *, last: bool) -> "HookedTurn":
-        """The turn as its hooks see it."""
         from hira.agents.hooks import HookedTurn  # few runs have hooks
 
         context, role = self.context, self.trajectory.role

@@ -103,7 +103,6 @@ def pieces_of(text: str) -> list[str]:
 
 
 def event(chunk: Mapping[str, Any]) -> bytes:
-    """One server-sent event."""
     return b"data: " + json.dumps(chunk, ensure_ascii=False).encode() + b"\n\n"
 
 

@@ -61,7 +61,6 @@ def add_bounds(rows: Mapping[str, Usage], alternatives: Collection[str] = ()) ->
 
 
 def bound_verifier(sizes: Sizes) -> Usage:
-    """Bound the model that checks the answer."""
     calls = model_verifier.CALLS * ASKED_TWICE
     prompt = sizes.prompt + model_verifier.BATCH * ruling.EXCERPTS * ruling.EXCERPT // 4
     return Usage(calls, calls * prompt, calls * ruling.REPLY * (model_verifier.BATCH + 1))

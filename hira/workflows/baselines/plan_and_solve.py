@@ -52,7 +52,6 @@ async def plan_steps(context: RunContext, question: str, experts: Sequence[Exper
 
 
 async def write_conclusion(context: RunContext, question: str, findings: Sequence[Finding]) -> str:
-    """The answer from what the steps brought."""
     brought = [(finding.subtask.text, finding.conclusion) for finding in findings]
     shown = "\n\n".join(RESULT.fill(step=sanitize(step), result=sanitize(result)) for step, result in brought)
     loop = Loop(context.conversation(PLANNER), [], limit=1, final=True)

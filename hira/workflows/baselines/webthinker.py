@@ -57,7 +57,6 @@ REWRITE = make_workflow_tool(
 
 
 async def send_explorer(coordinator: Coordinator, loop: Loop, call: Call) -> str:
-    """Send the explorer and return its conclusion."""
     query, intent = str(call.arguments["query"]), str(call.arguments.get("intent") or "")
     task = EXPLORE.fill(query=sanitize(query), intent=sanitize(intent)) if intent.strip() else query
     issued = [(call, Subtask(str(loop.calls.used), str(task)))]

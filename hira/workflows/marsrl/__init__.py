@@ -81,7 +81,6 @@ class MarsRL:
         return solution
 
     def bound(self, sizes: Sizes) -> dict[str, Usage]:
-        """At most so much by role."""
         problem = sizes.prompt + (PAGES + 1) * sizes.result * self.search
         reviews, corrections = self.rounds, max(0, self.rounds - 1)
         return {

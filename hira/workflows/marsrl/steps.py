@@ -75,7 +75,6 @@ async def pose(question: str, context: RunContext, *, search: bool = True, reply
 
 
 async def solve(problem: MarsProblem, context: RunContext, step: int = 1) -> Solution:
-    """The Solver's solution."""
     conversation = context.conversation("solver", f"{step}", reply=problem.reply)
     prompt = SOLVER.fill(question=sanitize(problem.question), documents=problem.documents)
     return _solution(await ask_for_text(conversation, prompt), refined=False)
