@@ -1,10 +1,10 @@
 """For commands that ask many questions: a notice while an endpoint is down, and fewer pauses of the process."""
 
 import gc
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from operator import attrgetter
 
 from hira.core.events import Event, Notice, Reader
 
@@ -12,6 +12,7 @@ OFTEN, RARE = 3, 330
 """Collections of the youngest generation for one of the middle one, and of that for a full one; Python's own are 10. A
 middle one goes through the objects since the last, so shorter intervals cost less; a full one goes through all runs in
 progress, which leave next to nothing that only it would find."""
+_FIGURES = re.compile(r"\d+")
 SWITCH = 0.0005
 """Seconds after which a computing thread lets another one run. The loop waits this long at each of the dozens of calls
 in a tick that let other threads run, such as sending; with Python's own 5 ms that is a tenth of a second."""
@@ -30,8 +31,14 @@ def tell_once(say: Callable[[str], None], subject: Callable[[Notice], str]) -> R
 
 
 def tell_waiting(say: Callable[[str], None]) -> Reader:
-    """Return a reader for many runs that prints that a call waits for an endpoint: once for each endpoint."""
-    return tell_once(say, attrgetter("endpoint"))
+    """Return a reader for many runs that prints that a call waits for an endpoint: for each endpoint once that it is
+    asked again, and once that calls pause."""
+
+    def find_subject(notice: Notice) -> str:
+        doing = notice.text.rpartition("; ")[2]  # trying again in 1 s (2 of 5), or continuing in 30 s
+        return f"{notice.endpoint} {_FIGURES.sub('', doing)}" if notice.endpoint else ""
+
+    return tell_once(say, find_subject)
 
 
 @contextmanager

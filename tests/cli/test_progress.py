@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.console import Console
 
 from hira.cli.live import CountTable, Drawing, RunTree
-from hira.cli.many import short_pauses
+from hira.cli.many import short_pauses, tell_waiting
 from hira.cli.progress import CellCounts, Lines, format_duration
 from hira.cli.shell import Shell, brief
 from hira.core.events import (
@@ -267,3 +267,15 @@ def test_what_is_loaded_is_left_out_of_collections_and_threads_switch_often_as_l
         assert sys.getswitchinterval() < usual / 5
     assert seen(loaded)
     assert (gc.get_threshold(), sys.getswitchinterval()) == (often, usual)
+
+
+def test_of_many_runs_an_endpoint_is_named_once_when_it_is_asked_again_and_once_when_calls_pause() -> None:
+    printed: list[str] = []
+    read = tell_waiting(printed.append)
+    for endpoint in ("http://a/v1", "http://a/v1", "http://b/v1"):
+        for role, wait in (("planner", 1), ("reasoner", 2)):
+            read(Notice(f"{role}: status 503; trying again in {wait} s ({wait + 1} of 5)", endpoint=endpoint))
+            read(Notice(f"{role}: it has failed 5 times; continuing in {wait} s", endpoint=endpoint))
+            read(Notice(f"{role}: the oldest parts are removed"))
+    once = ["planner: status 503; trying again in 1 s (2 of 5)", "planner: it has failed 5 times; continuing in 1 s"]
+    assert printed == once * 2
