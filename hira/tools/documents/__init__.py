@@ -19,7 +19,7 @@ from hira.core.tool import Observation, Passage, Tool, tool
 from hira.evidence import Source
 from hira.tools.documents.pieces import EncoderFailed, drop_title, join_pieces
 from hira.tools.documents.ranking import NEAR_CONSTANT, Ranked, fuse
-from hira.tools.documents.store import IndexedFile, PassageHit, open_store
+from hira.tools.documents.store import IndexedFile, PassageHit, open_store, remove_index
 from hira.tools.documents.walk import Progress, find_changes, real_paths, roots_of, walk
 from hira.tools.file_kinds import RECOGNISING, can_recognise
 
@@ -222,8 +222,7 @@ def _remove_outdated(cache: Path) -> None:
         edition = old.name.split("-")[1]
         with suppress(OSError):
             if edition.isdecimal() and int(edition) < _EDITION and old.stat().st_mtime < before:
-                for part in (old, old.with_name(f"{old.name}-wal"), old.with_name(f"{old.name}-shm")):
-                    part.unlink(missing_ok=True)
+                remove_index(old)
 
 
 def format_warnings(warnings: Sequence[str]) -> list[str]:

@@ -132,63 +132,39 @@ class Refresh:
             self._refused[str(change.path)] = Refused(stamp.size, stamp.changed, line, textless, time.time())
 
     def _save(self) -> None:
-        if self._refused:
-            refused = [(path, *refusal) for path, refusal in self._refused.items()]
-            insert = "INSERT OR REPLACE INTO refused VALUES (?, ?, ?, ?, ?, ?)"
-            self.store.write(lambda db: db.executemany(insert, refused))
-        if self._batch:
-            _store_files(self.store, self._batch)
-        if self._same:
-            same = [(stamp.size, stamp.changed, path, stamp.digest) for path, stamp in self._same.items()]
-            update = "UPDATE files SET size = ?, changed = ? WHERE path = ? AND digest = ?"
-            self.store.write(lambda db: db.executemany(update, same))
+        if self._refused or self._batch or self._same:
+            self.store.write(self._store)
         self._batch, self._rows, self._same, self._refused = [], 0, {}, {}
 
-
-def _store_files(store: Store, entries: Sequence[IndexedFile]) -> None:
-    """Replace these files. One that another process has stored meanwhile, with the same content, stays."""
-
-    def change(db: sqlite3.Connection) -> None:
+    def _store(self, db: sqlite3.Connection) -> None:
+        """Replace the files. One that another process has stored meanwhile, with the same content, stays."""
+        refused = [(path, *refusal) for path, refusal in self._refused.items()]
+        db.executemany("INSERT OR REPLACE INTO refused VALUES (?, ?, ?, ?, ?, ?)", refused)
+        db.executemany("DELETE FROM refused WHERE path = ?", [(entry.path,) for entry in self._batch])
         last = db.execute("SELECT first + count FROM files ORDER BY id DESC LIMIT 1").fetchone()
         first = last[0] if last else 1
-        db.executemany("DELETE FROM refused WHERE path = ?", [(entry.path,) for entry in entries])
-        for entry in entries:
+        for entry in self._batch:
             before = db.execute("SELECT digest, name FROM files WHERE path = ?", (entry.path,)).fetchone()
             if before != (entry.stamp.digest, entry.name):
                 if before:
                     delete_file(db, entry.path)
                 _insert(db, entry, first)
                 first += len(entry.pieces)
-
-    store.write(change)
+        same = [(stamp.size, stamp.changed, path, stamp.digest) for path, stamp in self._same.items()]
+        db.executemany("UPDATE files SET size = ?, changed = ? WHERE path = ? AND digest = ?", same)
 
 
 def _insert(db: sqlite3.Connection, entry: IndexedFile, first: int) -> None:
     """Insert a file whose passages have the row ids from `first` on."""
     vintage = read_vintage(entry.name, entry.title)
     values = (entry.path, entry.name, *entry.stamp, entry.title, entry.note, first, len(entry.pieces), *vintage)
-    file = db.execute(
-        "INSERT INTO files (path, name, size, changed, digest, title, note, first, count, series, date)"
-        " VALUES (?,?,?,?,?,?,?,?,?,?,?)",
-        values,
-    ).lastrowid
+    columns = "path, name, size, changed, digest, title, note, first, count, series, date"
+    file = db.execute(f"INSERT INTO files ({columns}) VALUES (?,?,?,?,?,?,?,?,?,?,?)", values).lastrowid  # noqa: S608 - a constant
     if entry.pieces and (key := name_document(entry.title)):
         db.execute("INSERT INTO titles VALUES (?, ?)", (key, file))
     stem = Path(entry.name).stem
     title = entry.title if stem.lower() in entry.title.lower() else f"{entry.title} {stem}"
-    db.executemany(
-        "INSERT INTO passages (rowid, title, heading, text, beside, place, span, file) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            (
-                first + index,
-                title,
-                piece.heading,
-                piece.text,
-                find_extra_words(f"{title}\n{piece.full}"),
-                piece.place,
-                piece.span,
-                file,
-            )
-            for index, piece in enumerate(entry.pieces)
-        ),
-    )
+    insert = "INSERT INTO passages (rowid, title, heading, text, beside, place, span, file) VALUES (?,?,?,?,?,?,?,?)"
+    for row, piece in enumerate(entry.pieces, first):
+        extra = find_extra_words(f"{title}\n{piece.full}")
+        db.execute(insert, (row, title, piece.heading, piece.text, extra, piece.place, piece.span, file))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from hira.core.errors import ToolError
 from hira.tools.documents.pieces import Piece, drop_title, list_terms, quote_term
@@ -121,7 +122,7 @@ class Store:
     def where(self) -> str:
         return str(self._file) if self._file else "in memory"
 
-    def select(self, statement: str, *values: object) -> list[tuple[object, ...]]:
+    def select(self, statement: str, *values: object) -> list[Any]:
         try:
             with self._lock:
                 return self._db.execute(statement, values).fetchall()
@@ -129,11 +130,11 @@ class Store:
             raise ToolError(f"the index of the documents ({self.where}) cannot be read: {error}") from None
 
     def read_stamps(self) -> dict[str, Stamp]:
-        return {row[0]: Stamp(*row[1:]) for row in self.select("SELECT path, size, changed, digest FROM files")}  # type: ignore[misc,arg-type]
+        return {path: Stamp(*marks) for path, *marks in self.select("SELECT path, size, changed, digest FROM files")}
 
     def read_refused(self) -> dict[str, Refused]:
         rows = self.select("SELECT path, size, changed, line, textless, tried FROM refused")
-        return {str(row[0]): Refused(*row[1:]) for row in rows}  # type: ignore[arg-type]
+        return {path: Refused(*refusal) for path, *refusal in rows}
 
     def drop(self, paths: Sequence[str]) -> None:
         def change(db: sqlite3.Connection) -> None:
@@ -154,16 +155,16 @@ class Store:
 
     def _match(self, query: str, top: int) -> list[Ranked]:
         statement = "SELECT rowid, file, -rank FROM passages WHERE passages MATCH ? ORDER BY rank LIMIT ?"
-        return [Ranked(*row) for row in self.select(statement, query, top)]  # type: ignore[arg-type]
+        return [Ranked(*row) for row in self.select(statement, query, top)]
 
     def _drop_common(self, terms: list[str]) -> list[str]:
         """Return the terms without those that more than half of the passages of a large index have, unless all do.
         FTS5 gives them no weight, but computes a score for every passage that has one."""
-        passages = int(str(self.select("SELECT count(*) FROM passages_docsize")[0][0]))
+        passages = self.select("SELECT count(*) FROM passages_docsize")[0][0]
         if passages <= _LARGE:
             return terms
         having = "SELECT count(*) FROM passages WHERE passages MATCH ?"
-        rare = [term for term in terms if int(str(self.select(having, term)[0][0])) <= passages / 2]
+        rare = [term for term in terms if self.select(having, term)[0][0] <= passages / 2]
         return rare or terms
 
     def choose(self, order: Sequence[Ranked], question: str, top: int) -> list[PassageHit]:
@@ -178,8 +179,7 @@ class Store:
         )
         texts: dict[int, str] = {}
         for row, title, heading, text in self.select_among(statement, rows):
-            above = (str(title), drop_title(str(heading), str(title)))
-            texts[int(str(row))] = "\n".join(filter(None, (*above, str(text))))
+            texts[row] = "\n".join(filter(None, (title, drop_title(heading, title), text)))
         return texts
 
     def _arrange(self, order: Sequence[Ranked], question: str, top: int) -> list[Ranked]:
@@ -188,7 +188,7 @@ class Store:
             spread_out = spread(self._add_current(spread_out, top), top)
         files = {ranked.file for ranked in spread_out[:top]}
         rows = self.select_among("SELECT id, series, date FROM files WHERE id IN ({})", list(files))
-        vintages: dict[int, Vintage] = {row[0]: Vintage(*row[1:]) for row in rows}  # type: ignore[misc,arg-type]
+        vintages = {file: Vintage(series, date) for file, series, date in rows}
         first = put_newest_first(spread_out[:top], vintages, question)
         linked = self._find_linked(first, spread_out, question, top) if first else []
         taken = {ranked.row for ranked in linked}
@@ -202,16 +202,16 @@ class Store:
             " WHERE f.series <> '' AND p.rowid IN ({})"
         )
         rows = self.select_among(statement, [ranked.row for ranked in order[:top]])
-        headings = {row: (series, drop_title(str(heading), str(title))) for row, series, title, heading in rows}
+        headings = {row: (series, drop_title(heading, title)) for row, series, title, heading in rows}
         statement = "SELECT series, date, id, title, first, first + count - 1 FROM files WHERE series IN ({})"
-        newest: dict[object, tuple[object, ...]] = {}
+        newest: dict[str, list[Any]] = {}
         for series, *issue in self.select_among(statement, list({series for series, _ in headings.values()})):
-            newest[series] = max(newest.get(series, ("",)), tuple(issue), key=lambda held: sort_key(str(held[0])))
-        current: dict[tuple[object, str], Ranked] = {}
+            newest[series] = max(newest.get(series, [""]), issue, key=lambda held: sort_key(held[0]))
+        current: dict[tuple[str, str], Ranked] = {}
         statement = "SELECT rowid, heading FROM passages WHERE rowid BETWEEN ? AND ?"
         for series, (_, file, title, first, last) in newest.items():
             for row, heading in self.select(statement, first, last):
-                current.setdefault((series, drop_title(str(heading), str(title))), Ranked(row, file, 0.0))  # type: ignore[arg-type]
+                current.setdefault((series, drop_title(heading, title)), Ranked(row, file, 0.0))
         arranged: dict[int, Ranked] = {}
         for ranked in order:
             arranged.setdefault(ranked.row, ranked)
@@ -226,7 +226,7 @@ class Store:
         texts = self.read_full_texts([ranked.row for ranked in first[:MENTIONING]])
         keys = [key for text in texts.values() for key in find_possible_titles(text)]
         statement = "SELECT t.key, t.file, f.first FROM titles t JOIN files f ON f.id = t.file WHERE t.key IN ({})"
-        titles: list[tuple[str, int, int]] = self.select_among(statement, list(dict.fromkeys(keys)))  # type: ignore[assignment]
+        titles = self.select_among(statement, list(dict.fromkeys(keys)))
         linked = choose_mentioned(titles, question, [*first, *order[top:]], top - most)
         names = [quote_term(name) for name in find_names(texts.get(first[0].row, ""), question)]
         if names and (terms := self._drop_common(list_terms(question))):
@@ -238,9 +238,9 @@ class Store:
                 chosen.setdefault(ranked.file, ranked)
         return list(chosen.values())[:most]
 
-    def select_among(self, statement: str, values: Sequence[object]) -> list[tuple[object, ...]]:
+    def select_among(self, statement: str, values: Sequence[object]) -> list[Any]:
         """Run a statement with a list of values in place of {}, a few hundred at a time."""
-        rows: list[tuple[object, ...]] = []
+        rows: list[Any] = []
         for begin in range(0, len(values), _AMONG):
             some = values[begin : begin + _AMONG]
             rows += self.select(statement.format(",".join("?" * len(some))), *some)
@@ -259,39 +259,38 @@ class Store:
             " JOIN files f ON f.id = p.file WHERE p.rowid IN ({})"
         )
         rows = {row[0]: row for row in self.select_among(statement, [ranked.row for ranked in order])}
-        issues = self._read_issues({str(row[7]) for row in rows.values() if row[7]})
+        issues = self._read_issues({row[7] for row in rows.values() if row[7]})
         hits: list[PassageHit] = []
         for ranked in order:
             if ranked.row in rows:  # another process may have replaced the document meanwhile
                 _, name, title, *piece, series, date = rows[ranked.row]
-                dates = issues.get(str(series), {})
+                dates = issues.get(series, {})
                 newest = max(dates, key=lambda other: sort_key(dates[other])) if len(dates) > 1 else ""
-                issue = Issue(str(date), len(dates), "" if dates[newest] == date else newest) if newest else None
-                hits.append(PassageHit(str(name), str(title), Piece(*piece), ranked.score, ranked.row, issue))  # type: ignore[arg-type]
+                issue = Issue(date, len(dates), "" if dates[newest] == date else newest) if newest else None
+                hits.append(PassageHit(name, title, Piece(*piece), ranked.score, ranked.row, issue))
         return hits
 
     def _read_issues(self, series: Iterable[str]) -> dict[str, dict[str, str]]:
         """Return the dates of all vintages of a series, by the names of their files."""
         issues: dict[str, dict[str, str]] = {}
-        for series_name, name, date in self.select_among(
-            "SELECT series, name, date FROM files WHERE series IN ({})", list(series)
-        ):
-            issues.setdefault(str(series_name), {})[str(name)] = str(date)
+        statement = "SELECT series, name, date FROM files WHERE series IN ({})"
+        for series_name, name, date in self.select_among(statement, list(series)):
+            issues.setdefault(series_name, {})[name] = date
         return issues
 
     def names(self) -> list[str]:
-        return [str(row[0]) for row in self.select("SELECT name FROM files ORDER BY name")]
+        return [name for (name,) in self.select("SELECT name FROM files ORDER BY name")]
 
     def read_versions(self) -> dict[str, tuple[str, str]]:
         rows = self.select("SELECT path, name, hex(digest) FROM files")
-        return {str(path): (str(name), str(digest)) for path, name, digest in rows}
+        return {path: (name, digest) for path, name, digest in rows}
 
     def find_noted(self, text: str) -> list[str]:
         """Return the paths of the files whose note contains this text."""
-        return [str(row[0]) for row in self.select("SELECT path FROM files WHERE instr(note, ?)", text)]
+        return [path for (path,) in self.select("SELECT path FROM files WHERE instr(note, ?)", text)]
 
     def notes(self) -> list[str]:
-        return [str(row[0]) for row in self.select("SELECT note FROM files WHERE note <> '' ORDER BY name")]
+        return [note for (note,) in self.select("SELECT note FROM files WHERE note <> '' ORDER BY name")]
 
     def entry(self, name: str) -> IndexedFile | None:
         rows = self.select(
@@ -303,12 +302,12 @@ class Store:
         if not rows:
             return None
         path, size, changed, digest, title, note = rows[0][:6]
-        pieces = tuple(Piece(*row[6:]) for row in rows if row[8] is not None)  # type: ignore[arg-type]
-        return IndexedFile(path, name, Stamp(size, changed, digest), title, note, pieces)  # type: ignore[arg-type]
+        pieces = tuple(Piece(*row[6:]) for row in rows if row[8] is not None)
+        return IndexedFile(path, name, Stamp(size, changed, digest), title, note, pieces)
 
     def take_new(self, lines: Sequence[str]) -> list[str]:
         """Return the lines that the last call did not have."""
-        known = {str(row[0]) for row in self.select("SELECT line FROM warned")}
+        known = {line for (line,) in self.select("SELECT line FROM warned")}
 
         def change(db: sqlite3.Connection) -> None:
             db.execute("DELETE FROM warned")
@@ -339,12 +338,17 @@ def open_store(file: Path | None) -> Store:
         except sqlite3.OperationalError:
             raise
         except sqlite3.DatabaseError:
-            for name in (file.name, f"{file.name}-wal", f"{file.name}-shm"):
-                file.with_name(name).unlink(missing_ok=True)
+            remove_index(file)
             file.touch(mode=0o600)
             return Store(file)
     except (OSError, sqlite3.Error) as error:
         return Store(None, _describe_trouble(file, error))
+
+
+def remove_index(file: Path) -> None:
+    """Remove the file of an index and the two that SQLite keeps next to it."""
+    for name in (file.name, f"{file.name}-wal", f"{file.name}-shm"):
+        file.with_name(name).unlink(missing_ok=True)
 
 
 def _describe_trouble(file: Path, error: Exception) -> str:
@@ -352,9 +356,7 @@ def _describe_trouble(file: Path, error: Exception) -> str:
 
 
 def _connect(file: Path | None) -> sqlite3.Connection:
-    db = sqlite3.connect(
-        str(file) if file else ":memory:", timeout=_WAIT, isolation_level=None, check_same_thread=False
-    )
+    db = sqlite3.connect(file or ":memory:", timeout=_WAIT, isolation_level=None, check_same_thread=False)
     try:
         # two processes may switch a new file at once; the second one finds it switched
         with suppress(sqlite3.OperationalError):

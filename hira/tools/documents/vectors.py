@@ -7,7 +7,7 @@ removed, and made anew with the next question.
 import asyncio
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -87,16 +87,16 @@ class Vectors:
         if maker and maker.requested != self.encoder.endpoint.model:
             self._forget()
         total = self.store.select("SELECT coalesce(sum(count), 0) FROM files")[0][0]
-        if int(str(total)) > MOST:
+        if total > MOST:
             raise EncoderFailed(f"the documents have {total:,} passages; vectors are searched up to {MOST:,}")
-        return list(self._list_missing())
-
-    def _list_missing(self) -> Iterator[Place]:
+        missing: list[Place] = []
         for file, digest, first, count in self.store.select(_MISSING):
-            begin, end = int(str(first)), int(str(first)) + int(str(count))
-            rows = self.store.select("SELECT row FROM vectors WHERE row BETWEEN ? AND ?", begin, end - 1)
-            held = {row[0] for row in rows}
-            yield from (Place(row, int(str(file)), digest) for row in range(begin, end) if row not in held)  # type: ignore[arg-type]
+            end = first + count
+            held = {
+                row for (row,) in self.store.select("SELECT row FROM vectors WHERE row >= ? AND row < ?", first, end)
+            }
+            missing += [Place(row, file, digest) for row in range(first, end) if row not in held]
+        return missing
 
     async def _encode(self, places: Sequence[Place], spend: Spend | None) -> None:
         texts = await asyncio.to_thread(self.store.read_full_texts, [place.row for place in places])
@@ -135,7 +135,7 @@ class Vectors:
 
     def _read_maker(self) -> Maker | None:
         rows = self.store.select("SELECT asked, answered, length, changes FROM encoder")
-        return Maker(*rows[0]) if rows else None  # type: ignore[arg-type]
+        return Maker(*rows[0]) if rows else None
 
     def _forget(self) -> None:
         def change(db: sqlite3.Connection) -> None:
@@ -172,7 +172,7 @@ class Vectors:
                 )
                 rows = np.array([row[0] for row in held], dtype=np.int64)
                 files = np.array([row[1] for row in held], dtype=np.int64)
-                joined = b"".join(row[2] for row in held)  # type: ignore[misc]
+                joined = b"".join(row[2] for row in held)
                 vectors = np.frombuffer(joined, dtype=np.float16).reshape(len(held), length)
                 self._loaded = (changes, rows, files, vectors)
             return self._loaded[1:]

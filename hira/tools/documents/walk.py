@@ -12,9 +12,10 @@ from hira.core.errors import UsageError
 from hira.core.sanitize import is_text, printable
 from hira.tools.file_kinds import FOLDERS, LIMIT, holds_keys, holds_records
 
-_PICTURES = [".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".heic", ".avif", ".ico"]
-_SOUNDS = [".mp3", ".wav", ".flac", ".ogg", ".m4a", ".aac", ".opus"]
-MEDIA = frozenset([*_PICTURES, *_SOUNDS, ".mp4", ".mov", ".mkv", ".avi", ".webm"])
+MEDIA = frozenset(
+    """.png .jpg .jpeg .gif .webp .bmp .tif .tiff .heic .avif .ico .mp3 .wav .flac .ogg .m4a .aac .opus .mp4 .mov .mkv
+    .avi .webm""".split()
+)
 _SHOWN = 200
 """Characters of a path in a warning, from its end."""
 
@@ -27,6 +28,8 @@ class WalkResult:
     files: dict[str, Path] = field(default_factory=dict)
     media: dict[str, Path] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
+    keys: list[str] = field(default_factory=list)
+    """Names of files that were left out because they usually hold keys."""
 
 
 def roots_of(paths: Sequence[Path]) -> list[Path]:
@@ -67,30 +70,28 @@ def walk(paths: Sequence[Path], exclude: Iterable[Path] = ()) -> WalkResult:
     inside the named paths are followed, so that a folder from elsewhere cannot bring in files that nobody named.
     """
     roots = roots_of(paths)
-    listing, keys = WalkResult(), list[str]()
-    closed = real_paths(exclude)
+    listing, closed = WalkResult(), real_paths(exclude)
     seen = set(closed)
     for root in roots:
         if not closed.isdisjoint((root, *root.parents)):
             continue
-        for path in [root] if root.is_file() else _walk_below(root, roots, closed, listing.warnings, keys):
+        for path in [root] if root.is_file() else _walk_below(root, roots, closed, listing):
             if path not in seen:
                 seen.add(path)
                 kind = listing.media if path != root and path.suffix.lower() in MEDIA else listing.files
-                base = root.parent if root == path else _base(root, roots)
-                name = str(path).removeprefix(str(base).rstrip(os.sep) + os.sep).replace(os.sep, "/")
+                base = str(_base(root, roots)).rstrip(os.sep) + os.sep
+                name = str(path).removeprefix(base).replace(os.sep, "/")
                 kind[path.as_posix() if name in kind else name] = path
-    if keys:
-        named = ", ".join(dict.fromkeys(keys))
-        listing.warnings.append(
-            f"left out because files with such names hold keys: {named}; to read one, name its path"
-        )
+    if listing.keys:
+        named = ", ".join(dict.fromkeys(listing.keys))
+        why = "left out because files with such names hold keys"
+        listing.warnings.append(f"{why}: {named}; to read one, name its path")
     return listing
 
 
 def _base(root: Path, roots: Sequence[Path]) -> Path:
     """Return the folder that names of files in a root are relative to: with several roots they include the root's."""
-    return root if len(roots) == 1 else root.parent
+    return root if len(roots) == 1 and root.is_dir() else root.parent
 
 
 def beginnings(paths: Sequence[Path]) -> dict[Path, str]:
@@ -102,18 +103,11 @@ def beginnings(paths: Sequence[Path]) -> dict[Path, str]:
 def find_document(paths: Sequence[Path], name: str) -> Path | None:
     """Return the file that has this shown name, None if it is gone."""
     roots = roots_of([path for path in paths if path.exists()])
-    for root in roots:
-        beginning = "" if root.is_file() or _base(root, roots) == root else f"{root.name}/"
-        folder = root.parent if root.is_file() else root
-        file = Path(os.path.realpath(folder / name.removeprefix(beginning)))
-        if name.startswith(beginning) and file.is_file() and file.is_relative_to(root):
-            return file
-    return None
+    files = ((Path(os.path.realpath(_base(root, roots) / name)), root) for root in roots)
+    return next((file for file, root in files if file.is_file() and file.is_relative_to(root)), None)
 
 
-def _walk_below(
-    root: Path, roots: Sequence[Path], closed: frozenset[Path], warnings: list[str], keys: list[str]
-) -> Iterator[Path]:
+def _walk_below(root: Path, roots: Sequence[Path], closed: frozenset[Path], listing: WalkResult) -> Iterator[Path]:
     """Yield the files below a root. Names of files of keys are added to `keys`, other omissions to `warnings`."""
     waiting = [root]
     entered = {root, *closed}
@@ -122,19 +116,18 @@ def _walk_below(
         try:
             entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
         except OSError as error:
-            warnings.append(f"{printable(str(folder))[-_SHOWN:]} cannot be listed: {error.strerror or error}")
+            listing.warnings.append(f"{printable(str(folder))[-_SHOWN:]} cannot be listed: {error.strerror or error}")
             continue
         names = [entry.name for entry in entries]
         if folder != root and "pyvenv.cfg" in names:
             continue
         if folder != root and holds_records(names):
-            warnings.append(
-                f"{printable(str(folder))} is left out: it contains records of hira; to read it, name its path"
-            )
+            why = "it contains records of hira; to read it, name its path"
+            listing.warnings.append(f"{printable(str(folder))} is left out: {why}")
             continue
         below: list[Path] = []
         for entry in entries:
-            path = _follow(entry, roots, warnings, keys)
+            path = _follow(entry, roots, listing)
             if path and entry.is_dir() and path not in entered:
                 entered.add(path)
                 below.append(path)
@@ -143,10 +136,10 @@ def _walk_below(
         waiting += reversed(below)
 
 
-def _follow(entry: os.DirEntry[str], roots: Sequence[Path], warnings: list[str], keys: list[str]) -> Path | None:
+def _follow(entry: os.DirEntry[str], roots: Sequence[Path], listing: WalkResult) -> Path | None:
     """Return where an entry leads; None if it is left out."""
     if holds_keys(entry.name) and not entry.is_dir(follow_symlinks=False):
-        keys.append(entry.name)
+        listing.keys.append(entry.name)
         return None
     if entry.name.startswith((".", "~$")) or entry.name in FOLDERS:
         return None
@@ -154,13 +147,13 @@ def _follow(entry: os.DirEntry[str], roots: Sequence[Path], warnings: list[str],
         path = Path(os.path.realpath(entry.path) if entry.is_symlink() else entry.path)
         entry.is_dir()
     except OSError as error:
-        warnings.append(f"{printable(entry.path)[-_SHOWN:]} cannot be read: {error.strerror or error}")
+        listing.warnings.append(f"{printable(entry.path)[-_SHOWN:]} cannot be read: {error.strerror or error}")
         return None
     if not is_text(f"{entry.name}{path}"):
-        warnings.append(f"{printable(entry.path)} is left out: its name is not UTF-8; rename it")
+        listing.warnings.append(f"{printable(entry.path)} is left out: its name is not UTF-8; rename it")
         return None
     if entry.is_symlink() and not any(path.is_relative_to(root) for root in roots):
-        warnings.append(f"{printable(entry.path)} links outside the documents; to read its target, name it")
+        listing.warnings.append(f"{printable(entry.path)} links outside the documents; to read its target, name it")
         return None
     return path
 
