@@ -66,6 +66,10 @@ class Archive:
         """Return the root of a member. Raises `ToolError` for declared entities, `ParseError` for invalid XML."""
         return fromstring(self.read_without_doctype(name))  # noqa: S314 - every declaration of entities is refused
 
+    def optional_xml(self, name: str) -> Element:
+        """Return the root of a member, an empty element if there is no such member."""
+        return self.xml(name) if name in self.names else Element("missing")
+
     def read_without_doctype(self, name: str) -> bytes:
         """Return the bytes of an XML member. Raises `ToolError` if it declares a document type (entities)."""
         data = self.read(name)
@@ -82,23 +86,20 @@ class Archive:
     def relations(self, name: str) -> dict[str, tuple[str, str]]:
         """Return the references of a member: id → (last word of the type, target), targets as member names."""
         folder, base = posixpath.split(name)
-        rels = posixpath.join(folder, "_rels", f"{base}.rels")
-        if rels not in self.names:
-            return {}
+        relations = self.optional_xml(posixpath.join(folder, "_rels", f"{base}.rels"))
         return {
             relation.get("Id", ""): (
                 relation.get("Type", "").rpartition("/")[2],
                 posixpath.normpath(posixpath.join("/", folder, relation.get("Target", ""))).lstrip("/"),
             )
-            for relation in self.xml(rels).iter(_RELATIONS)
+            for relation in relations.iter(_RELATIONS)
             if relation.get("TargetMode") != "External"
         }
 
     def property(self, name: str) -> str:
         """Return one of the document's properties, such as its "title" or "creator", "" without it."""
-        if "docProps/core.xml" not in self.names:
-            return ""
-        return self.xml("docProps/core.xml").findtext(f"{{http://purl.org/dc/elements/1.1/}}{name}") or ""
+        properties = self.optional_xml("docProps/core.xml")
+        return properties.findtext(f"{{http://purl.org/dc/elements/1.1/}}{name}") or ""
 
 
 class _PrologEnded(Exception):
@@ -137,8 +138,9 @@ def find_outermost(root: Element, tags: Collection[str]) -> list[Element]:
 
 
 @contextmanager
-def open_archive(path: Path, data: BinaryIO) -> Iterator[Archive]:
-    """Open an archive. Raises `ToolError` if it is protected by a password or in the old format.
+def open_archive(path: Path, data: BinaryIO, main: str = "", what: str = "") -> Iterator[Archive]:
+    """Open an archive. Raises `ToolError` if it is protected by a password or in the old format, or is not `what` the
+    reader expects because it has no member `main`.
 
     The errors of the libraries for a damaged one are left to the caller, which reads many kinds of files.
     """
@@ -148,4 +150,7 @@ def open_archive(path: Path, data: BinaryIO) -> Iterator[Archive]:
         why = "is protected by a password" if locked else "is in an old Office format; save it in the new one"
         raise ToolError(f"{path.name} {why}")
     with zipfile.ZipFile(data) as inside:
-        yield Archive(path, inside)
+        archive = Archive(path, inside)
+        if main and main not in archive.names:
+            raise ToolError(f"{path.name} is not {what}")
+        yield archive

@@ -124,18 +124,7 @@ _ENVIRONMENT = re.compile(r"\\(begin|end)\{(\w+\*?)\}(?:\[[^\]]*\])?")
 _CODE = ("verbatim", "lstlisting", "minted", "Verbatim")
 _TABLES = ("tabular", "tabular*", "tabularx", "longtable")
 _COMMAND = re.compile(r"\\[A-Za-z]+\*?(?:\[[^\]]*\])?[ ]?")
-_SIGNS = {
-    "\\%": "%",
-    "\\&": "&",
-    "\\$": "$",
-    "\\#": "#",
-    "\\_": "_",
-    "~": " ",
-    "---": "—",
-    "--": "–",
-    "``": "“",
-    "''": "”",
-}
+_SIGNS = {f"\\{sign}": sign for sign in "%&$#_"} | {"~": " ", "---": "—", "--": "–", "``": "“", "''": "”"}
 
 
 def read_tex(text: str) -> tuple[str, Lines]:

@@ -113,12 +113,10 @@ _WIDEST = 200
 
 
 def read_docx(path: Path, data: BinaryIO) -> Document:
-    with open_archive(path, data) as archive:
-        if "word/document.xml" not in archive.names:
-            raise ToolError(f"{path.name} is not a Word document: it contains no text")
-        levels = _levels(archive)
-        unsaid = _list_unsaid_styles(archive)
-        body = _remove_unsaid(archive.xml("word/document.xml"), unsaid)
+    main = "word/document.xml"
+    with open_archive(path, data, main, "a Word document: it contains no text") as archive:
+        levels, unsaid = _read_styles(archive)
+        body = _remove_unsaid(archive.xml(main), unsaid)
         notes = [line for kind in ("footnote", "endnote") for line in _notes(archive, kind, unsaid)]
         text = "\n\n".join([*_blocks(body, levels, archive), *notes])
         pictures = any(name.startswith("word/media/") for name in archive.names)
@@ -126,32 +124,29 @@ def read_docx(path: Path, data: BinaryIO) -> Document:
         return replace(document, is_own=archive.property("creator") == AUTHOR)
 
 
-def _levels(archive: Archive) -> dict[str, int]:
-    """Map style ids to heading levels. Style names are the same in every language version of Word; ids are not."""
+def _read_value(element: Element, path: str, missing: str = "") -> str:
+    """Return the value of the setting at a path such as "pPr/pStyle"."""
+    setting = element.find("/".join(f"{W}{name}" for name in path.split("/")))
+    return missing if setting is None else setting.get(f"{W}val", missing)
+
+
+def _read_styles(archive: Archive) -> tuple[dict[str, int], set[str]]:
+    """Return the levels of the styles of headings, and the styles whose text is struck out or hidden, or that build on
+    such a style, by their ids. Style names are the same in every language version of Word; ids are not."""
     levels: dict[str, int] = {}
-    if "word/styles.xml" in archive.names:
-        for style in archive.xml("word/styles.xml").iter(f"{W}style"):
-            name = style.find(f"{W}name")
-            words = ("" if name is None else name.get(f"{W}val", "")).lower().split()
-            if words == ["title"]:
-                levels[style.get(f"{W}styleId", "")] = 1
-            elif len(words) == 2 and words[0] == "heading" and words[1].isdecimal():
-                levels[style.get(f"{W}styleId", "")] = min(int(words[1]), _DEEPEST)
-    return levels
-
-
-def _list_unsaid_styles(archive: Archive) -> set[str]:
-    """Return the ids of the styles whose text is struck out or hidden, or that build on such a style."""
     told: dict[str, bool | None] = {}
     bases: dict[str, str] = {}
-    if "word/styles.xml" in archive.names:
-        for style in archive.xml("word/styles.xml").iter(f"{W}style"):
-            name, base = style.get(f"{W}styleId", ""), style.find(f"{W}basedOn")
-            told[name] = _is_unsaid(style)
-            bases[name] = "" if base is None else base.get(f"{W}val", "")
+    for style in archive.optional_xml("word/styles.xml").iter(f"{W}style"):
+        if key := style.get(f"{W}styleId", ""):
+            told[key], bases[key] = _is_unsaid(style), _read_value(style, "basedOn")
+            words = _read_value(style, "name").lower().split()
+            if words == ["title"]:
+                levels[key] = 1
+            elif len(words) == 2 and words[0] == "heading" and words[1].isdecimal():
+                levels[key] = min(int(words[1]), _DEEPEST)
     for _ in range(_BASES):
-        told = {name: told.get(bases[name]) if value is None else value for name, value in told.items()}
-    return {name for name, value in told.items() if value}
+        told = {key: told.get(bases[key]) if value is None else value for key, value in told.items()}
+    return levels, {key for key, value in told.items() if value}
 
 
 def _is_unsaid(element: Element) -> bool | None:
@@ -167,12 +162,10 @@ def _remove_unsaid(root: Element, unsaid: set[str]) -> Element:
     while waiting:
         node, is_unsaid = waiting.pop()
         if node.tag == f"{W}p":
-            style = node.find(f"{W}pPr/{W}pStyle")
-            is_unsaid = style is not None and style.get(f"{W}val", "") in unsaid
+            is_unsaid = _read_value(node, "pPr/pStyle") in unsaid
         elif node.tag == f"{W}r":
-            style, own = node.find(f"{W}rPr/{W}rStyle"), _is_unsaid(node)
-            styled = style is not None and style.get(f"{W}val", "") in unsaid
-            if own or (own is None and (styled or is_unsaid)):
+            own = _is_unsaid(node)
+            if own or (own is None and (is_unsaid or _read_value(node, "rPr/rStyle") in unsaid)):
                 node.clear()
         waiting += [(child, is_unsaid) for child in node]
     return root
@@ -199,11 +192,10 @@ def _blocks(root: Element, levels: dict[str, int], archive: Archive) -> list[str
 
 
 def _level(paragraph: Element, levels: dict[str, int]) -> int:
-    style = paragraph.find(f"{W}pPr/{W}pStyle")
-    outline = paragraph.find(f"{W}pPr/{W}outlineLvl")
-    if outline is not None and outline.get(f"{W}val", "").isdecimal():
-        return min(int(outline.get(f"{W}val", "")) + 1, _DEEPEST)
-    return levels.get(style.get(f"{W}val", ""), 0) if style is not None else 0
+    outline = _read_value(paragraph, "pPr/outlineLvl")
+    if outline.isdecimal():
+        return min(int(outline) + 1, _DEEPEST)
+    return levels.get(_read_value(paragraph, "pPr/pStyle"), 0)
 
 
 def _text(element: Element) -> str:
@@ -235,18 +227,14 @@ def _rows(table: Element, archive: Archive) -> list[list[str]]:
             merged = cell.find(f"{W}tcPr/{W}vMerge")
             if merged is not None and merged.get(f"{W}val") != "restart" and rows and len(cells) < len(rows[-1]):
                 text = archive.count_text(rows[-1][len(cells)])
-            span = cell.find(f"{W}tcPr/{W}gridSpan")
-            wide = span.get(f"{W}val", "1") if span is not None else "1"
+            wide = _read_value(cell, "tcPr/gridSpan", "1")
             cells += [text, *[""] * (min(int(wide), _WIDEST) - 1 if wide.isdecimal() else 0)]
         rows.append(cells)
     return rows
 
 
 def _notes(archive: Archive, kind: str, unsaid: set[str]) -> list[str]:
-    name = f"word/{kind}s.xml"
-    if name not in archive.names:
-        return []
-    root = _remove_unsaid(archive.xml(name), unsaid)
+    root = _remove_unsaid(archive.optional_xml(f"word/{kind}s.xml"), unsaid)
     notes = ((note.get(f"{W}id", ""), _text(note).strip()) for note in root.iter(f"{W}{kind}"))
     return [f"[^{number}] {text}" for number, text in notes if text]
 
@@ -260,9 +248,7 @@ _SHAPES = (f"{P}sp", f"{P}graphicFrame")
 
 
 def read_pptx(path: Path, data: BinaryIO) -> Document:
-    with open_archive(path, data) as archive:
-        if _MAIN not in archive.names:
-            raise ToolError(f"{path.name} is not a PowerPoint presentation: it contains no slides")
+    with open_archive(path, data, _MAIN, "a PowerPoint presentation: it contains no slides") as archive:
         targets = archive.relations(_MAIN)
         ids = [slide.get(f"{RELATED}id", "") for slide in archive.xml(_MAIN).iter(f"{P}sldId")]
         names = dict.fromkeys(targets[slide_id][1] for slide_id in ids if slide_id in targets)
@@ -304,18 +290,12 @@ def _block(shape: Element) -> str:
 
 
 def _text_of_shape(element: Element) -> str:
+    breaks = {f"{A}br": "\n"}
     lines = (
-        "".join(
-            "\n" if element.tag == f"{A}br" else element.text or ""
-            for element in paragraph.iter()
-            if element.tag in _RUNS
-        )
+        "".join(breaks.get(run.tag) or run.text or "" for run in paragraph.iter() if run.tag in (f"{A}t", f"{A}br"))
         for paragraph in element.iter(f"{A}p")
     )
     return "\n".join(line for line in lines if line.strip())
-
-
-_RUNS = (f"{A}t", f"{A}br")
 
 
 def _chart(root: Element) -> str:
@@ -334,9 +314,8 @@ def _chart(root: Element) -> str:
 def _points(series: Element, *parts: str) -> dict[int, str]:
     """Return the points of the first of these parts of a series that has any."""
     for part in parts:
-        points = [
-            (point.get("idx", ""), point.findtext(f"{C}v") or "") for point in series.iterfind(f"{C}{part}//{C}pt")
-        ]
+        found = series.iterfind(f"{C}{part}//{C}pt")
+        points = ((point.get("idx", ""), point.findtext(f"{C}v") or "") for point in found)
         if by_index := {int(index): value for index, value in points if index.isdecimal()}:
             return by_index
     return {}

@@ -215,9 +215,7 @@ _PAGES = ("application/xhtml+xml", "text/html")
 
 def read_epub(path: Path, data: BinaryIO) -> Document:
     """Read a book, chapter by chapter, in reading order (the spine of EPUB, otherwise the order of its manifest)."""
-    with open_archive(path, data) as archive:
-        if _CONTAINER not in archive.names:
-            raise ToolError(f"{path.name} is not a book: it names no content")
+    with open_archive(path, data, _CONTAINER, "a book: it names no content") as archive:
         rootfile = next(archive.xml(_CONTAINER).iter("{urn:oasis:names:tc:opendocument:xmlns:container}rootfile"), None)
         package = "" if rootfile is None else rootfile.get("full-path", "")
         root = archive.xml(package)

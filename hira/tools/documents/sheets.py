@@ -157,11 +157,10 @@ class _Book:
 
 
 def read_xlsx(path: Path, data: BinaryIO) -> Document:
-    with open_archive(path, data) as archive:
-        if _MAIN not in archive.names:
-            raise ToolError(f"{path.name} is not an Excel workbook: it contains no sheets")
+    with open_archive(path, data, _MAIN, "an Excel workbook: it contains no sheets") as archive:
         root, targets = archive.xml(_MAIN), archive.relations(_MAIN)
-        book = _Book(_texts(archive), _kinds(archive))
+        texts = [_string(element) for element in archive.optional_xml("xl/sharedStrings.xml").iter(f"{S}si")]
+        book = _Book(texts, _kinds(archive))
         parts = []
         waiting = set(archive.names)  # each sheet is read once, however often it is named
         for sheet in root.iter(f"{S}sheet"):
@@ -174,11 +173,6 @@ def read_xlsx(path: Path, data: BinaryIO) -> Document:
         return add_title(path, tuple(parts), archive.property("title"))
 
 
-def _texts(archive: Archive) -> list[str]:
-    name = "xl/sharedStrings.xml"
-    return [_string(element) for element in archive.xml(name).iter(f"{S}si")] if name in archive.names else []
-
-
 def _string(element: Element) -> str:
     """Return the text of all runs, without the phonetic readings in Japanese sheets."""
     runs = [piece for child in element if child.tag in (f"{S}r", f"{S}t") for piece in child.iter(f"{S}t")]
@@ -187,9 +181,7 @@ def _string(element: Element) -> str:
 
 def _kinds(archive: Archive) -> list[str]:
     """Return the kind of number that each cell style shows: "date", "percent" or "" for others."""
-    if "xl/styles.xml" not in archive.names:
-        return []
-    root = archive.xml("xl/styles.xml")
+    root = archive.optional_xml("xl/styles.xml")
     formats = {element.get("numFmtId", ""): element.get("formatCode", "") for element in root.iter(f"{S}numFmt")}
     kinds = []
     for style in root.iterfind(f"{S}cellXfs/*"):
@@ -288,18 +280,16 @@ def _lines(rows: Iterator[tuple[int, dict[int, str]]]) -> Iterator[str]:
 def _table(table: Sequence[tuple[int, dict[int, str]]]) -> Iterator[str]:
     columns = sorted({column for _, row in table for column in row})
     rows = [[row.get(column, "") for column in columns] for _, row in table]
-    size = (
-        len(rows) if len(columns) <= _FEW_COLUMNS else 2
-    )  # only tables of two columns need their lower rows to decide
+    # only tables of two columns need their lower rows to decide
+    size = len(rows) if len(columns) <= _FEW_COLUMNS else 2
     starts = range(min(_HEADER_WITHIN, len(table) - 1))  # titles and remarks may precede the header
     headers = ((start, heading) for start in starts if (heading := header_of(rows[start : start + size])))
     start, header = next(headers, (-1, None))
     for number, row in table[: start if header else 0]:
         yield f"row {number}: " + " | ".join(row[column] for column in sorted(row))
     if header:
-        yield "columns: " + ", ".join(
-            f"{_letters(column)} = {name or '(no name)'}" for column, name in zip(columns, header, strict=True)
-        )
+        named = zip(map(_letters, columns), header, strict=True)
+        yield "columns: " + ", ".join(f"{letters} = {name or '(no name)'}" for letters, name in named)
     names = dict(zip(columns, map(_shorten, header or map(_letters, columns)), strict=True))
     for number, row in table[start + 1 :]:
         cells = sorted(row)
