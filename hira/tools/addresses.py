@@ -89,13 +89,12 @@ def check_url(url: str, allow: Collection[str] = ()) -> CheckedUrl:
     if "@" in parts.netloc:
         raise RefusedAddress(f"the URL {quote_url(url)} has a name or password before its host")
     host = _host(parts, url)
-    port = port if port is not None else {"http": 80, "https": 443}[parts.scheme]
+    usual = 443 if parts.scheme == "https" else 80
+    port = usual if port is None else port
     allowed = f"{host}:{port}" in allow or f"[{host}]:{port}" in allow
     if not allowed:
         _check(host, port, url)
-    shown_host = f"[{host}]" if ":" in host else host
-    default = port == {"http": 80, "https": 443}[parts.scheme]
-    netloc = shown_host if default else f"{shown_host}:{port}"
+    netloc = (f"[{host}]" if ":" in host else host) + ("" if port == usual else f":{port}")
     return CheckedUrl(parts._replace(netloc=netloc, fragment="").geturl(), host, port, allowed)
 
 
@@ -157,9 +156,8 @@ def canonicalise_url(url: str) -> str:
     host = f"{host}:{port}" if port not in {None, 80, 443} else host
     named = f"{parts.username or ''}:{parts.password or ''}@" if "@" in parts.netloc else ""
     scheme = "http" if parts.scheme == "https" else parts.scheme
-    return f"{scheme}://{named}{host}{_quote_part(parts.path).removesuffix('/')}" + (
-        f"?{_quote_part(parts.query)}" if parts.query else ""
-    )
+    query = f"?{_quote_part(parts.query)}" if parts.query else ""
+    return f"{scheme}://{named}{host}{_quote_part(parts.path).removesuffix('/')}{query}"
 
 
 def _quote_part(text: str) -> str:

@@ -77,12 +77,11 @@ def browse_tool(fetcher: Fetcher, *, seen: set[str], retracted: Iterable[str] = 
     ) -> Observation:
         """Open a web page. Returns its text and links; of a long page the passages that matter for the intent."""
         url = _find_url(url, seen)
-        if canonicalise_url(url) not in kept:
+        key = canonicalise_url(url)
+        if key not in kept:
             page = await open_page(await fetcher.get(url))
-            if canonicalise_url(url) in retracted:
-                page = replace(page, title=mark_retracted(page.title))
-            kept[canonicalise_url(url)] = page
-        reading = kept[canonicalise_url(url)]
+            kept[key] = replace(page, title=mark_retracted(page.title)) if key in retracted else page
+        reading = kept[key]
         if len(kept) > KEPT:
             del kept[next(iter(kept))]
         observation, shows = await _run_apart(reading.url, len(reading.text), show, reading, intent)
@@ -190,13 +189,10 @@ def _choose_links(links: tuple[Link, ...], intent: str) -> list[Link]:
     """Choose at most `LINKS` links, in the order of the page: those that fit the intent, then the first ones."""
     if len(links) <= LINKS:
         return list(links)
-    fitting = BM25([f"{link.text} {_words(link.url)}" for link in links]).best(intent, LINKS)
+    paths = (re.sub("[/_-]", " ", unquote(urlsplit(link.url).path)) for link in links)
+    fitting = BM25([f"{link.text} {path}" for link, path in zip(links, paths, strict=True)]).best(intent, LINKS)
     chosen = list(dict.fromkeys([*fitting, *range(len(links))]))[:LINKS]
     return [links[index] for index in sorted(chosen)]
-
-
-def _words(url: str) -> str:
-    return unquote(urlsplit(url).path).replace("/", " ").replace("-", " ").replace("_", " ")
 
 
 def _format_links(links: list[Link], everything: tuple[Link, ...]) -> str:

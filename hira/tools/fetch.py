@@ -220,17 +220,12 @@ class Fetcher:
         place = check_url(url, self.allow)
         deadline = asyncio.get_running_loop().time() + self.seconds
         cookies = httpx.Cookies()  # some sites redirect in a circle until they get theirs back
-        for _ in range(HOPS + 1):
-            got = await self._hop(place, deadline, cookies)
-            if isinstance(got, Fetched):
-                return got
-            place = check_url(got, self.allow)
-        raise ToolError(f"{quote_url(url)} redirects more than {HOPS} times")
-
-    async def _hop(self, place: CheckedUrl, deadline: float, cookies: "httpx.Cookies") -> Fetched | str:
-        """Make one request; return the response, or the URL that it redirects to."""
         try:
-            return await self._request(place, deadline, cookies)
+            for _ in range(HOPS + 1):
+                got = await self._request(place, deadline, cookies)
+                if isinstance(got, Fetched):
+                    return got
+                place = check_url(got, self.allow)
         except TimeoutError:
             waited = min(HEAD_SECONDS, self.seconds)
             raise ToolError(f"{quote_url(place.url)} did not answer within {waited:g} seconds") from None
@@ -239,9 +234,11 @@ class Fetcher:
             if isinstance(error, socket.gaierror) and self.proxies(place.url.partition(":")[0], place.host):
                 reason += " (names are looked up here, also behind a proxy, to see where they lead)"
             raise ToolError(f"{quote_url(place.url)} cannot be opened: {reason}") from None
+        raise ToolError(f"{quote_url(url)} redirects more than {HOPS} times")
 
     async def _request(self, place: CheckedUrl, deadline: float, cookies: "httpx.Cookies") -> Fetched | str:
-        """Send a request and read the response. Raises `TimeoutError` if none begins in time."""
+        """Send a request; return the response, or the URL that it redirects to. Raises `TimeoutError` if no response
+        begins in time."""
         import httpx
 
         try:
@@ -266,7 +263,11 @@ class Fetcher:
             location, kind = (headers.get_list(name) or [""] for name in ("location", "content-type"))
             if response.status in _REDIRECTS and location[0]:
                 return _join_url(place.url, location[0])
-            body = BoundedBody(_read_encoding(headers, place), self.limit)
+            if (encoding := find_encoding(headers)) is None:
+                shown = clean(headers["content-encoding"].strip().lower()[:40])
+                what = f"sent its page in the encoding {shown!r}, which hira does not read"
+                raise ToolError(f"{quote_url(place.url)} {what}")
+            body = BoundedBody(encoding, self.limit)
             cut = await body.read(response.aiter_stream(), deadline)
             return Fetched(place.url, response.status, kind[-1], bytes(body.data[: self.limit]), cut)
 
@@ -304,22 +305,11 @@ def _join_url(url: str, target: str) -> str:
         raise RefusedAddress(f"{quote_url(url)} redirects to {quote_url(target)}, which cannot be read") from None
 
 
-def _read_encoding(headers: Mapping[str, str], place: CheckedUrl) -> str:
-    """Return the compression of a body: "gzip", "deflate" or "". Raises `ToolError` for chains and other encodings."""
-    if (encoding := find_encoding(headers)) is not None:
-        return encoding
-    shown = clean(headers["content-encoding"].strip().lower()[:40])
-    raise ToolError(f"{quote_url(place.url)} sent its page in the encoding {shown!r}, which hira does not read")
-
-
 def find_encoding(headers: Mapping[str, str]) -> str | None:
     """Return the compression of a body: "gzip", "deflate" or ""; None for chains and other encodings."""
-    encoding = headers.get("content-encoding", "").strip().lower()
-    layers = [part.strip().removeprefix("x-") for part in encoding.split(",")]
-    layers = [layer for layer in layers if layer not in {"", "identity", "none"}]
-    if not layers:
-        return ""
-    return layers[0] if layers in (["gzip"], ["deflate"]) else None
+    named = (part.strip().removeprefix("x-") for part in headers.get("content-encoding", "").lower().split(","))
+    encoding = ",".join(layer for layer in named if layer not in {"", "identity", "none"})
+    return encoding if encoding in {"", "gzip", "deflate"} else None
 
 
 def _reason(error: Exception) -> str:

@@ -32,10 +32,8 @@ WAV = {"audio/wav", "audio/x-wav", "audio/vnd.wave"}
 MP3 = {"audio/mpeg", "audio/mp3"}
 # kinds that some machines' tables lack
 _KINDS = {
+    **dict.fromkeys((".ogg", ".oga", ".opus"), "audio/ogg"),
     ".flac": "audio/flac",
-    ".ogg": "audio/ogg",
-    ".oga": "audio/ogg",
-    ".opus": "audio/ogg",
     ".m4a": "audio/mp4",
     ".aac": "audio/aac",
     ".wma": "audio/x-ms-wma",

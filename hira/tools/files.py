@@ -159,13 +159,10 @@ def _read_written(work: Path, place: str, reading: RunReader, child: ReadingChil
 
 def _mark_computed(seen: Observation) -> Observation:
     """Mark the passages of a program's file as a computation: it supports a claim as the program's output does."""
-    made = (
-        replace(
-            passage,
-            source=replace(passage.source, text=f"{OUTPUT}{passage.source.text}", kind="computation", places=()),
-        )
-        for passage in seen.passages
-    )
+    made = []
+    for passage in seen.passages:
+        source = replace(passage.source, text=f"{OUTPUT}{passage.source.text}", kind="computation", places=())
+        made.append(replace(passage, source=source))
     return replace(seen, passages=tuple(made))
 
 

@@ -131,11 +131,10 @@ def _find_file(name: str, allowed: Sequence[Path]) -> Path:
 def read_picture(file: OpenFile, kind: str) -> str:
     """Return the picture, unchanged if it is small and upright, otherwise as Pillow scales and rotates it in the child;
     without Pillow, unchanged if it is small."""
-    name, plain = file.path.name, kind in _PLAIN and file.size <= LARGEST_UNTOUCHED
     if find_spec("PIL") is None:
-        if plain:
+        if kind in _PLAIN and file.size <= LARGEST_UNTOUCHED:
             return encode_uri(file.rewind().read(LARGEST_UNTOUCHED), kind)
-        raise ToolError(f"{name} must be resized first: pip install 'hira[images]'")
+        raise ToolError(f"{file.path.name} must be resized first: pip install 'hira[images]'")
     return _decode(send_picture, file) or encode_uri(file.rewind().read(), kind)
 
 
