@@ -34,11 +34,9 @@ def make_search_tool(retrieve: Retriever) -> Tool:
     if isinstance(retrieve, type) or not callable(retrieve):
         kind = f"the class {retrieve.__name__}" if isinstance(retrieve, type) else f"{retrieve!r:.80}"
         method = next((name for name in _METHODS if callable(getattr(retrieve, name, None))), "")
-        fix = (
-            f"if its method takes a query, give that: search=store.{method}"
-            if method
-            else "write async def retrieve(query: str): docs/retriever.md"
-        )
+        fix = "write async def retrieve(query: str): docs/retriever.md"
+        if method:
+            fix = f"if its method takes a query, give that: search=store.{method}"
         raise UsageError(f"`search` must be a string or a function of a query, got {kind}", fix=fix)
     name = getattr(retrieve, "__name__", type(retrieve).__name__)
     called: Callable[..., Any] = retrieve if inspect.isroutine(retrieve) else retrieve.__call__  # type: ignore[operator]

@@ -207,8 +207,12 @@ class Index:
                 with ReadingChild() as self._child:
                     reading = Refresh(self._store, self._child, roots_of(self.paths), unread, self._stopped)
                     reading.read(changes, on_progress)
-            trouble = [self._store.trouble] if self._store.trouble else []
-            warnings = [*trouble, *listing.warnings, *unread.describe(), *self._store.notes()]
+            warnings = [
+                *filter(None, [self._store.trouble]),
+                *listing.warnings,
+                *unread.describe(),
+                *self._store.notes(),
+            ]
             self.warnings, self.unread = (
                 [" ".join(clean(line).split()) for line in lines] for lines in (warnings, unread.describe_faults())
             )
@@ -263,18 +267,13 @@ def search_documents(
         names = [hit.name for hit in best]  # what comes after one of the newest vintage of its document is outdated
         latest = [hit for place, hit in enumerate(best) if not (hit.issue and hit.issue.newest in names[:place])]
         beside = await index.read_neighbours(latest)
-        return Observation(passages=tuple(map(_passage, join_neighbours(hits, beside, top))))
+        kept = list({hit.row: hit for hit in [*best, *beside, *hits[_WITH_NEIGHBOURS:]]}.values())[:top]
+        # passages of one document are in its order, where the best of them is
+        places = {hit.name: place for place, hit in reversed(list(enumerate(hits)))}
+        shown = sorted(kept, key=lambda hit: (places[hit.name], hit.row))
+        return Observation(passages=tuple(map(_passage, shown)))
 
     return tool(search, pure=True)
-
-
-def join_neighbours(hits: Sequence[PassageHit], beside: Sequence[PassageHit], top: int) -> list[PassageHit]:
-    """Return at most `top` passages: the hits, and instead of the last ones the neighbours of the best. Passages of one
-    document are in its order, where the best of them is."""
-    kept = {hit.row: hit for hit in [*hits[:_WITH_NEIGHBOURS], *beside, *hits[_WITH_NEIGHBOURS:]]}
-    chosen = sorted(list(kept.values())[:top], key=lambda hit: hit.row)
-    places = {hit.name: place for place, hit in reversed(list(enumerate(hits)))}
-    return sorted(chosen, key=lambda hit: places[hit.name])
 
 
 def _passage(hit: PassageHit) -> Passage:
@@ -284,9 +283,8 @@ def _passage(hit: PassageHit) -> Passage:
     text, places = join_pieces([piece], hit.title, placed=True)
     issue, newer = (f"({hit.issue.describe()})", hit.issue.newest) if hit.issue else ("", "")
     shown = (issue, place, drop_title(piece.heading, hit.title), piece.text)
-    return Passage(
-        Source(hit.name, hit.title, text, "file", places=places, newer=newer), "\n".join(filter(None, shown))
-    )
+    source = Source(hit.name, hit.title, text, "file", places=places, newer=newer)
+    return Passage(source, "\n".join(filter(None, shown)))
 
 
 def browse_documents(index: Index) -> Tool:

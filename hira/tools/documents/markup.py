@@ -42,12 +42,9 @@ def read_rst(text: str) -> tuple[str, Lines]:
 
 
 def _is_heading(title: str, below: str) -> bool:
-    return bool(
-        title.strip()
-        and _ADORNMENT.fullmatch(below)
-        and not _ADORNMENT.fullmatch(title)
-        and len(below.rstrip()) >= len(title.strip())
-    )
+    if not title.strip() or _ADORNMENT.fullmatch(title):
+        return False
+    return _ADORNMENT.fullmatch(below) is not None and len(below.rstrip()) >= len(title.strip())
 
 
 _ORG_HEADING = re.compile(r"(\*+)\s+(?:(?:TODO|DONE)\s+)?(.*?)(?:\s+:[\w@:]+:)?\s*")

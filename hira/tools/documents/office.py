@@ -94,10 +94,9 @@ def page_of(page: "PageObject", number: int, label: str = "", tables: Sequence[T
         raise
     except Exception:  # noqa: BLE001 - one damaged page must not hide the others; it is marked as unread
         return Part("", place, media=True)
-    text = "\n\n".join(
-        part if is_table else reflow(_HYPHENATED.sub("", part)).strip()
-        for part, is_table in replace_tables(text, tables)
-    ).strip()
+    parts = replace_tables(text, tables)
+    texts = (part if is_table else reflow(_HYPHENATED.sub("", part)).strip() for part, is_table in parts)
+    text = "\n\n".join(texts).strip()
     return Part(text, place, media=not text)
 
 

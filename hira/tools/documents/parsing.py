@@ -87,13 +87,12 @@ def _read_zip(path: Path, data: BinaryIO) -> Document:
         for mark, read in _INSIDE.items():
             if mark in archive.names:
                 return read(path, data)
-        listed = [
-            f"{' '.join(member.filename.split())} | {member.file_size} bytes"
-            f" | {'-'.join(f'{part:02d}' for part in member.date_time[:3])}"
-            for member in archive.zip.infolist()
-            if not member.is_dir()
-        ]
-    return Document(path.name, (Part("\n".join([f"This archive holds {len(listed)} files:", *listed])),))
+        members = [member for member in archive.zip.infolist() if not member.is_dir()]
+    lines = [f"This archive holds {len(members)} files:"]
+    for member in members:
+        date = "-".join(f"{part:02d}" for part in member.date_time[:3])
+        lines.append(f"{' '.join(member.filename.split())} | {member.file_size} bytes | {date}")
+    return Document(path.name, (Part("\n".join(lines)),))
 
 
 _BINARY: dict[str, Reader] = {

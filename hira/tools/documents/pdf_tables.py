@@ -7,7 +7,6 @@ import ctypes
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from statistics import median
@@ -40,15 +39,13 @@ class _Character(NamedTuple):
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Cell:
+class _Cell(NamedTuple):
     left: float
     right: float
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
+class _Line(NamedTuple):
     """A line of text: its middle and height, and its cells, from left to right."""
 
     middle: float
@@ -56,8 +53,7 @@ class _Line:
     cells: tuple[_Cell, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(NamedTuple):
     """A table: its rows as text, and the characters that the page shows in their place, without spaces."""
 
     rows: tuple[str, ...]

@@ -132,11 +132,8 @@ def list_terms(question: str) -> list[str]:
     terms = [term for token in content for term in _terms(token)]
     for phrase in _PHRASE.findall(text):  # a text may write "ARR" for "annual recurring revenue"
         initials = "".join(word[0] for word in phrase.split() if words(word) and not CJK.search(word))
-        terms += [
-            quote_term(initials[start : start + length])
-            for length in range(3, 6)
-            for start in range(len(initials) - length + 1)
-        ]
+        spans = ((start, start + length) for length in range(3, 6) for start in range(len(initials) - length + 1))
+        terms += [quote_term(initials[start:end]) for start, end in spans]
     return list(dict.fromkeys(terms))[:_TERMS]
 
 

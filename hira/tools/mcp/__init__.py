@@ -10,6 +10,7 @@ import re
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from hira.core.errors import ToolDown, ToolError, UsageError
@@ -197,14 +198,11 @@ def _make_tools(
             continue
         taken.add(name)
         text = clean((offer.description or offer.title or offer.name)[: 4 * DESCRIPTION])[:DESCRIPTION].strip()
-        yield Tool(name, text, parameters, _run(connection, offer.name), server.seconds)
+        yield Tool(name, text, parameters, partial(_run, connection, offer.name), server.seconds)
 
 
-def _run(connection: McpConnection, tool: str) -> Callable[[dict[str, Any]], Any]:
-    async def run(arguments: dict[str, Any]) -> Observation:
-        return make_observation(connection.server.name, tool, arguments, await connection.call(tool, arguments))
-
-    return run
+async def _run(connection: McpConnection, tool: str, arguments: Mapping[str, Any]) -> Observation:
+    return make_observation(connection.server.name, tool, arguments, await connection.call(tool, arguments))
 
 
 def make_name(server: str, tool: str) -> str:
@@ -223,13 +221,12 @@ def clean_schema(schema: Mapping[str, Any]) -> dict[str, Any] | None:
     if len(json.dumps(schema, ensure_ascii=False)) > SCHEMA:
         return None
     cleaned: dict[str, Any] = {"type": "object", "properties": {}, "required": [], **_prose(schema)}
-    if cleaned["type"] != "object" or not isinstance(cleaned["properties"], dict):
+    properties, required = cleaned["properties"], cleaned["required"]
+    if cleaned["type"] != "object" or not isinstance(properties, dict) or not isinstance(required, list):
         return None
-    if not isinstance(cleaned["required"], list):
-        return None
-    for name, property_schema in cleaned["properties"].items():
-        if not isinstance(property_schema, dict):  # `true` means any value
-            cleaned["properties"][name] = {}
+    for name in properties:
+        if not isinstance(properties[name], dict):  # `true` means any value
+            properties[name] = {}
     written = json.dumps(cleaned, ensure_ascii=False)
     return cleaned if clean(written) == written else None
 

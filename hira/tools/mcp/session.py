@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit, urlunsplit
 
 from hira.core.errors import UsageError
@@ -132,7 +132,8 @@ class McpSession:
 
     async def _hold(self) -> None:
         failure: Exception | None = None
-        with _Stderr() as stderr:
+        stderr = _Stderr()
+        with stderr.file:  # the server has its own end
             try:
                 from mcp import Client
 
@@ -247,13 +248,6 @@ class _Stderr:
         self._tail = b""
         self._reader = threading.Thread(target=self._read, args=(out,), name="mcp stderr", daemon=True)
         self._reader.start()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Close this process's end; the server has its own."""
-        self.file.close()
 
     async def last(self) -> str:
         """Return the last line that was written, once the server has ended."""

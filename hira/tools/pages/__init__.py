@@ -86,11 +86,8 @@ def extract(html: str, base_url: str = "") -> Page:
     main, text = readable(tree.root)
     base = resolve_url(base_url, tree.base) or base_url
     links = links_of(main, tree.root, base, base_url)
-    title = (
-        join_parts(tree.title)
-        or tree.named
-        or next((flat(element) for element in walk(tree.root) if element.tag == "h1"), "")
-    )
+    heading = next((flat(element) for element in walk(tree.root) if element.tag == "h1"), "")
+    title = join_parts(tree.title) or tree.named or heading
     around = flat(tree.root, without=_FRAME) if len(text) < SHORT else ""
     return Page(title, text, links, find_state(title, text, scripts, around))
 
@@ -117,9 +114,6 @@ def find_state(title: str, text: str, scripts: str, around: str = "") -> State:
 def _addresses_reader(text: str) -> bool:
     """Return whether at least half of a short text speaks to its reader or about the wall, as no article does."""
     lines = [sentence.strip() for sentence in _SENTENCE.findall(text)]
-    articles = (
-        line
-        for line in lines
-        if len(line) >= _LONG_SENTENCE and not (_ADDRESSES_READER.search(line) or _WALL.search(line))
-    )
+    long = (line for line in lines if len(line) >= _LONG_SENTENCE)
+    articles = (line for line in long if not (_ADDRESSES_READER.search(line) or _WALL.search(line)))
     return 2 * sum(map(len, articles)) <= sum(map(len, lines))

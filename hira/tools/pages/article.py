@@ -188,12 +188,9 @@ def _find_marked(root: Element) -> Element | None:
         lambda element: element.attributes.get("itemprop") == "articleBody" or bool(_BODY.search(_names(element))),
         lambda element: element.tag in {"article", "main"},
     )
+    fair = max(FEW, FAIR_SHARE * root.running)
     for is_article in marks:
-        marked = [
-            element
-            for element in walk(root)
-            if element.running >= max(FEW, FAIR_SHARE * root.running) and is_article(element)
-        ]
+        marked = [element for element in walk(root) if element.running >= fair and is_article(element)]
         within = set(marked)
         outer = [element for element in marked if element.parent not in within]
         if len(outer) == 1:
@@ -229,6 +226,5 @@ def _measure(element: Element, strictness: int) -> None:
 
 
 def _furniture(element: Element) -> bool:
-    return element.tag in _FURNITURE or (
-        element.tag not in {"article", "main"} and bool(_NOISE.search(_names(element)))
-    )
+    named = element.tag not in {"article", "main"} and _NOISE.search(_names(element))
+    return element.tag in _FURNITURE or bool(named)

@@ -46,15 +46,10 @@ BLOCKS = tags(
 _READ = tags("href class id role style hidden aria-hidden aria-label title itemprop colspan rowspan")
 _TABLE = tags("table tbody thead tfoot tr td th")
 _ENDED = {  # opening tag → the tags that it ends, and the tags at which that stops
-    tag: (tags(ended), tags(bounds))
-    for tag, ended, bounds in (
-        ("li", "li", "ul ol menu"),
-        ("dt", "dt dd", "dl"),
-        ("dd", "dt dd", "dl"),
-        ("tr", "tr td th", "table"),
-        ("td", "td th", "tr table"),
-        ("th", "td th", "tr table"),
-    )
+    "li": (tags("li"), tags("ul ol menu")),
+    **dict.fromkeys(("dt", "dd"), (tags("dt dd"), tags("dl"))),
+    "tr": (tags("tr td th"), tags("table")),
+    **dict.fromkeys(("td", "th"), (tags("td th"), tags("tr table"))),
 }
 _UNREAD = re.compile(r"<!--|<(script|style|noscript|template|svg|math)\b", re.IGNORECASE)
 _END = {

@@ -69,13 +69,9 @@ def _rules(setup: dict[str, Any]) -> list[tuple[str, int]]:
     prefixes = {sys.prefix, sys.base_prefix}
     interpreter = [str(Path(prefix, part)) for prefix in prefixes for part in ("lib", "lib64", "share")]
     importable = [path for path in sys.path if path.startswith(tuple(f"{prefix}/" for prefix in prefixes))]
-    readable = [*_SYSTEM_FILES, *interpreter, *importable, *setup["read"]]
-    return [
-        *((path, READ) for path in readable),
-        *((path, LIST) for path in setup["list"]),
-        (os.devnull, WRITE),
-        (setup["folder"], WRITE),
-    ]
+    readable = (*_SYSTEM_FILES, *interpreter, *importable, *setup["read"])
+    allowed = ((READ, readable), (LIST, setup["list"]), (WRITE, (os.devnull, setup["folder"])))
+    return [(path, rights) for rights, paths in allowed for path in paths]
 
 
 def _limit(limits: dict[str, int]) -> None:
