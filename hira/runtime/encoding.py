@@ -47,19 +47,18 @@ def _open(role: str, setting: str, what: str, settings: Settings) -> "Endpoint |
     if "@http" in setting:
         fix = f'write {role} = "MODEL" and [roles.{role}] base_url = "URL"'
         raise UsageError(f"`{role}` is the name of a model, without an address", fix=fix)
+    from hira.tools.documents.encoder import Endpoint
+
     place = find_place(name, role, role_settings, settings)
     if place.model.startswith(GGUF) and role == EMBED:
         from hira.policies.llama import configure_encoder
-        from hira.tools.documents.encoder import LocalEndpoint
 
         config = configure_encoder(place.model.removeprefix(GGUF))
         made_by = f"{config.path} of {Path(config.path).stat().st_size:,} bytes"  # another file makes other vectors
-        return LocalEndpoint(what, made_by, "", config=config)
+        return Endpoint(what, made_by, "", config=config)
     if place.model.startswith((IN_PROCESS, LITELLM, GGUF)) or not (place.base_url or place.secret):
         fix = f'name a server with /v1/{role if role == RERANK else "embeddings"}: [roles.{role}] base_url = "URL"'
         raise UsageError(f"no endpoint is known for the {what} {name!r}", fix=fix)
-    from hira.tools.documents.encoder import Endpoint
-
     return Endpoint(what, place.model, place.base_url or OPENAI_URL, place.secret)
 
 

@@ -207,15 +207,9 @@ class Index:
                 with ReadingChild() as self._child:
                     reading = Refresh(self._store, self._child, roots_of(self.paths), unread, self._stopped)
                     reading.read(changes, on_progress)
-            warnings = [
-                *filter(None, [self._store.trouble]),
-                *listing.warnings,
-                *unread.describe(),
-                *self._store.notes(),
-            ]
-            self.warnings, self.unread = (
-                [" ".join(clean(line).split()) for line in lines] for lines in (warnings, unread.describe_faults())
-            )
+            warnings = [self._store.trouble, *listing.warnings, *unread.describe(), *self._store.notes()]
+            self.warnings = [" ".join(clean(line).split()) for line in warnings if line]
+            self.unread = [" ".join(clean(line).split()) for line in unread.describe_faults()]
             self._ready = not self._stopped.is_set()
 
 

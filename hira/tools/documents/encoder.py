@@ -63,7 +63,8 @@ class Encoded:
 @dataclass(slots=True)
 class Endpoint:
     """Requests to `/embeddings` or `/rerank` of one server. `what` names it in messages, and an answer may
-    take this many `seconds`."""
+    take this many `seconds`. With `config`, llama.cpp's server of a GGUF file is started with the first request, and
+    ends with `aclose`."""
 
     what: str
     model: str
@@ -71,6 +72,8 @@ class Endpoint:
     key: str = ""
     seconds: float = SECONDS
     client: "httpx.AsyncClient | None" = None
+    config: "ServerConfig | None" = None
+    _server: "LlamaServer | None" = None
 
     async def post(self, path: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the answer as JSON. A busy server is asked again, twice. Raises `EncoderFailed`."""
@@ -89,12 +92,30 @@ class Endpoint:
 
     @property
     def name(self) -> str:
+        if self.config:
+            return f"the {self.what} {self.config.alias!r} with llama.cpp on this machine"
         return f"the {self.what} {self.model!r} at {urlsplit(self.base_url).netloc.rpartition('@')[2]}"
 
     async def aclose(self) -> None:
         client, self.client = self.client, None
         if client:
             await client.aclose()
+        server, self._server = self._server, None
+        if server:
+            from hira.policies.llama.process import release_server
+
+            release_server(server)
+
+    async def _find_server(self, config: "ServerConfig") -> None:
+        from hira.policies.llama.process import lease_server
+
+        if self._server is None or self._server.ended:
+            await self.aclose()
+            self._server = lease_server(config)
+        try:
+            self.base_url, self.key = await self._server.base_url(), self._server.key
+        except EndpointError as error:
+            raise EncoderFailed(f"{self.name}: {error.what}") from None
 
     async def _send(self, path: str, body: Mapping[str, Any]) -> tuple[int, str, float]:
         import httpx
@@ -102,6 +123,8 @@ class Endpoint:
         from hira.policies.failures import retry_after
         from hira.policies.transport import transport_for
 
+        if self.config:
+            await self._find_server(self.config)
         if self.client is None:
             self.client = httpx.AsyncClient(transport=transport_for(self.base_url), timeout=self.seconds)
         headers = {"Authorization": f"Bearer {self.key}"} if self.key else {}
@@ -124,38 +147,6 @@ class Endpoint:
             shown = _shorten(text, self.key)
             raise EncoderFailed(f"{self.name} answered with {shown} instead of JSON; check its address")
         return answer
-
-
-@dataclass(slots=True)
-class LocalEndpoint(Endpoint):
-    """An encoder in a GGUF file: llama.cpp's server is started with the first request, and ends with `aclose`."""
-
-    config: "ServerConfig" = field(kw_only=True)
-    _server: "LlamaServer | None" = None
-
-    @property
-    def name(self) -> str:
-        return f"the {self.what} {self.config.alias!r} with llama.cpp on this machine"
-
-    async def _send(self, path: str, body: Mapping[str, Any]) -> tuple[int, str, float]:
-        from hira.policies.llama.process import lease_server
-
-        if self._server is None or self._server.ended:
-            await self.aclose()
-            self._server = lease_server(self.config)
-        try:
-            self.base_url, self.key = await self._server.base_url(), self._server.key
-        except EndpointError as error:
-            raise EncoderFailed(f"{self.name}: {error.what}") from None
-        return await super(LocalEndpoint, self)._send(path, body)
-
-    async def aclose(self) -> None:
-        from hira.policies.llama.process import release_server
-
-        await super(LocalEndpoint, self).aclose()
-        server, self._server = self._server, None
-        if server:
-            release_server(server)
 
 
 def _shorten(text: str, key: str) -> str:

@@ -30,7 +30,7 @@ Reader = Callable[[Path, BinaryIO], Document]
 
 
 def parse_open(file: OpenFile) -> Document:
-    """Parse an open file in this process; `FileReader` does so in a process with limits.
+    """Parse an open file in this process; `read_passages` does so in a process with limits.
 
     Raises `ToolError` with one line that says why the file cannot be read.
     """

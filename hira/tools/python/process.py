@@ -12,7 +12,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from hira.tools.python.usage import ClippedOutput
 
 # A package of that name represents this folder, so that the worker imports its own modules and nothing of hira. Python
 # runs with -S: the worker itself loads `site` once the channel is out of reach of what the user's `.pth` files print.
-_BOOT = """
+BOOT = """
 import sys, types
 package = types.ModuleType("hira_sandbox")
 package.__path__ = [sys.argv[1]]
@@ -219,7 +219,7 @@ def spawn(folder: Path, kept: int, *, alone: bool) -> Interpreter:
     environment without the caller's variables keep out the same. `alone` means that it cannot start other programs.
     """
     mark = "" if alone else secrets.token_hex(8)
-    python = [sys.executable, *FLAGS, "-c", _BOOT, str(Path(__file__).parent), str(os.getpid())]
+    python = [sys.executable, *FLAGS, "-c", BOOT, str(Path(__file__).parent), str(os.getpid())]
     environ = environment(folder) | ({_MARK: mark} if mark else {})
     process, channel, pipe = _start(python, cwd=folder, env=environ)
     return Interpreter(process, channel, pipe, kept, mark=mark)
@@ -228,20 +228,11 @@ def spawn(folder: Path, kept: int, *, alone: bool) -> Interpreter:
 def spawn_contained(folder: Path, readable: Sequence[str], limits: PythonLimits, image: str) -> Interpreter:
     """Start an interpreter in a container, which can read these paths and write into the folder."""
     container = Container(engine(), f"hira-{secrets.token_hex(8)}")
-    called = command(container, image, folder, readable, limits, environment(folder), _BOOT)
-    process, channel, pipe = _start(called)
+    process, channel, pipe = _start(command(container, image, folder, readable, limits))
     return Interpreter(process, channel, pipe, limits.output, container=container)
 
 
-def command(
-    container: Container,
-    image: str,
-    folder: Path,
-    readable: Iterable[str],
-    limits: PythonLimits,
-    environ: Mapping[str, str],
-    boot: str,
-) -> list[str]:
+def command(container: Container, image: str, folder: Path, readable: Iterable[str], limits: PythonLimits) -> list[str]:
     """Return the command that starts the container with the worker in it. The image has to exist already.
 
     The user's own number is kept, so that the folder is writable and new files belong to the user.
@@ -259,9 +250,9 @@ def command(
         *("--pids-limit", str(limits.threads), "--shm-size", str(64 << 20)),
         *("--ulimit", f"cpu={_PROCESSOR}:{_PROCESSOR}", "--ulimit", "core=0:0"),
         *("--log-driver", "none", "--workdir", str(folder)),
-        *(part for name, value in environ.items() for part in ("--env", f"{name}={value}")),
+        *(part for name, value in environment(folder).items() for part in ("--env", f"{name}={value}")),
         *(part for mount in mounts for part in ("--mount", _mount(*mount))),
-        *(image, "python3", *FLAGS, "-c", boot, WORKER, "0"),
+        *(image, "python3", *FLAGS, "-c", BOOT, WORKER, "0"),
     ]
 
 

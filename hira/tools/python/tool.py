@@ -24,30 +24,15 @@ _QUEUE = 5
 """The number of calls of one turn that may wait for each other within the tool's time."""
 
 
-def _make_tool(
-    open_sandbox: "Callable[[], PythonSandbox]",
-    readable: Iterable[Path],
-    named: Mapping[Path, str],
-    limits: PythonLimits,
-    *,
-    follows: bool,
-) -> Tool:
-    """Create the tool of a session that opens with the first call."""
-
-    async def run(arguments: Mapping[str, Any]) -> Observation:
-        from hira.tools.python.results import run_code  # most sessions make no call
-
-        return await run_code(open_sandbox(), str(arguments["code"]))
-
+def _describe(readable: Iterable[Path], named: Mapping[Path, str], seconds: float, *, follows: bool) -> str:
+    """Return the tool's description, with the paths that its programs can read."""
     attached = []
     for path in readable:
         begins, place = named.get(path), str(path)
         place = clean(place if place.isprintable() else repr(place))  # a program can open what this literal says
         attached.append(FILE.fill(path=Filled(place), named=begins is not None, begins=begins or ""))
     listed = Filled("\n".join(attached))
-    described = DESCRIPTION.fill(seconds=f"{limits.seconds:g}", beside=follows, attached=listed)
-    seconds = _QUEUE * (limits.seconds + 30)
-    return replace(_shape(), run=run, seconds=seconds, description=str(described), stateful=True, function=None)
+    return str(DESCRIPTION.fill(seconds=f"{seconds:g}", beside=follows, attached=listed))
 
 
 @cache
@@ -104,9 +89,16 @@ def open_python(
             stack.push_async_exit(opened)
             return opened
 
+        async def run(arguments: Mapping[str, Any]) -> Observation:
+            from hira.tools.python.results import run_code  # most sessions make no call
+
+            return await run_code(open_sandbox(), str(arguments["code"]))
+
+        described = _describe(paths, named, limits.seconds, follows=follows)
+        seconds = _QUEUE * (limits.seconds + 30)
         try:
             async with AsyncExitStack() as stack:
-                yield _make_tool(open_sandbox, paths, named, limits, follows=follows)
+                yield replace(_shape(), run=run, seconds=seconds, description=described, stateful=True, function=None)
         finally:
             ended.append(place)
 

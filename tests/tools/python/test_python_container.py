@@ -17,7 +17,7 @@ from python_host import has_ended
 
 from hira.tools.python import IMAGE, PythonLimits, PythonSandbox, refusal, sandbox_layers
 from hira.tools.python.container import Container, engine, explain_missing_image
-from hira.tools.python.process import WORKER, command
+from hira.tools.python.process import BOOT, WORKER, command, environment
 
 ENGINE = r"""
 import csv, json, os, signal, subprocess, sys
@@ -96,9 +96,9 @@ def test_the_command_line_is_exactly_this(tmp_path: Path) -> None:
         Path("/tmp/run/1"),
         ["/docs/a, b.csv"],
         PythonLimits(memory=1000, threads=9),
-        {"LANG": "C.UTF-8", "TZ": "UTC"},
-        "BOOT",
     )
+    environ = environment(Path("/tmp/run/1"))
+    assert set(environ) >= {"LANG", "TZ", "HOME", "PYTHONHASHSEED"}
     assert got == [
         *("/usr/bin/docker", "run", "--rm", "--interactive", "--init", "--pull", "never", "--name", "hira-1"),
         *("--network", "none", "--ipc", "private", "--hostname", "hira", "--read-only"),
@@ -106,11 +106,11 @@ def test_the_command_line_is_exactly_this(tmp_path: Path) -> None:
         *("--user", f"{os.getuid()}:{os.getgid()}"),
         *("--memory", "1200", "--memory-swap", "1200", "--cpus", "2", "--pids-limit", "9", "--shm-size", "67108864"),
         *("--ulimit", "cpu=3600:3600", "--ulimit", "core=0:0", "--log-driver", "none", "--workdir", "/tmp/run/1"),
-        *("--env", "LANG=C.UTF-8", "--env", "TZ=UTC"),
+        *(part for name, value in environ.items() for part in ("--env", f"{name}={value}")),
         *("--mount", f"type=bind,source={worker},target={WORKER},readonly"),
         *("--mount", "type=bind,source=/tmp/run/1,target=/tmp/run/1"),
         *("--mount", 'type=bind,"source=/docs/a, b.csv","target=/docs/a, b.csv",readonly'),
-        *("python:3.13-slim", "python3", "-S", "-s", "-P", "-B", "-X", "utf8", "-c", "BOOT", WORKER, "0"),
+        *("python:3.13-slim", "python3", "-S", "-s", "-P", "-B", "-X", "utf8", "-c", BOOT, WORKER, "0"),
     ]
 
 
