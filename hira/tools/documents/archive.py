@@ -62,13 +62,12 @@ class Archive:
         self.unpacked += len(data)
         return data
 
-    def xml(self, name: str) -> Element:
-        """Return the root of a member. Raises `ToolError` for declared entities, `ParseError` for invalid XML."""
+    def xml(self, name: str, *, optional: bool = False) -> Element:
+        """Return the root of a member, an empty element if an `optional` one is missing. Raises `ToolError` for declared
+        entities, `ParseError` for invalid XML."""
+        if optional and name not in self.names:
+            return Element("missing")
         return fromstring(self.read_without_doctype(name))  # noqa: S314 - every declaration of entities is refused
-
-    def optional_xml(self, name: str) -> Element:
-        """Return the root of a member, an empty element if there is no such member."""
-        return self.xml(name) if name in self.names else Element("missing")
 
     def read_without_doctype(self, name: str) -> bytes:
         """Return the bytes of an XML member. Raises `ToolError` if it declares a document type (entities)."""
@@ -86,7 +85,7 @@ class Archive:
     def relations(self, name: str) -> dict[str, tuple[str, str]]:
         """Return the references of a member: id → (last word of the type, target), targets as member names."""
         folder, base = posixpath.split(name)
-        relations = self.optional_xml(posixpath.join(folder, "_rels", f"{base}.rels"))
+        relations = self.xml(posixpath.join(folder, "_rels", f"{base}.rels"), optional=True)
         return {
             relation.get("Id", ""): (
                 relation.get("Type", "").rpartition("/")[2],
@@ -98,7 +97,7 @@ class Archive:
 
     def property(self, name: str) -> str:
         """Return one of the document's properties, such as its "title" or "creator", "" without it."""
-        properties = self.optional_xml("docProps/core.xml")
+        properties = self.xml("docProps/core.xml", optional=True)
         return properties.findtext(f"{{http://purl.org/dc/elements/1.1/}}{name}") or ""
 
 

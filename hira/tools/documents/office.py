@@ -135,7 +135,7 @@ def _read_styles(archive: Archive) -> tuple[dict[str, int], set[str]]:
     levels: dict[str, int] = {}
     told: dict[str, bool | None] = {}
     bases: dict[str, str] = {}
-    for style in archive.optional_xml("word/styles.xml").iter(f"{W}style"):
+    for style in archive.xml("word/styles.xml", optional=True).iter(f"{W}style"):
         if key := style.get(f"{W}styleId", ""):
             told[key], bases[key] = _is_unsaid(style), _read_value(style, "basedOn")
             words = _read_value(style, "name").lower().split()
@@ -233,7 +233,7 @@ def _rows(table: Element, archive: Archive) -> list[list[str]]:
 
 
 def _notes(archive: Archive, kind: str, unsaid: set[str]) -> list[str]:
-    root = _remove_unsaid(archive.optional_xml(f"word/{kind}s.xml"), unsaid)
+    root = _remove_unsaid(archive.xml(f"word/{kind}s.xml", optional=True), unsaid)
     notes = ((note.get(f"{W}id", ""), _text(note).strip()) for note in root.iter(f"{W}{kind}"))
     return [f"[^{number}] {text}" for number, text in notes if text]
 

@@ -159,7 +159,7 @@ class _Book:
 def read_xlsx(path: Path, data: BinaryIO) -> Document:
     with open_archive(path, data, _MAIN, "an Excel workbook: it contains no sheets") as archive:
         root, targets = archive.xml(_MAIN), archive.relations(_MAIN)
-        texts = [_string(element) for element in archive.optional_xml("xl/sharedStrings.xml").iter(f"{S}si")]
+        texts = [_string(element) for element in archive.xml("xl/sharedStrings.xml", optional=True).iter(f"{S}si")]
         book = _Book(texts, _kinds(archive))
         parts = []
         waiting = set(archive.names)  # each sheet is read once, however often it is named
@@ -181,7 +181,7 @@ def _string(element: Element) -> str:
 
 def _kinds(archive: Archive) -> list[str]:
     """Return the kind of number that each cell style shows: "date", "percent" or "" for others."""
-    root = archive.optional_xml("xl/styles.xml")
+    root = archive.xml("xl/styles.xml", optional=True)
     formats = {element.get("numFmtId", ""): element.get("formatCode", "") for element in root.iter(f"{S}numFmt")}
     kinds = []
     for style in root.iterfind(f"{S}cellXfs/*"):
