@@ -63,8 +63,8 @@ class Archive:
         return data
 
     def xml(self, name: str, *, optional: bool = False) -> Element:
-        """Return the root of a member, an empty element if an `optional` one is missing. Raises `ToolError` for declared
-        entities, `ParseError` for invalid XML."""
+        """Return the root of a member, an empty element if an `optional` one is missing. Raises `ToolError` for
+        declared entities, `ParseError` for invalid XML."""
         if optional and name not in self.names:
             return Element("missing")
         return fromstring(self.read_without_doctype(name))  # noqa: S314 - every declaration of entities is refused
