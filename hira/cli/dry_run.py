@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import reduce
 from typing import TYPE_CHECKING
 
 from hira.agents.role import VERIFIER
@@ -29,9 +30,13 @@ if TYPE_CHECKING:  # a question needs no evaluation
 class Total:
     """The most that a whole run could take; `cost` is in US dollars, None if a price is unknown."""
 
-    calls: int
-    tokens: int
-    cost: float | None
+    calls: int = 0
+    tokens: int = 0
+    cost: float | None = 0.0
+
+    def add(self, other: "Total", times: int = 1) -> "Total":
+        cost = None if self.cost is None or other.cost is None else self.cost + other.cost * times
+        return Total(self.calls + other.calls * times, self.tokens + other.tokens * times, cost)
 
 
 def print_bound(options: AskOptions, settings: Settings, shell: Shell) -> int:
@@ -74,12 +79,10 @@ def print_evaluation_bound(plan: "EvaluationPlan", judge: str | None, shell: She
     for cell in plan.cells:
         settings = cell.settings(plan.settings)
         _, once = compute_bound(make_workflow(settings), settings)
-        totals[cell.way] = _add(totals.get(cell.way), once, len(plan.items))
+        totals[cell.way] = totals.get(cell.way, Total()).add(once, len(plan.items))
     if plan.metric in JUDGED and (judge or plan.metric != "fact"):
         totals[JUDGE] = _bound_judge(plan, judge)
-    costs = [total.cost for total in totals.values()]
-    cost = None if None in costs else sum(cost for cost in costs if cost is not None)
-    whole = Total(sum(total.calls for total in totals.values()), sum(total.tokens for total in totals.values()), cost)
+    whole = reduce(Total.add, totals.values(), Total())
     if as_json:
         shell.say_json({"rows": {name: asdict(total) for name, total in totals.items()}, "all": asdict(whole)})
         return OK
@@ -92,12 +95,6 @@ def print_evaluation_bound(plan: "EvaluationPlan", judge: str | None, shell: She
     shell.say(f"Assumed: all turns used, replies of {sizes.reply:,} and results of {sizes.result:,} tokens.")
     shell.say("No calls were made.")
     return OK
-
-
-def _add(before: Total | None, once: Total, times: int) -> Total:
-    before = before or Total(0, 0, 0.0)
-    cost = None if once.cost is None or before.cost is None else before.cost + once.cost * times
-    return Total(before.calls + once.calls * times, before.tokens + once.tokens * times, cost)
 
 
 def _bound_judge(plan: "EvaluationPlan", judge: str | None) -> Total:
