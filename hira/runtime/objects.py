@@ -47,12 +47,6 @@ def _check_function(name: str, argument: str, function: Any) -> None:
         raise UsageError(f"`{name}` must be a function, got {function!r}", fix=f"give a function of {argument}")
 
 
-def _check_client(client: Any) -> None:
-    if not inspect.iscoroutinefunction(getattr(client, "post", None)):
-        fix = "give an openai.AsyncOpenAI or openai.AsyncAzureOpenAI"
-        raise UsageError(f"`client` must be an asynchronous OpenAI client, got {type(client).__name__}", fix=fix)
-
-
 def check_workflow(workflow: Any) -> None:
     """Raise `UsageError` for what is no workflow; a name is one."""
     if isinstance(workflow, str):
@@ -152,7 +146,6 @@ def _name_of(expert: Any) -> str:
 
 
 _CHECKS: Mapping[str, Callable[[Any], None]] = {
-    "client": _check_client,
     "workflow": check_workflow,
     "tools": check_tools,
     "experts": check_experts,
@@ -167,6 +160,9 @@ _CHECKS: Mapping[str, Callable[[Any], None]] = {
 
 def check_objects(given: Mapping[str, Any]) -> None:
     """Raise `UsageError` for the first of these arguments of `Hira` that is not what it should be."""
+    if "client" in given and not inspect.iscoroutinefunction(getattr(given["client"], "post", None)):
+        what = f"`client` must be an asynchronous OpenAI client, got {type(given['client']).__name__}"
+        raise UsageError(what, fix="give an openai.AsyncOpenAI or openai.AsyncAzureOpenAI")
     for name, check in _CHECKS.items():
         if name in given:
             check(given[name])

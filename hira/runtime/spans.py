@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from hira.core.messages import Message
 from hira.core.policy import Completion, Finish, Usage
+from hira.policies.names import LITELLM, OFFLINE
 from hira.runtime.trace.reading import Reading, ReadSubtask, ReadTool, ReadTurn
 
 Value = str | int | float | bool | Sequence[str]
@@ -69,9 +70,11 @@ def subtask_attributes(expert: str, subtask: str) -> Attributes:
 
 
 def turn_attributes(role: str, conversation: str, model: str) -> Attributes:
+    way, _, rest = model.partition("/")
+    provider = "hira" if model == OFFLINE else rest.partition("/")[0] if f"{way}/" == LITELLM else "openai"
     return {
         "gen_ai.operation.name": "chat",
-        "gen_ai.provider.name": provider_of(model),
+        "gen_ai.provider.name": provider,
         "gen_ai.request.model": model,
         "gen_ai.agent.name": role,
         "hira.conversation": conversation,
@@ -97,14 +100,6 @@ def usage_attributes(usage: Usage) -> Attributes:
     if usage.cost is not None:
         record["hira.cost"] = usage.cost
     return record
-
-
-def provider_of(model: str) -> str:
-    """Whose interface the model was asked through."""
-    if model == "offline":
-        return "hira"
-    head, slash, rest = model.partition("/")
-    return rest.partition("/")[0] if slash and head == "litellm" else "openai"
 
 
 def _run(reading: Reading, inner: Sequence[Span], *, content: bool) -> Span:

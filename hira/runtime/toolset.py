@@ -50,18 +50,20 @@ class ReadableFiles:
     read_at: float = -math.inf
 
 
-def find_readable(docs: Sequence[Path], files: Sequence[Path] = (), exclude: Sequence[Path] = ()) -> ReadableFiles:
-    """Look up the readable documents and files, without the excluded ones. Blocking."""
+def find_readable(
+    docs: Sequence[Path],
+    files: Sequence[Path] = (),
+    exclude: Sequence[Path] = (),
+    listing: "WalkResult | None" = None,
+) -> ReadableFiles:
+    """Look up the readable documents and files, without the excluded ones; a `listing` of the documents that exists
+    already is used. Blocking."""
     if not (docs or files):
         return ReadableFiles(read_at=time.monotonic())
     from hira.tools.documents.walk import walk
-
-    return _make_readable(walk(docs, exclude), docs, files)
-
-
-def _make_readable(listing: "WalkResult", docs: Sequence[Path], files: Sequence[Path] = ()) -> ReadableFiles:
     from hira.tools.file_kinds import can_be_sent
 
+    listing = walk(docs, exclude) if listing is None else listing
     named = {**{str(file): file.expanduser() for file in files}, **listing.media, **listing.files}
     shown = {flatten_name(name): path for name, path in named.items() if can_be_sent(name)}
     return ReadableFiles(shown, tuple(path.expanduser().resolve() for path in (*docs, *files)), time.monotonic())
@@ -371,7 +373,7 @@ async def open_index(
 
     def look_up() -> tuple[WalkResult, ReadableFiles]:
         listing = walk(settings.docs, settings.exclude)
-        return listing, _make_readable(listing, settings.docs)
+        return listing, find_readable(settings.docs, listing=listing)
 
     try:
         listing, readable = await asyncio.to_thread(look_up)
@@ -393,11 +395,12 @@ async def open_index(
 
 def _unread(paths: Sequence[Path], why: Sequence[str], *, unseen: bool = False) -> UsageError:
     """The error for documents of which none can be read, or of pictures, sounds and videos that no model takes in."""
+    where = "in " + ", ".join(map(str, paths))
     if unseen:
         what = "the documents have no text, only pictures, sounds or videos"
         fix = 'name a model that sees ([roles.look] model = "NAME") for a workflow with the multimodal expert'
-        return UsageError(what, where=_list_paths(paths), fix=fix)
-    where, fix = _list_paths(paths), "name files or folders that hold text"
+        return UsageError(what, where=where, fix=fix)
+    fix = "name files or folders that hold text"
     if len(why) == 1:
         others = "no other document was found; " if any(path.is_dir() for path in paths) else ""
         return UsageError(why[0], where=where, fix=f"{others}{fix}")
@@ -406,10 +409,6 @@ def _unread(paths: Sequence[Path], why: Sequence[str], *, unseen: bool = False) 
 
         return UsageError("none of the documents can be read", where=where, fix="; ".join(format_warnings(why)))
     return UsageError("no readable documents were found", where=where, fix=fix)
-
-
-def _list_paths(paths: Sequence[Path]) -> str:
-    return "in " + ", ".join(map(str, paths))
 
 
 class _Progress:

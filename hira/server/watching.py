@@ -187,33 +187,29 @@ async def resume(state: AppState, request: Request) -> Response:
     """Resume a run of the journal that ended early."""
     client, name = state.client(request), request.path_params["run"]
     async with state.runs.resuming:  # pressed twice, or in two tabs, it goes on once
-        return await _resume_once(state, client, name)
-
-
-async def _resume_once(state: AppState, client: Client, name: str) -> Response:
-    if name in state.runs.known and not state.runs.known[name].ended:
-        return JSONResponse(state.runs.of(client, name).describe())
-    entry, journal = await find_entry(state, client, name)
-    if entry.alive:
-        raise RejectedRequest(409, f"run {name!r} is running in another process", "conflict")
-    if entry.state in FINAL:
-        raise RejectedRequest(409, f"run {name!r} already has its answer", "conflict")
-    if lacking := _lacking(state, entry):
-        what = f"run {name!r} was started by a program, with its own {', '.join(lacking)}; resume it there"
-        raise RejectedRequest(409, what, "conflict")
-    owner = replace(state.runs.session(entry.workflow), shared=client.allowance)
-    instructions = str(entry.settings.get("instructions") or "")
-    foreign = entry.files or instructions != owner.settings.instructions
-    if foreign and owner.settings.origin("journal").endswith(".toml"):  # it may have come with the folder
-        what = f"run {name!r} has files or instructions of its own; resume it in a terminal: hira resume {name}"
-        raise RejectedRequest(409, what, "conflict")
-    owner = owner.with_instructions(instructions)
-    handed = entry.settings.get(HANDED, ())
-    queue = ApprovalQueue(client) if APPROVAL in handed or TOOL_APPROVAL in handed else None
-    owner = decide_in_queue(owner, queue, subtasks=APPROVAL in handed)
-    client.check_budget()  # before the run is claimed
-    run = await continue_run(owner, owner, journal, entry)
-    return JSONResponse(state.runs.go_on(client, run, entry.workflow, queue).describe(), 201)
+        if name in state.runs.known and not state.runs.known[name].ended:
+            return JSONResponse(state.runs.of(client, name).describe())
+        entry, journal = await find_entry(state, client, name)
+        if entry.alive:
+            raise RejectedRequest(409, f"run {name!r} is running in another process", "conflict")
+        if entry.state in FINAL:
+            raise RejectedRequest(409, f"run {name!r} already has its answer", "conflict")
+        if lacking := _lacking(state, entry):
+            what = f"run {name!r} was started by a program, with its own {', '.join(lacking)}; resume it there"
+            raise RejectedRequest(409, what, "conflict")
+        owner = replace(state.runs.session(entry.workflow), shared=client.allowance)
+        instructions = str(entry.settings.get("instructions") or "")
+        foreign = entry.files or instructions != owner.settings.instructions
+        if foreign and owner.settings.origin("journal").endswith(".toml"):  # it may have come with the folder
+            what = f"run {name!r} has files or instructions of its own; resume it in a terminal: hira resume {name}"
+            raise RejectedRequest(409, what, "conflict")
+        owner = owner.with_instructions(instructions)
+        handed = entry.settings.get(HANDED, ())
+        queue = ApprovalQueue(client) if APPROVAL in handed or TOOL_APPROVAL in handed else None
+        owner = decide_in_queue(owner, queue, subtasks=APPROVAL in handed)
+        client.check_budget()  # before the run is claimed
+        run = await continue_run(owner, owner, journal, entry)
+        return JSONResponse(state.runs.go_on(client, run, entry.workflow, queue).describe(), 201)
 
 
 def _line(state: AppState, entry: Entry) -> dict[str, Any]:

@@ -243,14 +243,11 @@ def code_of(values: Mapping[str, Any]) -> list[str]:
     workflow = str(values.get("workflow") or "")
     code = [str(name) for name in (values.get("verifier"), workflow, *experts) if ":" in str(name)]
     code += list_retrievers(str(values.get("search") or ""))
-    return [*map(str, tools), *code, *([workflow] if _is_installed(workflow) else [])]
+    if workflow:
+        from hira.workflows import WORKFLOWS
 
-
-def _is_installed(workflow: str) -> bool:
-    """Return whether an installed package provides the workflow."""
-    from hira.workflows import WORKFLOWS
-
-    return bool(workflow) and workflow not in WORKFLOWS and workflow in find_installed(INSTALLED)
+        code += [workflow] if workflow not in WORKFLOWS and workflow in find_installed(INSTALLED) else []
+    return [*map(str, tools), *code]
 
 
 def read_allowed(environ: Mapping[str, str], path: Path, store: Path) -> set[str]:

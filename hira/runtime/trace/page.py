@@ -6,7 +6,7 @@ text, and a policy in its head blocks other scripts and all requests.
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from itertools import pairwise
 from typing import Any
@@ -202,17 +202,13 @@ def _source(source: Source, citations: Sequence[Citation]) -> dict[str, Any]:
 
 
 def parts(text: str, quotes: Sequence[tuple[int, str]]) -> list[tuple[str, list[int]]]:
-    """Split the text into pieces, each with the numbers of the citations that quote it."""
-    spans = [(*match.span(), number) for number, quote in quotes for match in _find_quote(quote, text)]
+    """Split the text into pieces, each with the numbers of the citations that quote it. The spaces of a quotation may
+    differ from those of the text."""
+    passages = ((number, passage.split()) for number, quote in quotes for passage in quote.split(" … "))
+    patterns = ((number, r"\s+".join(map(re.escape, words))) for number, words in passages if words)
+    spans = [(*match.span(), number) for number, pattern in patterns if (match := re.search(pattern, text))]
     edges = sorted({0, len(text), *(edge for begin, end, _ in spans for edge in (begin, end))})
     return [
         (text[begin:end], [number for first, last, number in spans if first <= begin and end <= last])
         for begin, end in pairwise(edges)
     ]
-
-
-def _find_quote(quote: str, text: str) -> Iterator[re.Match[str]]:
-    """Find the passages of a quotation; their spaces may differ from those of the text."""
-    for passage in filter(str.strip, quote.split(" … ")):
-        if match := re.search(r"\s+".join(map(re.escape, passage.split())), text):
-            yield match
