@@ -58,7 +58,7 @@ def test_every_prompt_of_the_package_can_be_filled_and_is_sent_by_a_module_next_
     modules = "".join(module.read_text(encoding="utf-8") for module in path.parent.glob("*.py"))
     for prompt in prompts_in(path):
         asked = f'"{path.stem}", "{prompt.section}")' if prompt.section else f'"{path.stem}")'
-        assert asked in modules, f"nobody sends {prompt.name}"
+        assert asked in modules, f"nobody sends {path}"
         for value in ("", "something"):
             assert "{{" not in prompt.fill(**dict.fromkeys(prompt.slots, value))
 
@@ -101,6 +101,7 @@ def test_parts_that_do_not_fit_together_are_an_error(tmp_path: Path, text: str) 
 def test_a_section_of_a_file_is_a_prompt_by_its_own_name(tmp_path: Path) -> None:
     (tmp_path / "remarks.md").write_text("## late\n\nToo late, {{who}}.\n\n## early\n\nToo early.\n", encoding="utf-8")
     late = Prompt(str(tmp_path / "module.py"), "remarks", "late")
-    assert (late.name, late.fill(who="Ada")) == ("late", "Too late, Ada.")
+    filled = late.fill(who="Ada")
+    assert (filled.prompt, filled) == ("late", "Too late, Ada.")
     with pytest.raises(PromptError, match="no section 'never'"):
         Prompt(str(tmp_path / "module.py"), "remarks", "never").fill()

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -25,7 +26,7 @@ def page(text: str) -> Fetched:
 
 def test_a_call_returns_what_the_function_returns_and_raises_what_it_raises(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("# Zoë\n\nOne.", encoding="utf-8")
-    with Worker() as worker:
+    with closing(Worker()) as worker:
         assert worker.call(read_file, tmp_path / "a.md") == read_file(tmp_path / "a.md")
         with pytest.raises(ToolError, match="does not exist"):
             worker.call(read_file, tmp_path / "b.md")

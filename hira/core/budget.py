@@ -146,10 +146,6 @@ class Allowance:
     _kept: dict[int, Usage] = field(default_factory=dict)
     _rooms: dict[int, Usage] = field(default_factory=dict)
 
-    @property
-    def limited(self) -> bool:
-        return self.ledger.limits != Limits()
-
     def admit(self, run: int, call: CallNeed, answer: Usage) -> int | None:
         """Return the most tokens of the reply, None if no bound is needed. Raises the ledger's error if the call would
         leave too little for the answers of the runs in progress; `answer` is the cost of this run's answer."""
@@ -215,7 +211,7 @@ class Budget:
 
     def counts(self, role: str) -> bool:
         """Return whether the size of this role's prompts matters."""
-        if not self._limited or (self.shared and self.shared.limited):
+        if not self._limited or (self.shared and self.shared.ledger.limits != Limits()):
             return self._limited
         return any(ledger.limits.tokens is not None or ledger.limits.cost is not None for ledger in self._of(role))
 

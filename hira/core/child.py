@@ -24,7 +24,7 @@ from importlib import import_module
 from itertools import count
 from pathlib import Path
 from queue import PriorityQueue
-from typing import IO, TYPE_CHECKING, Any, Self, TypeVar, get_args, get_type_hints
+from typing import IO, TYPE_CHECKING, Any, TypeVar, get_args, get_type_hints
 
 from hira.core.errors import HiraError, WorkerError
 
@@ -85,12 +85,6 @@ class Worker:
         self._ended: threading.Event | None = None
         self._users = 0
         self._counting = threading.Lock()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def call(self, function: Callable[..., T], *arguments: Any) -> T:
         """Call a module's function by position and return its result. Blocking.
@@ -160,20 +154,17 @@ class Worker:
     def _collect(self, call: "_Call", ended: threading.Event | None = None) -> list[Any]:
         _, returned = _adapters(call.function, by_handle=call.handle is not None)
         began = time.monotonic()
-        self._wait_for_turn(call, began, ended)
+        while not self._turn.acquire(timeout=_LOOK_EVERY):
+            if ended and ended.is_set():
+                raise WorkerError("reading was ended")
+            if call.seconds and time.monotonic() - began > call.seconds:
+                raise OutOfTime(f"it took more than {call.seconds:g} seconds, with the wait for other files")
         try:
             self._ended = ended
             return [returned.validate_json(line) for line in self._ask(call, began)]
         finally:
             self._ended = None
             self._turn.release()
-
-    def _wait_for_turn(self, call: "_Call", began: float, ended: threading.Event | None) -> None:
-        while not self._turn.acquire(timeout=_LOOK_EVERY):
-            if ended and ended.is_set():
-                raise WorkerError("reading was ended")
-            if call.seconds and time.monotonic() - began > call.seconds:
-                raise OutOfTime(f"it took more than {call.seconds:g} seconds, with the wait for other files")
 
     def _find_child(self, call: "_Call", began: float) -> tuple["_Child", float]:
         """Return the child, which starts with its first call, and when the time of the call began."""

@@ -64,12 +64,12 @@ def mask(text: str, secrets: frozenset[str]) -> str:
         text = text.replace(spelling, MASK)
     rounds = list(_decode(text))
     decoded = rounds[-1].text if rounds else text
-    places = [place for spelling in spellings.decoded for place in _find_all(decoded, spelling)] if rounds else []
+    places = _find_all(spellings.decoded, decoded) if rounds else []
     packed = "".join(decoded.split()).translate(_URL_SAFE)
     if any(spelling in packed for spelling in spellings.packed):
         bare = _replace(_SPACE, decoded)
         packed = bare.text.translate(_URL_SAFE)
-        places += [bare.find_origin(*place) for form in spellings.packed for place in _find_all(packed, form)]
+        places += [bare.find_origin(*place) for place in _find_all(spellings.packed, packed)]
     for earlier in reversed(rounds):
         places = [earlier.find_origin(*place) for place in places]
     return _cover(text, places)
@@ -116,11 +116,8 @@ def _value(token: str) -> str:
     return ""
 
 
-def _find_all(text: str, spelling: str) -> Iterator[tuple[int, int]]:
-    begin = text.find(spelling)
-    while begin >= 0:
-        yield begin, begin + len(spelling)
-        begin = text.find(spelling, begin + len(spelling))
+def _find_all(spellings: Sequence[str], text: str) -> list[tuple[int, int]]:
+    return [match.span() for spelling in spellings for match in re.finditer(re.escape(spelling), text)]
 
 
 def _cover(text: str, places: Iterable[tuple[int, int]]) -> str:

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
 from importlib.machinery import (
@@ -131,11 +132,11 @@ def package_of(point: EntryPoint) -> str:
     return repr(point.dist.name if point.dist else "?")
 
 
+@dataclass(frozen=True, eq=False)
 class LazyMapping(Mapping[str, T]):
     """Objects by name, each loaded at its first use. `places` says where each is, as `package.module:Object`."""
 
-    def __init__(self, places: Mapping[str, str]) -> None:
-        self.places = places
+    places: Mapping[str, str]
 
     def __getitem__(self, name: str) -> T:
         module, _, attribute = self.places[name].partition(":")

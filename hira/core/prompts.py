@@ -1,6 +1,7 @@
 """Prompts are `.md` files next to the module that sends them, and are filled in one pass."""
 
 import re
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ _BLOCK_LINE = re.compile(r"\n(\{\{(?:#if \w+|else|/if)\}\})(?=\n|\Z)")
 _HEADING = re.compile(r"^## (\w+)$", re.MULTILINE)
 
 
+@dataclass(frozen=True, eq=False)
 class Prompt:
     """The text of a `.md` file with `{{slots}}` and parts that depend on a value. Read when first used.
 
@@ -29,21 +31,21 @@ class Prompt:
     and markup alone.
     """
 
-    def __init__(self, beside: str, file: str, section: str = "") -> None:
-        self.name: str = section or file
-        self.section = section
-        self.path: Path = Path(beside).with_name(f"{file}.md")
+    beside: str
+    file: str
+    section: str = ""
 
     @cached_property
     def text(self) -> str:
         """The text of the file, or of its section."""
-        text = self.path.read_text(encoding="utf-8")
+        path = Path(self.beside).with_name(f"{self.file}.md")
+        text = path.read_text(encoding="utf-8")
         if not self.section:
             return _BLOCK_LINE.sub(r"\1", text.rstrip())
         _, *parts = _HEADING.split(text)
         sections = dict(zip(parts[::2], parts[1::2], strict=True))
         if self.section not in sections:
-            raise PromptError(f"{self.path.name} has no section {self.section!r}")
+            raise PromptError(f"{path.name} has no section {self.section!r}")
         return _BLOCK_LINE.sub(r"\1", sections[self.section].strip())
 
     @cached_property
@@ -52,9 +54,10 @@ class Prompt:
         return frozenset(name for token in _TOKEN.finditer(self.text) if (name := token["test"] or token["slot"]))
 
     def fill(self, **values: Any) -> Filled:
+        name = self.section or self.file
         if values.keys() != self.slots:
             missing, extra = sorted(self.slots - values.keys()), sorted(values.keys() - self.slots)
-            raise PromptError(f"prompt {self.name!r}: missing values {missing}, values without a slot {extra}")
+            raise PromptError(f"prompt {name!r}: missing values {missing}, values without a slot {extra}")
         written: list[str] = []
         shown, begin = [True], 0
         for token in _TOKEN.finditer(self.text):
@@ -64,13 +67,13 @@ class Prompt:
             if token["test"]:
                 shown.append(bool(values[token["test"]]))
             elif token["word"] and len(shown) == 1:
-                raise PromptError(f"prompt {self.name!r}: {token[0]} without {{{{#if …}}}}")
+                raise PromptError(f"prompt {name!r}: {token[0]} without {{{{#if …}}}}")
             elif token["word"]:
                 last = shown.pop()
                 shown += [not last] if token["word"] == "else" else []
         if len(shown) > 1:
-            raise PromptError(f"prompt {self.name!r}: {{{{#if …}}}} without {{{{/if}}}}")
-        return Filled("".join(written) + self.text[begin:], self.name, values)
+            raise PromptError(f"prompt {name!r}: {{{{#if …}}}} without {{{{/if}}}}")
+        return Filled("".join(written) + self.text[begin:], name, values)
 
 
 def safe(value: Any) -> str:

@@ -4,7 +4,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import count, pairwise
 from typing import Literal
 
 Kind = Literal["page", "hit", "file", "computation", "media", "tool"]
@@ -159,7 +159,9 @@ class Sources:
             source = replace(source, text=source.text.encode("utf-8", "replace").decode("utf-8"))
         known = self.read.get(self._ids.get(source.location, ""))
         if known is None:
-            known = replace(source, id=self.reserved.get(source.location) or self._free())
+            taken = {*self.read, *self.reserved.values()}
+            free = next(name for number in count(len(self.read) + 1) if (name := f"s{number}") not in taken)
+            known = replace(source, id=self.reserved.get(source.location, free))
             self._ids[source.location] = known.id
         elif source.text not in known.text:
             known = replace(_join_texts(known, source), kind=source.kind, title=known.title or source.title)
@@ -168,13 +170,6 @@ class Sources:
         known = replace(known, date=known.date or source.date, newer=known.newer or source.newer)
         self.read[known.id] = known
         return known
-
-    def _free(self) -> str:
-        taken = {*self.read, *self.reserved.values()}
-        number = len(self.read) + 1
-        while f"s{number}" in taken:
-            number += 1
-        return f"s{number}"
 
     def __contains__(self, source_id: object) -> bool:
         return source_id in self.read

@@ -359,7 +359,8 @@ def find_context(function: Callable[..., Any]) -> tuple[str, str]:
 
 
 def _arguments(function: Callable[..., Any], context: str = "") -> "tuple[type[BaseModel], Mapping[str, Any]]":
-    """Return the model that checks the arguments of a function, and their JSON schema."""
+    """Return the model that checks the arguments of a function, and their JSON schema. Raises `UsageError` for a
+    parameter that no model could give."""
     if not inspect.isroutine(function):
         raise UsageError(f"a tool needs a function, got {function!r}", fix="write @tool above a def")
     if inspect.isasyncgenfunction(function) or inspect.isgeneratorfunction(function):
@@ -370,9 +371,19 @@ def _arguments(function: Callable[..., Any], context: str = "") -> "tuple[type[B
     for parameter in inspect.signature(function).parameters.values():
         if parameter.name == context:
             continue
-        _check_parameter(parameter, function, hints)
-        hint, default = hints[parameter.name], ... if parameter.default is parameter.empty else parameter.default
-        fields.append(_Field(parameter.name, _make_comparable(hint), type(default), default, hint))
+        name, what = parameter.name, f"tool {function.__name__!r}:"
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            what = f"{what} {str(parameter).partition(':')[0]!r} gives a model no names for its arguments"
+            raise UsageError(what, fix="name each parameter, or take one list or dict")
+        if parameter.kind is parameter.POSITIONAL_ONLY:
+            what = f"{what} parameter {name!r} cannot be given by its name"
+            raise UsageError(what, fix="leave out the / of the signature")
+        if name not in hints:
+            method = f"make it of an object's method: tool(it.{function.__name__})"
+            fix = method if name in ("self", "cls") else f"write {name}: str"
+            raise UsageError(f"{what} parameter {name!r} needs a type", fix=fix)
+        hint, default = hints[name], ... if parameter.default is parameter.empty else parameter.default
+        fields.append(_Field(name, _make_comparable(hint), type(default), default, hint))
     from pydantic import PydanticUserError
 
     try:
@@ -404,22 +415,6 @@ def _read_hints(function: Callable[..., Any], *, extras: bool) -> dict[str, Any]
     except NameError as error:
         what = f"function {function.__name__!r}: the type of a parameter is unknown: {error}"
         raise UsageError(what, fix="define the type in the module and not in a function, or import it there") from None
-
-
-def _check_parameter(parameter: inspect.Parameter, function: Callable[..., Any], hints: Mapping[str, Any]) -> None:
-    """Raise `UsageError` for a parameter that no model could give."""
-    name, what = parameter.name, f"tool {function.__name__!r}:"
-    if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-        what = f"{what} {str(parameter).partition(':')[0]!r} gives a model no names for its arguments"
-        raise UsageError(what, fix="name each parameter, or take one list or dict")
-    if parameter.kind is parameter.POSITIONAL_ONLY:
-        raise UsageError(
-            f"{what} parameter {name!r} cannot be given by its name", fix="leave out the / of the signature"
-        )
-    if name not in hints:
-        method = f"make it of an object's method: tool(it.{function.__name__})"
-        fix = method if name in ("self", "cls") else f"write {name}: str"
-        raise UsageError(f"{what} parameter {name!r} needs a type", fix=fix)
 
 
 @dataclass(frozen=True)

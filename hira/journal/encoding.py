@@ -47,20 +47,17 @@ class Digests:
         if earlier and kept == len(earlier.messages) and earlier.about == about:
             total, begin = earlier.total.copy(), kept
         else:
-            total, begin = self._beginning(about), 0
+            ids = (id(request.sampling), id(request.schema), *map(id, request.tools))
+            same, begin = (model, request.stop, request.continues, *ids), 0
+            if known := self._begun.get(same):
+                total = known[1].copy()
+            else:
+                total = hashlib.blake2b(repr(about).encode("utf-8", "surrogatepass"), digest_size=16)
+                if len(self._begun) < MOST_BEGINNINGS:
+                    self._begun[same] = about, total.copy()  # with the fields, so that nothing else gets those ids
         total.update("".join(map(_spell, request.messages[begin:])).encode("utf-8", "surrogatepass"))
         self.latest[request.conversation] = _DigestedRequest(about, request.messages, total)
         return total.hexdigest(), kept
-
-    def _beginning(self, about: tuple[Any, ...]) -> "hashlib.blake2b":
-        model, stop, sampling, tools, schema, continues = about
-        same = (model, stop, continues, id(sampling), id(schema), *map(id, tools))
-        if known := self._begun.get(same):
-            return known[1].copy()
-        total = hashlib.blake2b(repr(about).encode("utf-8", "surrogatepass"), digest_size=16)
-        if len(self._begun) < MOST_BEGINNINGS:
-            self._begun[same] = about, total.copy()  # with what it names, so that no other object gets those ids
-        return total
 
     def back(self, conversation: str, to: _DigestedRequest | None) -> None:
         """Forget a request that was not recorded after all."""

@@ -182,7 +182,9 @@ class OpenAIPolicy:
                 body[PROMPT_CACHE_KEY] = hashlib.blake2b(run, digest_size=16).hexdigest()
             body |= self._extra_body
             raw = _dump(body)
-            bounds = self._bounds(body, request, call, len(raw))
+            tokens = body.get(self.accepted.length) or request.sampling.max_tokens
+            seconds = self._pace.bound(self._timeout, len(raw) // _BYTES_A_TOKEN, tokens)
+            bounds = Bounds(*seconds, call.cut_after, tokens)
             take = take_event if path == PATH else take_chunk
             state = StreamState(take, bounds, call.watch, call.is_enough, began=loop.time())
             longest = bounds.first if "stream" in body else bounds.reply
@@ -244,13 +246,6 @@ class OpenAIPolicy:
             return PATH, responses_body(request, self._model, self._turns, stream=stream, accepted=accepted)
         body = body_of(request, self._model, continuation=self._continuation, stream=stream, accepted=accepted)
         return "/completions" if "prompt" in body else "/chat/completions", body
-
-    def _bounds(self, body: Mapping[str, Any], request: Request, call: CallOptions, sent: int) -> Bounds:
-        """Return the bounds of the reply to this body of `sent` bytes."""
-        prompt, tokens = sent // _BYTES_A_TOKEN, body.get(self.accepted.length) or request.sampling.max_tokens
-        timeout, pace = self._timeout, self._pace
-        first, between = pace.first_token(timeout, prompt), pace.between_tokens(timeout)
-        return Bounds(first, between, pace.reply(timeout, prompt, tokens), call.cut_after, tokens)
 
     async def _read_stream(self, response: httpx.Response, state: StreamState, path: str) -> ReplyParts:
         """A reply that streams in. `BadReply` if the endpoint did not say how it ended, unless it never does: it is

@@ -66,19 +66,14 @@ class Pace:
         """No whole reply came in time: from now on it is asked for as a stream."""
         self.writes = min(self.writes or 1.0, SLOW / 2)
 
-    def first_token(self, timeout: Timeout, prompt: int) -> float:
-        """Return the seconds that the first token of a reply to a prompt of this many tokens may take."""
-        return max(timeout.first_token, ALLOWED_SLOWDOWN * prompt / self.reads if self.reads else 0.0)
-
-    def between_tokens(self, timeout: Timeout) -> float:
-        return max(timeout.between_tokens, ALLOWED_SLOWDOWN * _BETWEEN / self.writes if self.writes else 0.0)
-
-    def reply(self, timeout: Timeout, prompt: int, tokens: int | None) -> float:
-        """Return the seconds that a whole reply of at most this many tokens may take."""
-        if not (self.writes and tokens):
-            return timeout.reply
-        reading = prompt / self.reads if self.reads else 0.0
-        return max(timeout.reply, ALLOWED_SLOWDOWN * (reading + tokens / self.writes))
+    def bound(self, timeout: Timeout, prompt: int, tokens: int | None) -> tuple[float, float, float]:
+        """Return the seconds that the first token of a reply to a prompt of this many tokens may take, the next token
+        after another, and a whole reply of at most so many."""
+        reading = ALLOWED_SLOWDOWN * prompt / self.reads if self.reads else 0.0
+        writing = ALLOWED_SLOWDOWN / self.writes if self.writes else 0.0
+        whole = reading + writing * tokens if writing and tokens else 0.0
+        between = max(timeout.between_tokens, writing * _BETWEEN)
+        return max(timeout.first_token, reading), between, max(timeout.reply, whole)
 
 
 @cache

@@ -102,15 +102,14 @@ async def test_the_last_reply_is_cut_in_time_and_kept() -> None:
 
 def test_patience_grows_with_what_was_measured_and_never_shrinks() -> None:
     pace = Pace()
-    assert (pace.reply(USUAL, 5000, 4096), pace.first_token(USUAL, 5000)) == (900, 300)
+    assert pace.bound(USUAL, 5000, 4096) == (300, 120, 900)
     pace.saw_reading(1000, 100)
     pace.saw_writing(300, 100)
     assert pace.slow
-    assert pace.first_token(USUAL, 5000) == 3 * 500
-    assert pace.reply(USUAL, 5000, 4096) == pytest.approx(3 * (500 + 4096 / 3))
+    assert pace.bound(USUAL, 5000, 4096) == (3 * 500, 120, pytest.approx(3 * (500 + 4096 / 3)))
     pace.saw_writing(30_000, 10)
     assert pace.writes > SLOW
-    assert pace.reply(USUAL, 100, 100) == 900
+    assert pace.bound(USUAL, 100, 100) == (300, 120, 900)
 
 
 async def test_who_gave_no_whole_reply_in_time_is_asked_for_a_stream() -> None:

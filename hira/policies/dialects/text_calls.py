@@ -79,9 +79,13 @@ def _find_first(turn: CallText, opening: "re.Pattern[str]") -> CallSpan | None:
     while (begun := opening.search(turn.text, position)) and tried < _TRIES:
         while quoted and quoted.end() <= begun.start():
             quoted = _CODE.search(turn.text, quoted.end())
-        if quoted and quoted.start() < begun.start() and not _opens(turn.text, quoted, begun):
-            position = quoted.end()
-            continue
+        if quoted and quoted.start() < begun.start():
+            # a block of code may begin with the call; later in the block, or within a line, a call is quoted
+            fence = _FENCE.match(turn.text, quoted.start())
+            begins = fence and fence.end() <= begun.start() and DRESS.fullmatch(turn.text, fence.end(), begun.start())
+            if not begins:
+                position = quoted.end()
+                continue
         read = read_at(turn, begun.start())
         if (read.error or read.calls) and _is_made(turn.text, begun, read):
             return _read_following(turn, opening, begun, read)
@@ -169,12 +173,6 @@ def _is_made(text: str, begun: "re.Match[str]", read: ReadCalls) -> bool:
         return False
     fenced = "```" in text[start:position]
     return not read.loose or (not text[end:].strip() if fenced else is_alone(text, start, end))
-
-
-def _opens(text: str, quoted: "re.Match[str]", begun: "re.Match[str]") -> bool:
-    """Return whether a block of code begins with the call; later in the block, or within a line, a call is quoted."""
-    fence = _FENCE.match(text, quoted.start())
-    return bool(fence and fence.end() <= begun.start() and DRESS.fullmatch(text, fence.end(), begun.start()))
 
 
 def read_turn(parsed: Parsed, completion: Completion, tools: Sequence[Tool], several: int, write: Write) -> Parsed:

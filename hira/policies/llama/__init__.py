@@ -117,10 +117,8 @@ class LlamaPolicy:
             if not (lost and await held.server.ends_soon()):
                 error.where = self.where
                 raise
-            what, fix = (
-                f"llama.cpp's server ended: {held.server.why_it_ended()}",
-                "check that there is enough memory for it",
-            )
+            what = f"llama.cpp's server ended: {held.server.why_it_ended()}"
+            fix = "check that there is enough memory for it"
             crash = EndpointError(what, where=self.where, retryable=True, fix=fix)
             crash.tries = _CRASHES
             raise crash from error
@@ -138,12 +136,12 @@ class LlamaPolicy:
 
     async def hold(self) -> "ServerLease":
         """The server, or a new one in the place of one that has ended."""
-        ended = self._held if self._held and self._held.server.ended else None
-        if self._held is None or ended:
-            self._held = ServerLease(lease_server(self.config))
-        held = self._held
-        if ended:
-            await ended.aclose()
+        before = self._held
+        if before and not before.server.ended:
+            return before
+        held = self._held = ServerLease(lease_server(self.config))
+        if before:
+            await before.aclose()
         return held
 
 
