@@ -67,8 +67,8 @@ class Pace:
         self.writes = min(self.writes or 1.0, SLOW / 2)
 
     def bound(self, timeout: Timeout, prompt: int, tokens: int | None) -> tuple[float, float, float]:
-        """Return the seconds until the first token of a reply to a `prompt` of this many tokens, between two tokens, and
-        for a whole reply of at most this many `tokens`."""
+        """Return the seconds until the first token of the reply to a `prompt` of this many tokens, between two tokens,
+        and for a whole reply of at most this many `tokens`."""
         reading = ALLOWED_SLOWDOWN * prompt / self.reads if self.reads else 0.0
         writing = ALLOWED_SLOWDOWN / self.writes if self.writes else 0.0
         whole = reading + writing * tokens if writing and tokens else 0.0
