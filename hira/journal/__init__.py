@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hira.core.errors import FULL, Interrupted, OutOfBudget, Stop, UsageError
-from hira.journal.encoding import LARGEST, Damage, DamagedRecord, RecordTooLarge, decompress, read_json
+from hira.journal.encoding import LARGEST, Damage, DamagedRecord, RecordTooLarge, decompress, read_json, storable
 from hira.journal.log import OWN, CallSpec, Key, Kind, Log, NotRecorded, RecordedCall, Reuse, clock_from
 from hira.journal.store import PATIENCE, STATEMENTS, Statement, Writer, busy, check_locks, connect, do, migrate
 
@@ -195,6 +195,12 @@ class Journal:
         rows = self._stream("select * from sources where run = ? limit ?", (run, MOST_RUNS))
         pairs = ((row["location"], row["id"]) for row in rows)
         return {location: name for location, name in pairs if isinstance(location, str) and isinstance(name, str)}
+
+    def ids(self, question: str, before: float) -> dict[str, str]:
+        """The ids, by location, that the newest run of this question gave that began `before` this time."""
+        query = "select id from runs where question = ? and began < ? order by began desc limit 1"
+        rows = self._rows(query, (storable(question), before))
+        return self.sources(rows[0]["id"]) if rows else {}
 
     def find_cached(self, kind: Kind, digest: str, since: float, scope: str = "") -> Any:
         """Return the newest good result of a call with this digest that began after `since`, None without one."""
