@@ -301,10 +301,10 @@ def measure_parts(outputs: Sequence[MemberOutput]) -> dict[str, float]:
         _add_output(means, output)
     measures = means.values
     for verifier, source in (("verifier1", "solver"), ("verifier2", "corrector1")):
-        known = [measures.get(f"{verifier}/{name}") for name in ("recall", "false_alarms")]
-        right = measures.get(f"{source}/reward")
-        if right is not None and known[0] is not None and known[1] is not None:
-            measures[f"{verifier}/natural"] = right * (1 - known[1]) + (1 - right) * known[0]
+        names = (f"{verifier}/recall", f"{verifier}/false_alarms", f"{source}/reward")
+        if all(name in measures for name in names):
+            recall, false_alarms, right = (measures[name] for name in names)
+            measures[f"{verifier}/natural"] = right * (1 - false_alarms) + (1 - right) * recall
     return measures | {f"{part}/groups": float(len(inputs)) for part, inputs in groups.items()}
 
 

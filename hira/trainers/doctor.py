@@ -145,11 +145,11 @@ def check_template(seen: RunFiles) -> Look:
     no native calls."""
     if seen.notices is None:
         return explain_no_model(seen)
-    notices = [notice.removeprefix("the chat template ") for notice in seen.notices]
+    notices = [notice.replace("the chat template", "it", 1) for notice in seen.notices]
     if lost := [notice for notice in notices if "thought" in notice]:
         fix = "use a model whose template keeps earlier messages, or expect a row for each turn"
-        return Look(ODD, f"it {lost[0]}", fix)
-    mute = [f"it {notice}" for notice in notices if "tools" in notice]
+        return Look(ODD, lost[0], fix)
+    mute = [notice for notice in notices if "tools" in notice]
     dialect = seen.configuration.settings.get("dialect")
     recipe = RECIPES.get(seen.configuration.recipe, GRPO)  # a recipe of the user's is not loaded to look at a run
     named = recipe.make or WORKFLOWS.get(str(seen.configuration.settings.get("workflow", recipe.workflow)))
@@ -160,7 +160,7 @@ def check_template(seen: RunFiles) -> Look:
     native = workflow is None or (workflow.takes_tools and getattr(workflow, "dialect", NATIVE.name) == NATIVE.name)
     if mute and not dialect and native:
         return Look(ODD, mute[0], fix)
-    return Look(FINE, "; ".join(f"it {notice}" for notice in notices) or "each prompt continues the one before")
+    return Look(FINE, "; ".join(notices) or "each prompt continues the one before")
 
 
 def check_questions(seen: RunFiles) -> Look:

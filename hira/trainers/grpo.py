@@ -9,6 +9,7 @@ accelerate or TRL is read or overridden; TRL's public fused head scores tokens o
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -290,6 +291,7 @@ class RoleTrainer(Trainer):
             raise HiraError("the processes ended with different weights", fix=fix)
 
 
+@dataclass(eq=False)
 class RecordCallback(TrainerCallback):
     """Appends a line of `metrics.jsonl` to `folder` for each step, marks each checkpoint as whole by a last file, and
     passes the metrics to `on_step`.
@@ -298,9 +300,8 @@ class RecordCallback(TrainerCallback):
     uninterrupted one.
     """
 
-    def __init__(self, folder: Path, on_step: Callable[[dict[str, Any]], None] = lambda _: None) -> None:
-        self.folder = folder
-        self.on_step = on_step
+    folder: Path
+    on_step: Callable[[dict[str, Any]], None] = lambda _: None
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Mapping[str, Any] | None = None, **_: Any) -> None:
         del args, control
@@ -317,11 +318,11 @@ class RecordCallback(TrainerCallback):
             records.append_records(self.folder / f"checkpoint-{step}" / COMPLETE, [{"step": step}])
 
 
+@dataclass(eq=False)
 class _AfterStep(TrainerCallback):
     """Passes the Trainer's callbacks to `trainer`."""
 
-    def __init__(self, trainer: RoleTrainer) -> None:
-        self.trainer = trainer
+    trainer: RoleTrainer
 
     def on_train_begin(self, *_: Any, **__: Any) -> None:
         self.trainer.base = fingerprint(self.trainer.bare)

@@ -170,20 +170,17 @@ class Ranked:
         Random(seed_of("rank", *texts)).shuffle(answers)  # noqa: S311 - repeatable, not secret
         if not answers or len({*texts}) == 1:
             return [RolloutScore(0.0, why="the answers of the group do not differ") for _ in rollouts]
-        places = {"": float(len(answers))}
-        why = ""
-        if len(answers) == 1:
-            places[answers[0]] = 0.0
-        else:
+        places, why = {"": float(len(answers)), answers[0]: 0.0}, ""
+        if len(answers) > 1:
             context = RunContext({"*": self.judge})
             notices = collect_notices(context)
             try:
                 orders = [await self._order(context, rollouts[0].question, pair) for pair in (answers, answers[::-1])]
             except Stop as stop:
                 return [RolloutScore(None, why=stop.what) for _ in rollouts]
-            if None in orders:
-                return [RolloutScore(None, why=(notices or ["the judge failed"])[-1]) for _ in rollouts]
             rankings = [ranking for ranking in orders if ranking is not None]
+            if len(rankings) < len(orders):
+                return [RolloutScore(None, why=(notices or ["the judge failed"])[-1]) for _ in rollouts]
             places |= {text: sum(order[text] for order, _ in rankings) / len(rankings) for text in answers}
             why = rankings[0][1]
         worst = max(places[text] for text in texts)
