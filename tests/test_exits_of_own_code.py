@@ -9,6 +9,7 @@ import pytest
 from hira import Answer, Hira, HiraError, Hooks, Settings, expert, tool
 from hira.agents.expert import Task
 from hira.agents.run_context import RunContext
+from hira.core.errors import HookError
 from hira.core.hooks import ToolUse
 from hira.core.messages import Filled, user
 from hira.core.policy import Completion, Usage
@@ -141,7 +142,7 @@ def test_a_function_that_approves_and_exits_ends_its_run() -> None:
         return "ordered"
 
     hira, _ = react(calling("order"), tools=[order], approve_tool=approve)
-    with pytest.raises(RuntimeError, match="the function that approves raised SystemExit: 2"):
+    with pytest.raises(HookError, match="the function that approves raised SystemExit: 2"):
         ask(hira, "ask_sync")
 
 
