@@ -11,7 +11,7 @@ from queue import Queue
 from pydantic import BaseModel
 
 from hira import Context, Hira, Refusal, ToolUse, tool
-from hira.core.errors import ToolError
+from hira.core.errors import HookError, ToolError
 from hira.testing import ScriptedPolicy, calling
 
 SCRIPT = ScriptedPolicy(
@@ -75,5 +75,5 @@ with Hira(model, workflow="react", tools=[query, change], deps=pool, approve_too
     print(chat.ask_sync("Which customer owes most?", output_type=Debt).output)
     try:
         print(chat.ask_sync("They have paid by bank transfer. Mark their orders as paid.").text)
-    except EOFError:
+    except HookError:
         sys.exit("\nNothing was changed: nobody answered. Run it in a terminal.")

@@ -39,9 +39,13 @@ WORKFLOWS: Mapping[str, Callable[..., BuiltIn]] = LazyMapping(
 __all__ = ["MARS", "MATPO", "WORKFLOWS", "BuiltIn", "HiRA", "MaMs", "MarsRL", "Workflow", "rollout"]
 
 
-def __getattr__(name: str) -> Any:
-    """Return the class of a built-in workflow by its own name."""
+def load_workflow(name: str, module: str) -> Callable[..., BuiltIn]:
+    """Return the class of a built-in workflow by its own name, for a `module` that offers it."""
     for key, place in _CLASSES.items():
         if place.endswith(f":{name}"):
             return WORKFLOWS[key]
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise AttributeError(f"module {module!r} has no attribute {name!r}")
+
+
+def __getattr__(name: str) -> Any:
+    return load_workflow(name, __name__)
