@@ -322,7 +322,7 @@ class Hira:
         """Close the records of sessions whose event loops ended without closing them."""
         for loop in [loop for ref in self._sessions.keyrefs() if (loop := ref()) and loop.is_closed()]:
             held = self._sessions.pop(loop, None)
-            if held and held.opening.done():
+            if held and held.opening.done() and not held.opening.cancelled():
                 held.opening.result().close_records()
 
     async def aclose(self) -> None:
@@ -386,8 +386,22 @@ async def ask(
     search: "str | Retriever | None" = None,
     settings: Settings | None = None,
 ) -> Answer:
-    """Ask one question; everything it needed is closed again. The arguments are those of `Hira` and of `Hira.ask`, and
-    so are the answer and the errors."""
+    """Ask one question; everything it needed is closed again.
+
+    Args:
+        question: The question, as a person would write it.
+        model: The model's name; without it, the one of the environment or of hira.toml.
+        docs: Files and folders to search.
+        files: Files that the question is about.
+        search: Names of web search services, separated by commas, or a retriever of your own.
+        settings: All settings at once; then neither the environment nor hira.toml is read.
+
+    Returns:
+        The answer with its citations.
+
+    Raises:
+        HiraError: The run failed before it found anything, for example because the key was refused.
+    """
     async with Hira(model, docs=docs, search=search, settings=settings) as hira:
         return await hira.ask(question, files=files)
 

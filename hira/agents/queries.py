@@ -51,6 +51,7 @@ async def search_rewritten(
     arguments: Mapping[str, Any],
     search: Callable[[Mapping[str, Any]], Awaitable[Observation]],
 ) -> Observation:
+    """Search with the query and with at most three others."""
     first = await search(arguments)
     if not first.ok:
         return first

@@ -99,9 +99,8 @@ class Recovery:
                 if config.dialect is not begun.dialect:  # it fell back to one that the model can write
                     config.facts.keep(DIALECT, config.dialect.name)
             return Accept(tuple(accepted))
-        copies = bool(self.reader.task) and self.reader.calls.are_copies(
-            parsed.calls
-        )  # a model that copies would copy again
+        # a model that copies would copy again
+        copies = bool(self.reader.task) and self.reader.calls.are_copies(parsed.calls)
         self.repeats = REPEATS if copies else self.repeats + 1
         return self._remark(Filled(self.reader.calls.take_refusal()))
 

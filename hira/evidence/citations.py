@@ -103,7 +103,6 @@ _NAME = compile_lazily(r"(?<![\w'’\\])[A-Za-z_]\w*(?:\.[A-Za-z_]\w*|\[[\w'\"]*
 _CODED = compile_lazily(r"^\s*(?:>>>|\.\.\. |return |for .+:\s*$|if .+:\s*$)|\w\(|\w\]?\s*[-+*/|&]?=\s?\S|;\s*$")
 _ID = compile_lazily(r"s\d+")
 _BARE_MARK = compile_lazily(r"\[\s*+s?(\d++)\s*+\]|\bs(\d++)\b")
-_QUOTATION = compile_lazily(r"""(?m)"[^"\n]++"|“[^”\n]++”|„[^“”\n]++[“”]|«[^»\n]++»|^>.*$""")
 _NEAR = 120
 SHOWN = 8
 """The number of missing words that are shown; JSON has all of them."""
@@ -254,37 +253,34 @@ def cite_frames(text: str) -> str:
     return _MARK_OR_PARAGRAPH.sub(mark, text)
 
 
-def find_literal(text: str, read: Mapping[str, Source]) -> set[int]:
-    """Return where marks begin that are no citations: an index after a name in code such as `df[s1]`, and what a
-    quotation has word for word from a source."""
-    begins = (
-        (code.start() + mark.start())
+def find_indices(text: str) -> set[int]:
+    """Return where marks begin that are no citations but an index after a name in code, such as `df[s1]`."""
+    return {
+        code.start() + mark.start()
         for code in _CODE.finditer(text)
         for mark in CITED.finditer(code[0])
         if _NAME.search(code[0][: mark.start()])
-    )
-    literal = set(begins)
-    for quotation in _QUOTATION.finditer(text):
-        if marks := list(CITED.finditer(quotation[0])):
-            words = " ".join(quotation[0].strip('"“”„«»> ').split())
-            if any(words in " ".join(source.text.split()) for source in read.values()):
-                literal.update(quotation.start() + mark.start() for mark in marks)
-    return literal
+    }
+
+
+def find_citations(text: str) -> list[str]:
+    """Return the ids that a text cites outside of code, each once, in the order of first citation."""
+    indices = find_indices(text)
+    return find_cited(" ".join(mark[0] for mark in CITED.finditer(text) if mark.start() not in indices))
 
 
 def drop_unknown(text: str, sources: Sources) -> tuple[str, list[str]]:
     """Return the text without citations of unknown ids, and those ids. The ends of frames count as citations, and so do
     marks of known ids that are written in another way: `(s1)`, `[S1]` or `【s1†source】`."""
     text = cite_frames(text)
-    literal = find_literal(text, sources.read)
-    cited = [mark[0] for mark in CITED.finditer(text) if mark.start() not in literal]
-    unknown = [source for source in find_cited(" ".join(cited)) if source not in sources]
+    indices = find_indices(text)
+    unknown = [source for source in find_citations(text) if source not in sources]
     code = [span.span() for span in _CODE.finditer(text)]
 
     def keep(match: re.Match[str]) -> str:
         ids = _ID.findall(match[1].lower())
         known = [source for source in ids if source in sources]
-        if match.start() in literal:
+        if match.start() in indices:
             return match[0]
         if CITED.fullmatch(match[0]):
             return f"[{', '.join(known)}]" if known else ""
@@ -319,19 +315,18 @@ class Reference:
 
 def references(text: str, read: Mapping[str, Source]) -> list[Reference]:
     """Return the sources that a text cites, each once, in the order of first citation; unknown ids are left out."""
-    literal = find_literal(text, read)
-    cited = find_cited(" ".join(mark[0] for mark in CITED.finditer(text) if mark.start() not in literal))
-    return [Reference(number, read[source]) for number, source in enumerate(filter(read.__contains__, cited), 1)]
+    cited = filter(read.__contains__, find_citations(text))
+    return [Reference(number, read[source]) for number, source in enumerate(cited, 1)]
 
 
 def number_references(text: str, read: Mapping[str, Source], shape: str = "[{}]") -> str:
     """Replace ids by numbers: `[s7, s2]` becomes `[1][2]`. In a run of adjacent marks each number appears once. `shape`
     is the format of a number."""
     numbers = {reference.source.id: reference.number for reference in references(text, read)}
-    literal = find_literal(text, read)
+    indices = find_indices(text)
 
     def write_numbers(match: re.Match[str]) -> str:
-        if match.start() in literal:
+        if match.start() in indices:
             return match[0]
         cited = {numbers[source] for source in find_cited(match[0]) if source in numbers}
         return "".join(shape.format(number) for number in sorted(cited))
