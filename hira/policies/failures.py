@@ -146,13 +146,13 @@ def failure(
     if status == 429:
         wait = retry_after(headers) or pause
         return RateLimited(what, fix="wait, or send fewer requests at once", retryable=True, retry_after=wait, **more)
-    if refuses_tools(everything):
-        return tools_refused(what, **more)
-    fix = _way_out(status, everything)
     if 300 <= status < 400:
         what = f"the endpoint redirects to {gist(headers.get('location', 'nowhere'))}, which is not followed"
-        fix = "set the base URL to the new address"
-    return EndpointError(what, fix=fix, retryable=status in RETRYABLE, retry_after=retry_after(headers), **more)
+        return EndpointError(what, fix="set the base URL to the new address", **more)
+    if refuses_tools(everything):
+        return tools_refused(what, **more)
+    fix, again = _way_out(status, everything), status in RETRYABLE
+    return EndpointError(what, fix=fix, retryable=again, retry_after=retry_after(headers), **more)
 
 
 def refuses_tools(message: str) -> bool:
