@@ -146,13 +146,14 @@ def failure(
     if status == 429:
         wait = retry_after(headers) or pause
         return RateLimited(what, fix="wait, or send fewer requests at once", retryable=True, retry_after=wait, **more)
-    if 300 <= status < 400:
-        what = f"the endpoint redirects to {gist(headers.get('location', 'nowhere'))}, which is not followed"
-        return EndpointError(what, fix="set the base URL to the new address", **more)
-    if refuses_tools(everything):
+    is_redirect = 300 <= status < 400
+    if refuses_tools(everything) and not is_redirect:
         return tools_refused(what, **more)
-    fix, again = _way_out(status, everything), status in RETRYABLE
-    return EndpointError(what, fix=fix, retryable=again, retry_after=retry_after(headers), **more)
+    fix, wait = _way_out(status, everything), retry_after(headers)
+    if is_redirect:
+        what = f"the endpoint redirects to {gist(headers.get('location', 'nowhere'))}, which is not followed"
+        fix, wait = "set the base URL to the new address", None
+    return EndpointError(what, fix=fix, retryable=status in RETRYABLE, retry_after=wait, **more)
 
 
 def refuses_tools(message: str) -> bool:

@@ -9,7 +9,7 @@ from hira.core.errors import EndpointError, HiraError, TimedOut, UsageError
 from hira.core.messages import Media, Message, ToolCall, assistant, system, user
 from hira.core.policy import Completion, Delta, Request, Sampling, Usage
 from hira.policies.endpoint import Endpoint as Hardened
-from hira.policies.failures import no_connection
+from hira.policies.failures import failure, no_connection
 from hira.policies.openai import OpenAIPolicy
 from hira.policies.waiting import Timeout
 from hira.testing import Endpoint
@@ -298,3 +298,11 @@ async def test_a_password_in_the_url_is_not_shown():
     with pytest.raises(HiraError) as raised:
         await policy.complete(ASKED)
     assert "hunter2" not in str(raised.value)
+
+
+def test_a_redirect_is_an_error_whatever_its_page_and_headers_say():
+    headers = {"location": "https://elsewhere.example/v1", "retry-after": "30"}
+    refused = failure(307, "this model does not support tools", headers)
+    assert type(refused) is EndpointError
+    assert refused.what == "the endpoint redirects to https://elsewhere.example/v1, which is not followed"
+    assert (refused.fix, refused.retryable, refused.retry_after) == ("set the base URL to the new address", False, None)
