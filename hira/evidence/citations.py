@@ -253,36 +253,32 @@ def cite_frames(text: str) -> str:
     return _MARK_OR_PARAGRAPH.sub(mark, text)
 
 
-def find_indices(text: str) -> set[int]:
-    """Return where marks begin that are no citations but an index after a name in code, such as `df[s1]`."""
-    return {
+def list_marks(text: str) -> dict[int, str]:
+    """Return the marks that are citations by where they begin, without those that are an index after a name in code,
+    such as `df[s1]`."""
+    indices = {
         code.start() + mark.start()
         for code in _CODE.finditer(text)
         for mark in CITED.finditer(code[0])
         if _NAME.search(code[0][: mark.start()])
     }
-
-
-def find_citations(text: str) -> list[str]:
-    """Return the ids that a text cites outside of code, each once, in the order of first citation."""
-    indices = find_indices(text)
-    return find_cited(" ".join(mark[0] for mark in CITED.finditer(text) if mark.start() not in indices))
+    return {mark.start(): mark[0] for mark in CITED.finditer(text) if mark.start() not in indices}
 
 
 def drop_unknown(text: str, sources: Sources) -> tuple[str, list[str]]:
     """Return the text without citations of unknown ids, and those ids. The ends of frames count as citations, and so do
     marks of known ids that are written in another way: `(s1)`, `[S1]` or `【s1†source】`."""
     text = cite_frames(text)
-    indices = find_indices(text)
-    unknown = [source for source in find_citations(text) if source not in sources]
+    marks = list_marks(text)
+    unknown = [source for source in find_cited(" ".join(marks.values())) if source not in sources]
     code = [span.span() for span in _CODE.finditer(text)]
 
     def keep(match: re.Match[str]) -> str:
         ids = _ID.findall(match[1].lower())
         known = [source for source in ids if source in sources]
-        if match.start() in indices:
-            return match[0]
         if CITED.fullmatch(match[0]):
+            if match.start() not in marks:
+                return match[0]
             return f"[{', '.join(known)}]" if known else ""
         other = known == ids and not any(begin <= match.start() < end for begin, end in code)
         return f"[{', '.join(ids)}]" if other else match[0]
@@ -315,7 +311,7 @@ class Reference:
 
 def references(text: str, read: Mapping[str, Source]) -> list[Reference]:
     """Return the sources that a text cites, each once, in the order of first citation; unknown ids are left out."""
-    cited = filter(read.__contains__, find_citations(text))
+    cited = filter(read.__contains__, find_cited(" ".join(list_marks(text).values())))
     return [Reference(number, read[source]) for number, source in enumerate(cited, 1)]
 
 
@@ -323,10 +319,10 @@ def number_references(text: str, read: Mapping[str, Source], shape: str = "[{}]"
     """Replace ids by numbers: `[s7, s2]` becomes `[1][2]`. In a run of adjacent marks each number appears once. `shape`
     is the format of a number."""
     numbers = {reference.source.id: reference.number for reference in references(text, read)}
-    indices = find_indices(text)
+    marks = list_marks(text)
 
     def write_numbers(match: re.Match[str]) -> str:
-        if match.start() in indices:
+        if match.start() not in marks:
             return match[0]
         cited = {numbers[source] for source in find_cited(match[0]) if source in numbers}
         return "".join(shape.format(number) for number in sorted(cited))
