@@ -183,7 +183,7 @@ def of_the_machine(error: BaseException) -> HiraError | None:
         number = errno.EAGAIN
     if number not in SCARCE:
         return None
-    return HiraError(f"the machine is at a limit: {error or 'no memory is left'}", fix=SCARCE[number])
+    return HiraError(f"the machine is at a limit: {str(error) or 'no memory is left'}", fix=SCARCE[number])
 
 
 def find_near(name: str, known: Iterable[str], *, most: int = 1, likeness: float = 0.6) -> list[str]:

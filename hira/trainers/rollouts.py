@@ -262,12 +262,12 @@ def _make_error(some: Sequence[ScoredRollout], scored: Sequence[ScoredRollout], 
     return HiraError(f"{len(some)} of {len(scored)} rollouts {how}", where=f"{often} times: {why}", fix=fix)
 
 
-@dataclass
+@dataclass(eq=False)
 class Outcomes:
     """A reader of one rollout's events: the outcomes of tool calls, by role and tool."""
 
     tools: dict[tuple[str, str], list[bool]] = field(default_factory=lambda: defaultdict(list))
-    _roles: dict[str, str] = field(default_factory=dict)
+    _roles: dict[str, str] = field(default_factory=dict, init=False)
 
     def __call__(self, event: Event) -> None:
         if isinstance(event, TurnEnded):
@@ -304,7 +304,7 @@ def _make_lost(number: int, why: str, record: Rollout | None = None) -> ScoredRo
     return ScoredRollout(Attempt(number, (), None, "infra_failed"), record, Cut(), RolloutScore(None), why)
 
 
-@dataclass
+@dataclass(eq=False)
 class Collector:
     """Makes rollouts for a trainer without an event loop: one loop, from the first update to the last.
 

@@ -38,6 +38,8 @@ class DemonstrationOrder(Dataset[Row]):
     makes to it, depend on the position alone: a resumed run continues with the same rows."""
 
     def __init__(self, rows: Sequence[Row], configuration: Configuration, changed: Changed | None = None) -> None:
+        if not rows:
+            raise UsageError("there is no conversation to learn from", fix="give demonstrations that succeeded")
         self.rows = rows
         self.length = configuration.sft.steps * configuration.sft.batch
         self.seed = configuration.seed

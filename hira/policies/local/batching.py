@@ -41,8 +41,8 @@ class BatchingEngine:
     """Samples with a transformers or PEFT model for many coroutines of any event loop.
 
     `tokens` bounds the places of all batches together (rows times length), None takes what the device has room for;
-    `reads` bounds the prompt tokens of one forward pass: a CPU reads more at once no faster, and ends no sooner. Under
-    a seed a reply does not depend on what else is asked at the time, as far as the arithmetic of the device does not.
+    `reads` bounds the prompt tokens of one forward pass: a CPU reads more at once no faster, and ends no sooner. With
+    a seed, a reply does not depend on concurrent requests, apart from rounding on the device.
 
     `pause` holds sampling off while the weights change; `record_update` reports that they have.
     """

@@ -12,7 +12,7 @@ from threading import Lock
 from typing import Any
 from weakref import WeakValueDictionary
 
-from hira.core.errors import HiraError, UsageError
+from hira.core.errors import HiraError, UsageError, of_the_machine
 from hira.core.policy import Completion, Request, Watch
 from hira.policies.local import SECONDS, LocalPolicy
 from hira.policies.local.template import Template
@@ -162,5 +162,7 @@ def try_loading(name: str, read: Callable[[], Any]) -> Any:
     except HiraError:
         raise
     except Exception as error:
+        if limit := of_the_machine(error):
+            raise limit from error
         message = str(error).strip().partition("\n")[0] or type(error).__name__
         raise UsageError(f"{name!r} cannot be loaded: {message}", fix=_WHERE) from error

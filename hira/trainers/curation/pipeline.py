@@ -100,8 +100,8 @@ class Curation:
     settings: Settings | None = None
     score: Scorer | None = None
     tell: Callable[[str], None] = lambda _: None
-    passed: list[Passed] = field(default_factory=list)
-    decisions: dict[tuple[Stage, str], StageDecision] = field(default_factory=dict)
+    passed: list[Passed] = field(default_factory=list, init=False)
+    decisions: dict[tuple[Stage, str], StageDecision] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         begin_folder(self.folder, self.curating.to_json())

@@ -141,3 +141,14 @@ async def test_old_names_that_peft_still_calls_are_not_the_persons_warning(saved
         warnings.simplefilter("always")
         await told(f"hf:{saved}/base", f"{saved}/planner")
     assert not [str(one.message) for one in heard if issubclass(one.category, FutureWarning)]
+
+
+def test_a_machine_without_memory_is_no_wrong_name_of_a_model():
+    from hira.policies.local.loading import try_loading
+
+    def read():
+        raise MemoryError
+
+    with pytest.raises(HiraError, match="the machine is at a limit: no memory is left") as raised:
+        try_loading("Qwen/x", read)
+    assert not isinstance(raised.value, UsageError)
