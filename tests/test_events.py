@@ -2,7 +2,7 @@
 
 from typing import get_args
 
-from hira.core.events import KINDS, AnyEvent, Error, Event, Notice, RunEnded, TurnText, record
+from hira.core.events import KINDS, AnyEvent, Error, Event, Events, Notice, RunEnded, TurnText, record
 from hira.core.policy import Usage
 from hira.journal.records import decode_events
 
@@ -27,3 +27,11 @@ def test_what_another_version_recorded_is_passed_over_where_it_is_not_known() ->
 
 def test_the_union_of_events_leaves_none_out() -> None:
     assert {*get_args(AnyEvent)} == {*KINDS.values()} - {Error}
+
+
+def test_a_secret_that_is_a_part_of_a_fields_name_is_masked_in_values_alone() -> None:
+    read: list[Event] = []
+    Events(read.append, secrets=frozenset({"important"}))(Notice("an important text", important=True))
+    (notice,) = read
+    assert isinstance(notice, Notice)
+    assert ("important" in notice.text, notice.important) == (False, True)

@@ -23,8 +23,9 @@ PROGRAM = f"""
 import sys
 from hira.tools.addresses import canonicalise_url, urls
 from hira.core.sanitize import clean, presentable, sanitize
+from hira.evidence import find_cited
 from hira.tools.pages import extract
-functions = {{"clean": clean, "sanitize": sanitize, "urls": urls, "canonicalise_url": canonicalise_url, "presentable": lambda text: presentable(text, ()), "extract": extract}}
+functions = {{"clean": clean, "sanitize": sanitize, "urls": urls, "canonicalise_url": canonicalise_url, "presentable": lambda text: presentable(text, ()), "extract": extract, "find_cited": find_cited}}
 head, unit = eval(sys.argv[2])
 functions[sys.argv[1]]((head + unit * ({SIZE} // len(unit)))[:{SIZE}])
 """
@@ -44,6 +45,7 @@ PATTERNS = [
     ("[x](", "()"),
     ("", "`"),
     ("", "```\n"),
+    ("```\n" + 5_000 * "a.", "\nx [s1]"),
     ("", '"name": "'),
     ("", "\x1b["),
     ("\x1b[", "0"),
@@ -70,7 +72,9 @@ def limit_seconds() -> None:
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("function", ["clean", "sanitize", "presentable", "urls", "canonicalise_url", "extract"])
+@pytest.mark.parametrize(
+    "function", ["clean", "sanitize", "presentable", "urls", "canonicalise_url", "extract", "find_cited"]
+)
 def test_a_megabyte_of_the_worst_patterns_is_cleaned_in_linear_time(function: str) -> None:
     ended = {}
     for pattern in PATTERNS:

@@ -136,6 +136,31 @@ async def test_a_tool_that_ignores_its_cancellation_delays_the_end_by_a_few_seco
         assert asking.done()
 
 
+@pytest.mark.heavy
+def test_close_after_an_interrupt_does_not_wait_for_a_tool_that_ignores_its_cancellation() -> None:
+    begun, ends = asyncio.Event(), threading.Event()
+
+    def interrupt(*_: object) -> None:
+        if begun.is_set():
+            raise KeyboardInterrupt
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+
+    policies = {"*": ScriptedPolicy([calling("wait")])}
+    hira = Hira(policies=policies, workflow="react", tools=[make_waiting(begun, ends)], settings=OFFLINE)
+    before, late = signal.signal(signal.SIGALRM, interrupt), threading.Timer(BOUND, ends.set)
+    late.start()
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        with pytest.raises(KeyboardInterrupt):
+            hira.ask_sync("What is it?")
+        hira.close()
+        assert not ends.is_set()
+    finally:
+        signal.signal(signal.SIGALRM, before)
+        late.cancel()
+        ends.set()
+
+
 @pytest.mark.parametrize("name", ["ask_sync", "close"])
 def test_code_in_the_background_loop_cannot_wait_for_it(name: str) -> None:
     raised: list[UsageError] = []

@@ -96,6 +96,12 @@ def test_an_index_in_code_is_no_citation() -> None:
     assert drop_unknown(answer, sources) == (answer, [])
     assert number_references(answer, sources.read) == "Write `df[s7]` or `df[s1]` [1]."
     assert [reference.source.id for reference in references(answer, sources.read)] == ["s1"]
+    sources.add(Source("list.txt", "list", "Nothing.", "file"))
+    assert find_cited("`df[s1]` selects; closed in 1932 [s2].") == ["s2"]
+
+
+def test_a_mark_at_the_beginning_of_a_line_of_code_is_a_citation() -> None:
+    assert drop_unknown("```text\n[s9] closed\n```", Sources()) == ("```text\n closed\n```", ["s9"])
 
 
 def test_citations_of_what_nobody_read_are_dropped_and_reported(sources: Sources) -> None:

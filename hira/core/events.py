@@ -244,8 +244,8 @@ class Events:
         if self.readers:
             if self.secrets:
                 values = fields_of(event)
-                masked = redact(values, self.secrets)
-                event = event if masked is values else replace(event, **masked)
+                masked = {name: redact(value, self.secrets) for name, value in values.items()}
+                event = event if masked == values else replace(event, **masked)
             object.__setattr__(event, "at", round(time.monotonic() - self._began, 3))
             for reader in self.readers:
                 reader(event)

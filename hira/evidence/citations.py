@@ -99,11 +99,12 @@ _ANY_MARK = compile_lazily(
 _MARK_OR_PARAGRAPH = compile_lazily(rf"(\s?){_MARK.pattern}|\n\n")
 _BEFORE_STOP = compile_lazily(r"(?<!\s)\s++([.,;:])")
 _CODE = compile_lazily(r"```.*?(?:```|\Z)|`[^`\n]+`", re.DOTALL)
-_NAME = compile_lazily(r"(?<![\w'’\\])[A-Za-z_]\w*(?:\.[A-Za-z_]\w*|\[[\w'\"]*\])*$")
+_NAME = compile_lazily(r"(?<![\w'’\\])[A-Za-z_]\w*(?:\.[A-Za-z_]\w*|\[[\w'\"]*\])*\Z")
 _CODED = compile_lazily(r"^\s*(?:>>>|\.\.\. |return |for .+:\s*$|if .+:\s*$)|\w\(|\w\]?\s*[-+*/|&]?=\s?\S|;\s*$")
 _ID = compile_lazily(r"s\d+")
 _BARE_MARK = compile_lazily(r"\[\s*+s?(\d++)\s*+\]|\bs(\d++)\b")
 _NEAR = 120
+_NAME_SEEN = 40
 SHOWN = 8
 """The number of missing words that are shown; JSON has all of them."""
 BY_WORDS = "lexical"
@@ -180,7 +181,7 @@ def find_page(place: str) -> int | None:
 
 def find_cited(text: str) -> list[str]:
     """Return the ids that a text cites, in order, each once: `[s1]`, `[s1, s2]`."""
-    return list(dict.fromkeys(source for match in CITED.finditer(text) for source in _ID.findall(match[1])))
+    return list(dict.fromkeys(source for mark in list_marks(text).values() for source in _ID.findall(mark)))
 
 
 def has_only_marks(text: str, sources: Sources) -> bool:
@@ -209,7 +210,7 @@ def _without_marks(text: str, instead: str) -> str:
     def keep(match: re.Match[str]) -> str:
         position = match.start()
         after = text[match.end() : match.end() + 1]
-        if "/" in match[0] or after.isalnum() or not _NAME.search(text[max(0, position - 40) : position]):
+        if "/" in match[0] or after.isalnum() or not _NAME.search(text[max(0, position - _NAME_SEEN) : position]):
             return match.expand(instead)
         span = bisect_left(begins, position) - 1
         in_code = (span >= 0 and position < spans[span][1]) or _CODED.search(_line(text, position))
@@ -260,7 +261,7 @@ def list_marks(text: str) -> dict[int, str]:
         code.start() + mark.start()
         for code in _CODE.finditer(text)
         for mark in CITED.finditer(code[0])
-        if _NAME.search(code[0][: mark.start()])
+        if _NAME.search(code[0][max(0, mark.start() - _NAME_SEEN) : mark.start()])
     }
     return {mark.start(): mark[0] for mark in CITED.finditer(text) if mark.start() not in indices}
 
@@ -270,7 +271,7 @@ def drop_unknown(text: str, sources: Sources) -> tuple[str, list[str]]:
     marks of known ids that are written in another way: `(s1)`, `[S1]` or `【s1†source】`."""
     text = cite_frames(text)
     marks = list_marks(text)
-    unknown = [source for source in find_cited(" ".join(marks.values())) if source not in sources]
+    unknown = [source for source in find_cited(text) if source not in sources]
     code = [span.span() for span in _CODE.finditer(text)]
 
     def keep(match: re.Match[str]) -> str:
@@ -311,14 +312,14 @@ class Reference:
 
 def references(text: str, read: Mapping[str, Source]) -> list[Reference]:
     """Return the sources that a text cites, each once, in the order of first citation; unknown ids are left out."""
-    cited = filter(read.__contains__, find_cited(" ".join(list_marks(text).values())))
+    cited = filter(read.__contains__, find_cited(text))
     return [Reference(number, read[source]) for number, source in enumerate(cited, 1)]
 
 
 def number_references(text: str, read: Mapping[str, Source], shape: str = "[{}]") -> str:
     """Replace ids by numbers: `[s7, s2]` becomes `[1][2]`. In a run of adjacent marks each number appears once. `shape`
     is the format of a number."""
-    numbers = {reference.source.id: reference.number for reference in references(text, read)}
+    numbers = {source: number for number, source in enumerate(filter(read.__contains__, find_cited(text)), 1)}
     marks = list_marks(text)
 
     def write_numbers(match: re.Match[str]) -> str:

@@ -142,7 +142,6 @@ class OpenAIPolicy:
             parts = await self.ask(request, call, stream=stream)
             completion = completion_of(parts, request)
         except EndpointError as error:
-            error.where = self.where
             if self._api_key and self._api_key in error.what:  # some servers repeat it
                 key = re.escape(self._api_key)  # a short one, as local servers take it, may be a part of other words
                 whole = key if len(self._api_key) >= _LONG_KEY else rf"(?<!\w){key}(?!\w)"
@@ -150,7 +149,9 @@ class OpenAIPolicy:
                 error.args = (error.what,)
             if error.completion_tokens:
                 error.prompt_tokens = sum(count(message.text) for message in request.messages)
-            raise learn_from_error(error, request, self._refused) from None
+            learned = learn_from_error(error, request, self._refused)
+            learned.where = self.where
+            raise learned from None
         if not stream:
             if (tokens := completion.usage.completion_tokens) >= ENOUGH_WHOLE:
                 pace.saw_writing(tokens, asyncio.get_running_loop().time() - began)

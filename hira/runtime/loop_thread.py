@@ -83,7 +83,7 @@ class LoopThread:
             for future in late:
                 future.cancel()
             asyncio.run_coroutine_threadsafe(self._stop(), self.loop)
-            if not late:
+            if not late and not self._working:  # an interrupted call, whose work may go on, waits no more
                 self._thread.join()
 
     async def _track(self, work: Coroutine[Any, Any, T]) -> T:

@@ -115,18 +115,19 @@ def _make_spans(run: str, spans: Sequence[Span]) -> "list[ReadableSpan]":
         )
         for position, span in enumerate(spans)
     }
+    about, scope = resource(), InstrumentationScope("hira", version("hira"))
     return [
         ReadableSpan(
             span.name,
             contexts[span.id],
             contexts.get(span.parent),
-            resource(),
+            about,
             {**span.attributes, "error.type": "_OTHER"} if span.error else span.attributes,
             kind=trace.SpanKind.CLIENT if span.remote else trace.SpanKind.INTERNAL,
             status=trace.Status(trace.StatusCode.ERROR, span.error) if span.error else trace.Status(),
             start_time=round(span.began * 1e9),
             end_time=round(span.ended * 1e9),
-            instrumentation_scope=InstrumentationScope("hira", version("hira")),
+            instrumentation_scope=scope,
         )
         for span in spans
     ]

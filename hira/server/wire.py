@@ -19,8 +19,8 @@ from hira.core.events import (
     SubtaskIssued,
     ToolStarted,
 )
-from hira.evidence import CITED, Source, claims
-from hira.evidence.citations import find_page
+from hira.evidence import Source, claims
+from hira.evidence.citations import find_page, list_marks
 from hira.runtime.answer import Answer
 from hira.server.keys import RejectedRequest
 from hira.server.outside import without_folders
@@ -66,13 +66,13 @@ def find_marks(answer: Answer, text: str) -> Iterator[Mark]:
     read = answer.rollout.sources.read
     made = claims(text)
     places = {(citation.claim, citation.source): citation.place for citation in answer.citations}
-    for mark in CITED.finditer(text):
-        for source_id in re.findall(r"s\d+", mark[1]):
+    for start, mark in list_marks(text).items():
+        for source_id in re.findall(r"s\d+", mark):
             if source := read.get(source_id):
                 citing = [claim for claim in made if source_id in claim.sources]
-                nearest = min(citing, key=lambda claim: abs(claim.end - mark.start()), default=None)
+                nearest = min(citing, key=lambda claim: abs(claim.end - start), default=None)
                 place = places.get((nearest.text, source_id), "") if nearest else ""
-                yield Mark(mark.start(), mark.end(), source, place)
+                yield Mark(start, start + len(mark), source, place)
     attributed = {
         (citation.claim, citation.source)
         for citation in answer.citations

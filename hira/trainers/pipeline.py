@@ -90,7 +90,7 @@ def _measure(batch: list[Released[MemberOutput]], update: int, schedule: Schedul
     }
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, slots=True)
 class Segmented:
     """An engine that passes a gate before each segment of at most `segment` tokens; None samples whole replies.
 

@@ -39,7 +39,10 @@ class DemonstrationOrder(Dataset[Row]):
 
     def __init__(self, rows: Sequence[Row], configuration: Configuration, changed: Changed | None = None) -> None:
         if not rows:
-            raise UsageError("there is no conversation to learn from", fix="give demonstrations that succeeded")
+            raise UsageError(
+                "there is no conversation to learn from",
+                fix="give demonstrations of runs that succeeded, such as `hira runs export -o FILE` writes",
+            )
         self.rows = rows
         self.length = configuration.sft.steps * configuration.sft.batch
         self.seed = configuration.seed

@@ -52,6 +52,15 @@ async def test_what_it_cannot_is_found_out_too():
     assert found["pictures"] is False
 
 
+async def test_the_refusal_of_a_picture_says_where_it_came_from():
+    with Endpoint(["A tower."], faults=lambda _: "400-no-images") as endpoint:
+        policy = open_policy("m", base_url=endpoint.base_url)
+        with pytest.raises(MediaRefused) as refused:
+            await policy.complete(Request((user("What is this?", Media("image", "data:image/png;base64,AA")),)))
+        await policy.aclose()
+        assert endpoint.base_url in refused.value.where
+
+
 async def test_pictures_that_are_refused_are_told_and_not_sent_again():
     with Endpoint(clever, faults=lambda number: "400-no-images" if number == 8 else "") as endpoint:
         found = await capabilities("m", endpoint.base_url)

@@ -145,3 +145,8 @@ def test_a_row_of_a_record_is_the_row_again() -> None:
     (given,) = rows(1)
     written = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(given).items()}
     assert read_row(written) == given
+
+
+def test_nothing_is_learned_from_no_conversation() -> None:
+    with pytest.raises(UsageError, match="such as `hira runs export -o FILE` writes"):
+        DemonstrationOrder([], load_configuration(None, ["model.name=m"]))

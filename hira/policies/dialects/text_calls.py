@@ -226,9 +226,10 @@ class HeldText:
     def _release(self) -> None:
         """Hand on what can belong to no call any more."""
         text = self._waiting
-        possible = not _OPENING.isdisjoint(text)
-        opening = opening_of(tuple(tool.name for tool in self._tools))
-        if possible and (begun := opening.search(text) or _OWN.search(text)):
+        begun = None
+        if not _OPENING.isdisjoint(text):
+            begun = opening_of(tuple(tool.name for tool in self._tools)).search(text) or _OWN.search(text)
+        if begun:
             self._call = True
             dress = BEFORE.search(text, max(0, begun.start() - NEAR), begun.start())
             upto = (dress or begun).start()

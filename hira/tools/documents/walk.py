@@ -75,11 +75,11 @@ def walk(paths: Sequence[Path], exclude: Iterable[Path] = ()) -> WalkResult:
     for root in roots:
         if not closed.isdisjoint((root, *root.parents)):
             continue
+        base = str(_base(root, roots)).rstrip(os.sep) + os.sep
         for path in [root] if root.is_file() else _walk_below(root, roots, closed, listing):
             if path not in seen:
                 seen.add(path)
                 kind = listing.media if path != root and path.suffix.lower() in MEDIA else listing.files
-                base = str(_base(root, roots)).rstrip(os.sep) + os.sep
                 name = str(path).removeprefix(base).replace(os.sep, "/")
                 kind[path.as_posix() if name in kind else name] = path
     if listing.keys:
@@ -108,7 +108,8 @@ def find_document(paths: Sequence[Path], name: str) -> Path | None:
 
 
 def _walk_below(root: Path, roots: Sequence[Path], closed: frozenset[Path], listing: WalkResult) -> Iterator[Path]:
-    """Yield the files below a root. Names of files of keys are added to `keys`, other omissions to `warnings`."""
+    """Yield the files below a root. Names of files of keys are added to the listing's `keys`, other omissions to its
+    `warnings`."""
     waiting = [root]
     entered = {root, *closed}
     while waiting:

@@ -125,6 +125,10 @@ class FallbackSearch:
     on_notice: Callable[[Notice], object]
     _unusable: dict[int, Unusable] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        if not self.backends:
+            raise ValueError("a search needs at least one service")
+
     async def search(self, query: str, n: int) -> list[Hit]:
         """Return the hits of the first service that answers."""
         failures: list[ToolError] = []
@@ -135,7 +139,7 @@ class FallbackSearch:
             try:
                 return await backend.search(query, n)
             except ToolError as error:
-                failures.append(error)
+                failures.append(error.with_traceback(None))  # kept without the frames that it went through
                 if isinstance(error, Unusable):
                     self._unusable[index] = error
             rest = range(index + 1, len(self.backends))

@@ -130,7 +130,7 @@ class MatpoTeacherFaults:
 CARELESS = MatpoTeacherFaults()
 
 
-@dataclass
+@dataclass(eq=False)
 class MatpoTeacher:
     """Plays planner and worker of MATPO in one rollout, in the dialect of the request. `chance` decides its faults."""
 
