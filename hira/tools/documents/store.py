@@ -19,6 +19,7 @@ from hira.tools.documents.ranking import (
     choose_mentioned,
     find_names,
     find_possible_titles,
+    fuse,
     put_newest_first,
     read_vintage,
     sort_key,
@@ -227,16 +228,19 @@ class Store:
         keys = [key for text in texts.values() for key in find_possible_titles(text)]
         statement = "SELECT t.key, t.file, f.first FROM titles t JOIN files f ON f.id = t.file WHERE t.key IN ({})"
         titles = self.select_among(statement, list(dict.fromkeys(keys)))
-        linked = choose_mentioned(titles, question, [*first, *order[top:]], top - most)
+        found = [choose_mentioned(titles, question, [*first, *order[top:]], top - most)]
         names = [quote_term(name) for name in find_names(texts.get(first[0].row, ""), question)]
         if names and (terms := self._drop_common(list_terms(question))):
-            linked += self._match(f"({' OR '.join(terms)}) AND ({' OR '.join(names)})", top)
+            found.append(self._match(f"({' OR '.join(terms)}) AND ({' OR '.join(names)})", top))
         shown = {ranked.file for ranked in first[: top - most]}
-        chosen: dict[int, Ranked] = {}
-        for ranked in linked:
-            if ranked.file not in shown:
-                chosen.setdefault(ranked.file, ranked)
-        return list(chosen.values())[:most]
+        orders: list[list[Ranked]] = []
+        for matches in found:
+            best: dict[int, Ranked] = {}
+            for ranked in matches:
+                if ranked.file not in shown:
+                    best.setdefault(ranked.file, ranked)
+            orders.append(list(best.values()))
+        return fuse(orders, lambda ranked: ranked.file)[:most]
 
     def select_among(self, statement: str, values: Sequence[object]) -> list[Any]:
         """Run a statement with a list of values in place of {}, a few hundred at a time."""
