@@ -4,7 +4,7 @@
         [--questions FILE --passages FILE] [--squad FILE] [--company FOLDER] [--half held|seen] [--limit N]
         [--max-cost 5] [--peers VENV_PYTHON] [--out FILE] [--write]
 
-A system may have a setting: `rag:evidence=20`.
+A system may have a setting, or an option of its workflow: `rag:evidence=20`, `matpo:brief=1`.
 MODEL is a GGUF file, which llama.cpp serves on one thread, or a model of the endpoint --base-url. The sets are read
 from files that you have: `multihop` from JSON Lines of questions (id, question, answer, aliases) and of passages
 (title, text), `squad` from dev-v2.0.json of SQuAD 2.0, `company` from the folder `internal_docs` of gpt-researcher's
@@ -59,7 +59,12 @@ class Bench:
 async def open_system(name: str, documents: Path, bench: Bench) -> AsyncIterator[Ask]:
     name, _, setting = name.partition(":")
     key, _, value = setting.partition("=")
-    settings = bench.settings.model_copy(update={"docs": (documents,), **({key: int(value)} if key else {})})
+    given: dict[str, Any] = {"docs": (documents,)}
+    if key in Settings.model_fields:
+        given[key] = int(value)
+    elif key:
+        given["workflows"] = {name: {key: int(value)}}
+    settings = bench.settings.model_copy(update=given)
     if name == PLAIN:
         opened = open_plain(settings, bench.reply)
     elif name in PEERS:
