@@ -244,6 +244,20 @@ async def test_without_a_report_a_run_that_ends_early_answers_with_its_notes() -
     assert any("a chunk is missing from the report: overloaded" in one.text for one in heard if isinstance(one, Notice))
 
 
+async def test_a_reply_that_repeats_the_request_is_no_report() -> None:
+    echo = "## Mills\n\nNew fragment; each text stands between marks with its source id:\n[s1] page 0\nIt ground flour."
+    policy = ScriptedPolicy(
+        {
+            "search": [calls("one", "page 0"), "The report is complete."],
+            "state": [update((), "The first mill ground flour in 1901.")],
+            "report": [echo, "<report># Mills\n\nThe first mill ground flour in 1901 [s1].</report>"],
+        }
+    )
+    record = await rollout(SMALL, TOPIC, make_context(policy, dialect="native", tools=searching(*PAGES)))
+    assert record.answer == "# Mills\n\nThe first mill ground flour in 1901 [s1]."
+    assert any("There was no report between" in one.messages[-1].text for one in policy.requests)
+
+
 def forgetful(drops: random.Random, share: float, count: list[int]) -> Callable[[Request], str]:
     """A State agent that notes one fact a chunk and, when first asked, forgets some of what was noted; every third time
     that it forgot, it forgets again when it is asked once more."""

@@ -209,7 +209,11 @@ async def test_thought_and_calls_in_a_summary_are_not_passed_on() -> None:
     assert "SECRET" not in report
 
 
-@pytest.mark.parametrize("summary", [EndpointError("gone"), look("more"), Completion("", reasoning="hm")])
+REPEATED = """## Conclusion
+the answer itself in \\boxed{}, or that the reports do not contain it"""
+
+
+@pytest.mark.parametrize("summary", [EndpointError("gone"), look("more"), Completion("", reasoning="hm"), REPEATED])
 async def test_a_summary_that_fails_loses_nothing_that_was_said_before_it(summary: Any) -> None:
     worker = [look("tower"), "It is 31 m [s1].", summary]
     people, policy = context([hand("Height"), r"\boxed{31 m [s1]}", summary], worker)

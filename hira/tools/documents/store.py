@@ -228,18 +228,14 @@ class Store:
         keys = [key for text in texts.values() for key in find_possible_titles(text)]
         statement = "SELECT t.key, t.file, f.first FROM titles t JOIN files f ON f.id = t.file WHERE t.key IN ({})"
         titles = self.select_among(statement, list(dict.fromkeys(keys)))
-        found = [choose_mentioned(titles, question, [*first, *order[top:]], top - most)]
+        mentioned = choose_mentioned(titles, question, [*first, *order[top:]], top - most)
+        sharing: dict[int, Ranked] = {}
         names = [quote_term(name) for name in find_names(texts.get(first[0].row, ""), question)]
         if names and (terms := self._drop_common(list_terms(question))):
-            found.append(self._match(f"({' OR '.join(terms)}) AND ({' OR '.join(names)})", top))
+            for ranked in self._match(f"({' OR '.join(terms)}) AND ({' OR '.join(names)})", top):
+                sharing.setdefault(ranked.file, ranked)
         shown = {ranked.file for ranked in first[: top - most]}
-        orders: list[list[Ranked]] = []
-        for matches in found:
-            best: dict[int, Ranked] = {}
-            for ranked in matches:
-                if ranked.file not in shown:
-                    best.setdefault(ranked.file, ranked)
-            orders.append(list(best.values()))
+        orders = [[ranked for ranked in found if ranked.file not in shown] for found in (mentioned, sharing.values())]
         return fuse(orders, lambda ranked: ranked.file)[:most]
 
     def select_among(self, statement: str, values: Sequence[object]) -> list[Any]:

@@ -12,7 +12,7 @@ from hira.core.errors import DialectError, EndpointError
 from hira.core.events import Notice
 from hira.core.messages import Filled, assistant, user
 from hira.core.policy import Completion
-from hira.core.prompts import Prompt
+from hira.core.prompts import Prompt, repeats_form
 from hira.core.sanitize import sanitize
 from hira.core.tokens import clip
 from hira.core.tool import join_arguments
@@ -237,7 +237,8 @@ def _read(completion: Completion, before: str) -> tuple[str, Filled | None]:
         return written, WAS_CUT.fill()
     if marked is not None and marked.strip(" .").casefold() == UNCHANGED:
         return before, None
-    if not written or (marked is None and before and not text.startswith("#")):
+    unmarked = marked is None and before and not text.startswith("#")
+    if not written or unmarked or repeats_form(written, REPORT.text):
         return "", NO_REPORT.fill()
     return written, None
 

@@ -12,7 +12,7 @@ from hira.agents.trajectory import Finding, Subtask
 from hira.core.errors import EndpointError, UsageError
 from hira.core.events import Notice, SubtaskAssigned
 from hira.core.messages import Filled, system, user
-from hira.core.prompts import Prompt
+from hira.core.prompts import Prompt, repeats_form
 from hira.core.sanitize import sanitize
 from hira.evidence import find_cited
 from hira.policies.dialects.answer import find_boxed, find_final_answer, find_section, find_under_heading
@@ -58,15 +58,19 @@ class LoopConfig:
         return Loop(conversation, tools, limit, several, final=final, conclude=conclude, window=room)
 
     async def summarise(self, loop: Loop, step: Step) -> Step:
-        """Close the conversation with its summary; a forced step is a summary already. If the summary fails or is
-        empty, the earlier words are kept, unless they are a plan."""
+        """Close the conversation with its summary; a forced step is a summary already. If the summary fails, is
+        empty or only repeats the request, the earlier words are kept, unless they are a plan."""
         if step.forced or not self.summary:
             return replace(step, text=step.text or loop.last_words)
+        fault = ""
         try:
             summed = await loop.close("")
         except EndpointError as error:
-            conversation = loop.conversation
-            conversation.context.events(Notice(f"{conversation.name}: no summary: {error.what}"))
+            summed, fault = step, error.what
+        if repeats_form(summed.text, f"{PLANNER_SUMMARY.text}\n{WORKER_SUMMARY.text}"):
+            fault = "the reply repeats the request"
+        if fault:
+            loop.conversation.context.events(Notice(f"{loop.conversation.name}: no summary: {fault}"))
             return step
         if find_under_heading(summed.text, "Conclusion"):
             return summed
