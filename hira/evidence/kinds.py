@@ -247,8 +247,13 @@ def _has_agents_exchanged(question: Question, claim: Sequence[Word]) -> bool:
     Ida?", does not in the claim, or Otto of "Who was Otto taught by?" does."""
     asked = list(pairwise(question.words))
     agents = [(word, verb) for verb, word in asked if word.link == "by" and (verb.link == "be" or verb is asked[0][0])]
+    words, said = question.words, {tuple(word.key for word in claim[place : place + 3]) for place in range(len(claim))}
+    threes = [words[place : place + 3] for place in range(len(words) - 2)]
+    named = [three[0] for three in threes if three[2].kind == "name" and tuple(word.key for word in three) in said]
     pairs = agents or [
-        (word, verb) for word, verb in asked if word.kind == "name" and verb.kind == "word" and verb.close
+        (word, verb)
+        for word, verb in asked
+        if word.kind == "name" and verb.kind == "word" and verb.close and word not in named  # not "Vasco da Gama"
     ]
     suffers = not agents and bool(ASKS_BY.search(question.text) or _IS_DONE.search(question.text))
     if not (pairs or AUXILIARY.search(question.text)):  # "Who taught Otto?"

@@ -1431,6 +1431,22 @@ def test_an_answer_may_be_at_each_place_of_its_question(question: str, answer: s
 
 
 @pytest.mark.parametrize(
+    ("question", "answer", "accepted"),
+    [
+        ("When was Vasco da Gama buried?", "Vasco da Gama was buried in 1524", True),
+        ("When was Rhys ap Hywel elected?", "Rhys ap Hywel was elected in 1988", True),
+        ("Where did Abd al-Karim live?", "Abd al-Karim lived in Selby", True),
+        ("Who taught Jan van Eyk?", "Ida Moe taught Jan van Eyk", True),
+        ("Who taught Jan van Eyk?", "Jan van Eyk taught Ida Moe", False),
+        ("Who was taught by Jan van Eyk?", "Ida Moe taught Jan van Eyk", False),
+    ],
+)
+def test_a_small_word_between_two_names_is_no_act(question: str, answer: str, accepted: bool) -> None:
+    judged = judge(answer, f"{answer}.", question)
+    assert (judged.verdict.holds and not judged.lacking) is accepted
+
+
+@pytest.mark.parametrize(
     ("question", "answer", "text"),
     [
         ("Who taught Otto Berg?", "Ida Moe", "Ida Moe was taught by Otto Berg."),
