@@ -1,5 +1,7 @@
-"""Asks a role for a JSON record: validated, asked for once more with the error named, and no further."""
+"""Asks a role for a JSON record: validated, asked for once more with the error named, and no further; and tells a form
+that a reply repeats from one that it fills in."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
@@ -10,11 +12,12 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter
 from hira.agents.run_context import Conversation
 from hira.core.errors import DialectError, EndpointError
 from hira.core.messages import Message, assistant, user
-from hira.core.prompts import Prompt
+from hira.core.prompts import Prompt, is_copied
 from hira.policies.dialects.answer import read_record
 
 AGAIN = Prompt(__file__, "remarks", "record_again")
 SERVER_FAULT = 500
+_MARKUP = re.compile(r"[`*_#>-]+")
 M = TypeVar("M")
 
 
@@ -73,3 +76,9 @@ async def ask_for_record(
                 raise DialectError(complaint)
             conversation.say(assistant(completion.text), user(AGAIN.fill(error=complaint)))
         again = True
+
+
+def repeats_form(reply: str, form: str) -> bool:
+    """Return whether a line of a reply, of five words or more, repeats what a prompt asks for instead of giving it."""
+    asked = _MARKUP.sub("", form)
+    return any(len(line.split()) >= 5 and is_copied(line, asked) for line in _MARKUP.sub("", reply).splitlines())

@@ -12,7 +12,6 @@ from hira.core.sanitize import clean
 
 _TOKEN = re.compile(r"\{\{(?:#if (?P<test>\w+)|(?P<word>else|/if)|(?P<slot>\w+))\}\}")
 _BLOCK_LINE = re.compile(r"\n(\{\{(?:#if \w+|else|/if)\}\})(?=\n|\Z)")
-_MARKUP = re.compile(r"[`*_#>-]+")
 _HEADING = re.compile(r"^## (\w+)$", re.MULTILINE)
 
 
@@ -89,9 +88,3 @@ def safe(value: Any) -> str:
 def is_copied(text: str, shown: str) -> bool:
     """Return whether a text only repeats a part of what the model saw, apart from white space."""
     return bool(re.search(rf"(?<!\w){re.escape(' '.join(text.split()))}(?!\w)", " ".join(shown.split())))
-
-
-def repeats_form(reply: str, form: str) -> bool:
-    """Return whether a line of a reply, of five words or more, repeats what a prompt asks for instead of giving it."""
-    asked = _MARKUP.sub("", form)
-    return any(len(line.split()) >= 5 and is_copied(line, asked) for line in _MARKUP.sub("", reply).splitlines())

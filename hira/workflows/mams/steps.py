@@ -5,14 +5,14 @@ from dataclasses import dataclass, replace
 
 from hira.agents.calls import use
 from hira.agents.loop import Loop
-from hira.agents.record import ask_for_record
+from hira.agents.record import ask_for_record, repeats_form
 from hira.agents.run_context import Conversation, RunContext, format_files
 from hira.core.concurrency import together
 from hira.core.errors import DialectError, EndpointError
 from hira.core.events import Notice
 from hira.core.messages import Filled, assistant, user
 from hira.core.policy import Completion
-from hira.core.prompts import Prompt, repeats_form
+from hira.core.prompts import Prompt
 from hira.core.sanitize import sanitize
 from hira.core.tokens import clip
 from hira.core.tool import join_arguments

@@ -7,12 +7,13 @@ from typing import Literal
 from hira.agents.coordinator import BROKE_OFF, COULD_NOT
 from hira.agents.loop import CONCLUDE, Loop, Step
 from hira.agents.planner import make_workflow_tool, refuse_empty_task
+from hira.agents.record import repeats_form
 from hira.agents.run_context import Conversation, RunContext, format_files
 from hira.agents.trajectory import Finding, Subtask
 from hira.core.errors import EndpointError, UsageError
 from hira.core.events import Notice, SubtaskAssigned
 from hira.core.messages import Filled, system, user
-from hira.core.prompts import Prompt, repeats_form
+from hira.core.prompts import Prompt
 from hira.core.sanitize import sanitize
 from hira.evidence import find_cited
 from hira.policies.dialects.answer import find_boxed, find_final_answer, find_section, find_under_heading
