@@ -226,6 +226,8 @@ def test_what_is_broken_or_loose_is_read_where_it_is_clear(text: str, calls: Cal
         'As an example: {"name": "fly", "arguments": {}} is how a call looks.',
         "You can use search(query) for that.",
         "Action: none is needed.",
+        'The record is {"name": "Ida", "arguments": {"pro": 1}',
+        '{"name": "Ida", "role": {"title": "chair"}',
         "",
     ],
 )
@@ -242,6 +244,9 @@ def test_an_answer_is_no_call(text: str, name: str) -> None:
         ("<tool_call>I am not sure</tool_call>", False, "cannot be read"),
         ('{"name": "search", "arguments": {"query": "tower}', False, "not valid JSON"),
         ('{"name": "search", "arguments": {"query": "tow', True, "cut off"),
+        ('{"name": "Who led it?", "arguments": {"query": "Who led it?"}', False, "no tool named 'Who led it?'"),
+        ('```json\n{"name": "Who led it?", "arguments": {"query": ["Who"', False, "no tool named"),
+        ('{"name": "Who led it?", “arguments”: {"query": "Who led it?"}', False, "cannot be read"),
         ("<function=python><parameter=code>print(", True, "cut off"),
         ('{"name": "search", "arguments": {"q": "x"}}', False, "lacks query"),
         ('{"name": "weather", "arguments": {"city": "Bern", "days": None}}', False, "lacks days"),

@@ -1,7 +1,7 @@
 """How models write calls: what a call begins with, and what reads it from there (`_FORMATS`).
 
-A call names a tool on offer; JSON that does not is an answer. A reader says how far it has read, so that nothing is
-read twice.
+A call names a tool on offer; JSON that does not is an answer, unless it is all that was written and has the two keys of
+a call. A reader says how far it has read, so that nothing is read twice.
 """
 
 import json
@@ -63,6 +63,7 @@ _ADDRESS = compile_lazily(r"^(?:functions?|tools?|default_api)\.|:\d+$")
 _KEYED = rf"""["']?(?:{"|".join((*_NAMES, *_ARGUMENTS))})["']?\s*:"""
 _BEGUN = compile_lazily(rf"\{{\s*{_KEYED}")
 _NAMING = compile_lazily(rf"""["']?\b(?:{"|".join(_NAMES)})["']?\s*:\s*["']([^"'\n]{{1,80}})["']""")
+_STANDARD_CALL = compile_lazily(r"""\{\s*["“]name["”]\s*:\s*["“][^"”\n]{1,200}["”]\s*,\s*["“]arguments["”]\s*:\s*\{""")
 _BAR = "[|｜]"
 _MARK = (
     rf"<{_BAR}?(?:\w{{1,20}}:)?(?:{_BAR}DSML{_BAR})?(?:tool|function)[_▁ ]?calls?"
@@ -123,7 +124,8 @@ def _read_json(turn: CallText, begun: "re.Match[str]") -> ReadCalls:
         value, end = decode_first(text, position)
     except json.JSONDecodeError as fault:
         naming = _NAMING.search(text, position, position + NEAR)
-        meant = bool(turn.marks or (naming and turn.tool(naming[1])))
+        stranded = _SPACE.fullmatch(text, 0, position) and _STANDARD_CALL.match(text, position)
+        meant = bool(turn.marks or stranded or (naming and turn.tool(naming[1])))
         if isinstance(fault, Beyond):
             meant = meant or bool(_BEGUN.match(text, position))
             return ReadCalls(len(text), error=_unreadable(turn, explain(fault)) if meant else "")
