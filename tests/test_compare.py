@@ -9,6 +9,7 @@ import pytest
 
 from hira.core.errors import EndpointError, UsageError
 from hira.core.policy import Completion, Policy, Request
+from hira.evidence.verifiers import count_held
 from hira.runtime.compare import Compared, comparison
 from hira.runtime.settings import Settings
 from hira.testing import FakeWeb, ScriptedPolicy, calling
@@ -69,7 +70,7 @@ async def test_workflows_share_searches_and_pages_and_answer_with_their_own_cita
     by_name = {one.workflow: one for one in both}
     for name, one in by_name.items():
         assert (one.answer.status, one.answer.rollout.workflow) == ("answered", name)
-        held, claims = one.supported
+        held, claims = count_held(one.answer.citations)
         assert held == claims >= 1
         assert one.seconds > 0
     assert by_name["hira"].answer.rollout.usage.calls > by_name["react-report"].answer.rollout.usage.calls

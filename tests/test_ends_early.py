@@ -49,7 +49,7 @@ async def test_a_block_ends_when_its_seconds_are_over_and_not_before() -> None:
             await asyncio.Event().wait()
     assert block.began is not None
     assert asyncio.get_running_loop().time() - began >= 0.05
-    async with EndsEarly(count_down(None)), EndsEarly(count_down(60.0)):
+    async with EndsEarly(lambda: None), EndsEarly(count_down(60.0)):
         await asyncio.sleep(0.01)
 
 

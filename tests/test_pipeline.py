@@ -152,9 +152,8 @@ def test_a_concurrency_is_a_whole_number_of_at_least_one(most: object) -> None:
         check_concurrency(most)
 
 
-def test_a_countdown_ends_at_no_seconds_and_without_seconds_never() -> None:
+def test_a_countdown_ends_at_no_seconds() -> None:
     assert count_down(0.0)() == 0.0
-    assert count_down(None)() is None
 
 
 async def test_calls_under_one_key_are_made_once_and_a_failure_is_not_kept() -> None:

@@ -71,7 +71,7 @@ async def ask_model(
     conversation = context.conversation(role, reply=REPLY * (len(claims) + 1), temperature=0.0)
     listed = "\n".join(f"{number}. {sanitize(claim.text)}" for number, claim in enumerate(claims, 1))
     packed = pack_claims(claims)
-    excerpts = Filled(await run_apart(packed.size, excerpts_packed, packed, question))
+    excerpts = Filled(await run_apart(packed.size, excerpts_of, packed, question))
     prompt = PROMPT.fill(excerpts=excerpts, question=sanitize(question), answer=sanitize(answer), claims=Filled(listed))
     reply = await ask_for_record(conversation, user(prompt), shape_of(len(claims)))
     rulings = {ruling.number: ruling for ruling in reversed(reply.claims)}
@@ -106,11 +106,11 @@ def readable(claim: SourcedClaim) -> Sequence[Source]:
     return tuple(dict.fromkeys([*claim.sources, *(claim.read if bare else ())]))
 
 
-def excerpts_of(claims: Sequence[SourcedClaim], question: str = "") -> Filled:
+def excerpts_of(packed: PackedClaims, question: str) -> str:
     """The parts of the sources that are closest to the claims, each once, in the order of the sources."""
     parts: dict[str, tuple[Source, list[str], BM25]] = {}
     wanted: dict[str, set[int]] = {}
-    for claim in claims:
+    for claim in unpack_claims(packed):
         ranked: list[tuple[float, str, int]] = []
         sources = readable(claim)
         query = f"{claim.text} {question}" if len(sources) > len(claim.sources) else claim.text
@@ -128,12 +128,7 @@ def excerpts_of(claims: Sequence[SourcedClaim], question: str = "") -> Filled:
         head = " ".join(f"{source.title}: {source.call}".split())[:EXCERPT].rstrip(": ")
         text = "\n…\n".join(cut[place] for place in sorted(places))
         shown.append(fence(f"[{source_id}] {head}", text))
-    return Filled("\n\n".join(shown))
-
-
-def excerpts_packed(packed: PackedClaims, question: str) -> str:
-    """`excerpts_of` where the claims come from another process."""
-    return str(excerpts_of(unpack_claims(packed), question))
+    return "\n\n".join(shown)
 
 
 def cut_text(text: str) -> list[str]:

@@ -387,9 +387,11 @@ class Conversation:
                 bounds += [RECORD] if request.schema is not None else []
                 bounds += [CLOSING] if closing or last else []
             longest = min(bounds)
-        prompt = self.tokens(request.tools) if context.budget.counts(role) else 0
         answers, closes = self.closes == "run", bool(self.closes)
-        return CallNeed(role, prompt, config.price, answers, last, closes, closing or last, longest)
+        need = CallNeed(role, 0, None, answers, last, closes, closing or last, longest)
+        if not context.budget.counts(role):
+            return need
+        return replace(need, prompt=self.tokens(request.tools), price=config.price)
 
     def tokens(self, tools: tuple[Mapping[str, Any], ...]) -> int:
         """Estimate the tokens of the next prompt with these functions: count the new messages and add the known size of

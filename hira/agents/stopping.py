@@ -9,7 +9,7 @@ from functools import partial
 from typing import TypeVar
 
 from hira.core.budget import INTERRUPTED_SECONDS, Budget
-from hira.core.concurrency import EndsEarly, any_time, contain, count_down
+from hira.core.concurrency import EndsEarly, contain, count_down
 from hira.core.errors import HiraError, HookError, Interrupted, RoleBudgetExceeded, Stop
 
 T = TypeVar("T")
@@ -36,7 +36,7 @@ class Stopping:
 
     def bound(self, *, timed: bool = True) -> EndsEarly:
         """A block that ends when the run is stopped, or when `timed` work uses up the budget's seconds."""
-        seconds = self._find_seconds if timed and self.budget.seconds is not None else any_time
+        seconds = self._find_seconds if timed and self.budget.seconds is not None else None
         return EndsEarly(seconds, self._run_out_of_time, self.reason, blocks=self._blocks)
 
     def bound_turn(self, role: str, *, last: bool, role_seconds: float | None = None) -> EndsEarly:
@@ -45,8 +45,9 @@ class Stopping:
         block = self.bound()
         if last:
             seconds = self.closing_seconds()
-            block = EndsEarly(count_down(seconds), partial(self._describe_late, seconds))
-        left = block.seconds()
+            left_to_close = None if seconds is None else count_down(seconds)
+            block = EndsEarly(left_to_close, partial(self._describe_late, seconds))
+        left = block.seconds() if block.seconds else None
         if role_seconds is not None and (left is None or role_seconds < left):
             late = RoleBudgetExceeded(f"the seconds of role {role!r} are used up")
             block.seconds, block.late = count_down(role_seconds), lambda: late

@@ -15,6 +15,7 @@ from hira.cli.parser import check_options
 from hira.cli.progress import format_duration
 from hira.cli.running import announce_model, interruptible
 from hira.cli.shell import Shell
+from hira.evidence.verifiers import count_held
 from hira.runtime.compare import Compared, comparison
 from hira.runtime.settings import Settings
 
@@ -89,7 +90,7 @@ def to_json(question: str, compared: Sequence[Compared]) -> dict[str, object]:
 
 def row(compared: Compared) -> Mapping[str, str]:
     """Return the table row of a workflow."""
-    usage, (held, made) = compared.answer.rollout.usage, compared.supported
+    usage, (held, made) = compared.answer.rollout.usage, count_held(compared.answer.citations)
     answer = " ".join((compared.answer.text or compared.answer.error).split())
     return {
         "workflow": compared.workflow,

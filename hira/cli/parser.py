@@ -93,12 +93,12 @@ class Parser(argparse.ArgumentParser):
         return flags + [flag for parser in self.commands().values() for flag in parser.flags()]
 
 
-def parse_duration(text: str) -> float:
+def parse_duration(text: str) -> object:
     """Return the seconds of a duration such as "90", "90s", "5m" or "1.5h"."""
-    seconds = read_duration(text)
-    if not isinstance(seconds, float):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a duration")
-    return seconds
+    try:
+        return read_duration(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a duration") from None
 
 
 def _read_number(text: str) -> float:

@@ -53,7 +53,7 @@ class PromptsOptions:
 
 
 def prompts(options: PromptsOptions, shell: Shell) -> int:
-    known = list_roles()
+    known = {name: sorted(make().roles) for name, make in WORKFLOWS.items()}
     if not options.role:
         shell.say("\n".join(f"{workflow:<16} {', '.join(roles)}" for workflow, roles in known.items()))
         return OK
@@ -78,11 +78,6 @@ def prompts(options: PromptsOptions, shell: Shell) -> int:
         texts += [f"[tool]\n{json.dumps(tool, ensure_ascii=False, indent=2)}" for tool in request.tools]
     shell.say("\n\n".join(texts))
     return OK
-
-
-def list_roles() -> dict[str, list[str]]:
-    """The roles of each workflow that has any."""
-    return {name: sorted(make().roles) for name, make in WORKFLOWS.items()}
 
 
 async def record_requests(workflow: str, role: str) -> Sequence[Request]:

@@ -82,21 +82,17 @@ def contain(what: str) -> Iterator[None]:
         raise RuntimeError(f"{what} raised {type(error).__name__}: {error}".rstrip(": ")) from error
 
 
-def any_time() -> None:
-    """The remaining seconds of work that may take any time."""
-
-
 @dataclass(slots=True, eq=False)
 class EndsEarly:
     """An `async with` block that another task can `end`, or its own time: the block is cancelled, and the error raised
     in its place.
 
-    `seconds` returns the remaining time, None for any, and is asked again when it seems over; `late` then makes the
-    error. An `error` that is set from the beginning keeps the block from starting. `began` is the time of the event
-    loop's clock at which it started, None before.
+    `seconds` returns the remaining time, and is asked again when it seems over; `late` then makes the error. Without
+    `seconds`, or where they return None, the block may take any time. An `error` that is set from the beginning keeps
+    the block from starting. `began` is the time of the event loop's clock at which it started, None before.
     """
 
-    seconds: Callable[[], float | None] = any_time
+    seconds: Callable[[], float | None] | None = None
     late: Callable[[], Exception] = TimeoutError
     error: Exception | None = None
     began: float | None = None
@@ -116,7 +112,8 @@ class EndsEarly:
         self.began = asyncio.get_running_loop().time()
         if self.blocks is not None:
             self.blocks.add(self)
-        self._watch_time()
+        if self.seconds:
+            self._watch_time(self.seconds)
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
         if self.blocks is not None:
@@ -134,12 +131,12 @@ class EndsEarly:
             self.error = error
             self._ending = asyncio.get_running_loop().call_soon(self._cancel)
 
-    def _watch_time(self) -> None:
-        left = self.seconds()
+    def _watch_time(self, seconds: Callable[[], float | None]) -> None:
+        left = seconds()
         if left is None:
             return
         if left > 0 or self._timer is None:  # even without time, what needs no waiting is done
-            self._timer = asyncio.get_running_loop().call_later(left, self._watch_time)
+            self._timer = asyncio.get_running_loop().call_later(left, self._watch_time, seconds)
         else:
             self.end(self.late())
 
@@ -149,10 +146,8 @@ class EndsEarly:
             self._task.cancel()
 
 
-def count_down(seconds: float | None) -> Callable[[], float | None]:
-    """Return a function that returns what is left of these seconds from now on, None for any number."""
-    if seconds is None:
-        return any_time
+def count_down(seconds: float) -> Callable[[], float]:
+    """Return a function that returns what is left of these seconds from now on."""
     end = time.monotonic() + seconds
     return lambda: max(0.0, end - time.monotonic())
 

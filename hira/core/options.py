@@ -21,10 +21,15 @@ LIMITS = ("max_tokens", "max_cost", "max_time", "max_calls")
 
 
 def read_duration(value: object) -> object:
-    """Return the seconds of a duration such as "90", "90s", "5m" or "1.5h"; any other value as it is.
+    """Return the seconds of a duration such as "90", "90s", "5m" or "1.5h"; a value that is no text as it is. Raises
+    `ValueError` for another text.
 
-    >>> read_duration("5m"), read_duration("soon")
-    (300.0, 'soon')
+    >>> read_duration("5m"), read_duration(60)
+    (300.0, 60)
     """
-    match = re.fullmatch(r"(-?\d+(?:\.\d+)?)\s*([smh]?)", value.strip()) if isinstance(value, str) else None
-    return float(match[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[match[2]] if match else value
+    if not isinstance(value, str):
+        return value
+    match = re.fullmatch(r"(-?\d+(?:\.\d+)?)\s*([smh]?)", value.strip())
+    if match is None:
+        raise ValueError(f"{value!r} is not a duration; write 90, 90s, 5m or 1h")
+    return float(match[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[match[2]]

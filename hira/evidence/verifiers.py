@@ -164,11 +164,16 @@ def is_accepted(citations: Sequence[Citation]) -> bool:
 
     An answer of `LONG` claims or more is a report; half of its claims must be supported.
     """
-    verdicts = {citation.claim: citation.verdict for citation in citations}
-    held = sum(verdict.holds for verdict in verdicts.values())
-    if not held or any(verdict.denies for verdict in verdicts.values()):
+    held, made = count_held(citations)
+    if not held or any(citation.verdict.denies for citation in citations):
         return False
-    return held * 2 >= len(verdicts) if len(verdicts) >= LONG else find_unconfirmed(citations) is None
+    return held * 2 >= made if made >= LONG else find_unconfirmed(citations) is None
+
+
+def count_held(citations: Sequence[Citation]) -> tuple[int, int]:
+    """Return how many claims of an answer are supported, and how many there are."""
+    verdicts = {citation.claim: citation.verdict for citation in citations}
+    return sum(verdict.holds for verdict in verdicts.values()), len(verdicts)
 
 
 def find_unconfirmed(citations: Sequence[Citation]) -> Citation | None:

@@ -202,7 +202,8 @@ class Writer:
                 self._fail(str(error))
             except Exception as error:  # noqa: BLE001 - whatever it is, the run goes on without its record
                 self._fail(str(error))
-            _release(waiters)
+            if waiters:
+                _release(waiters)
         finally:
             self._turn.release()
         self._commits += 1

@@ -35,13 +35,6 @@ class Compared:
     answer: Answer
     seconds: float
 
-    @property
-    def supported(self) -> tuple[int, int]:
-        """How many of its cited claims hold, and how many there are."""
-        claims = {citation.claim for citation in self.answer.citations}
-        held = {citation.claim for citation in self.answer.citations if citation.verdict.holds}
-        return len(held), len(claims)
-
 
 class Comparison:
     """A question under way in several workflows. `stop` ends those in flight with what they know."""

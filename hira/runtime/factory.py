@@ -90,7 +90,7 @@ async def open_session(  # noqa: PLR0913 - one for each thing that a program may
             check_verifier(verifier, repr(settings.verifier))
     settings = settings.with_values({"verify": choose_verify(settings, given, roles)}, settings.origin("verify"))
     sees = "look" in getattr(flow, "roles", ()) and roles.get("look", roles["*"]).policy.model != OFFLINE
-    price = roles.get(SEARCH, roles["*"]).price
+    price = roles.get(SEARCH, roles["*"]).price if settings.web_searches else None
     toolset = await open_toolset(settings, all_tools, retrievers, sees=sees, price=price)
     toolset.notices += map(Notice, notices)
     journal = await asyncio.to_thread(open_journal, settings, toolset.notices)
@@ -254,7 +254,8 @@ def configure_roles(
         )
         named = role_settings.dialect or settings.dialect
         spoken = DIALECTS[named] if named else dialect
-        prices = Prices(given, {} if any(is_nearby(place.base_url) for place in endpoints.places) else table or {})
+        nearby = table and any(is_nearby(place.base_url) for place in endpoints.places)
+        prices = Prices(given, table if table and not nearby else {})
         longest = role_settings.max_reply_tokens or settings.max_reply_tokens
         # what a program hands over is its own: it is bounded where somebody says so
         usual = ReplyBound() if policy is opened.get(endpoints) else None

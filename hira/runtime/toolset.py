@@ -253,13 +253,14 @@ class Toolset:
                     what = f"{progress.done:,} of {progress.total:,} new documents are indexed{kept}"
                     events(Notice(what, important=True))
                 raise
-            self._texts = bool(await index.names())
+            self._texts = index.has_text
             if not (self._texts or (seen and self.sees)):
                 raise _unread(index.paths, index.warnings)
-            from hira.tools.documents import format_warnings
+            if warnings := await index.take_new_warnings():
+                from hira.tools.documents import format_warnings
 
-            for line in format_warnings(await index.take_new_warnings()):
-                events(Notice(line, important=True))
+                for line in format_warnings(warnings):
+                    events(Notice(line, important=True))
             self._read_at = time.monotonic()
 
     async def _open_documents(self, index: "Index", budget: Budget, events: Events) -> tuple[Tool, Tool]:

@@ -19,7 +19,7 @@ from hira.evaluation.data import Selection
 from hira.evaluation.preferences import pairs_of
 from hira.evaluation.public import draw
 from hira.evaluation.rewards.answer_judge import JUDGES
-from hira.evaluation.rewards.answers import ByJudge, ByWords, Reward, WithFormat, limit_calls
+from hira.evaluation.rewards.answers import ByJudge, ByWords, Gated, Reward, WithFormat
 from hira.evaluation.rewards.match import contains, equal, exact, f1
 from hira.evaluation.rewards.rubrics import GENERAL_RUBRICS
 from hira.journal.encoding import read_json, validate
@@ -238,7 +238,7 @@ def _open_judge(plan: TrainingPlan, model: str, url: str, name: str) -> RoleConf
     part = plan.configuration.reward
     values = {"model": model, "base_url": url, "temperature": part.temperature, "top_p": part.top_p}
     roles, _ = configure_roles(plan.settings.with_values(values, f"reward.{name}"), {})
-    return limit_calls(roles["*"], part.at_once)
+    return replace(roles["*"], policy=Gated(roles["*"].policy, part.at_once))
 
 
 def credit_of(plan: TrainingPlan) -> Credit:

@@ -1,7 +1,7 @@
 """The protocol of a workflow, and `rollout`, which runs one and never loses its findings."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Protocol
 from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Rollout, Status
 from hira.agents.verifier import check_answer
-from hira.core.concurrency import EndsEarly, any_time, contain
+from hira.core.concurrency import EndsEarly, contain
 from hira.core.errors import BadReply, HiraError, Interrupted, OutOfBudget, UsageError
 from hira.core.events import AnswerChecked, Notice, RunEnded, RunStarted
 from hira.core.policy import Usage
 from hira.core.sanitize import presentable
-from hira.evidence import Citation, drop_unknown, has_only_marks, is_accepted, is_refusal
+from hira.evidence import drop_unknown, has_only_marks, is_accepted, is_refusal
 from hira.evidence.verdicts import Relevance
+from hira.evidence.verifiers import count_held
 from hira.policies.dialects.text_calls import drop_calls
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ async def rollout(workflow: Workflow, question: str, context: RunContext, earlie
         try:
             full_question = await _write_question(question, context, earlier)
             # hira's own workflows look at the time themselves, and answer before it is over
-            left = any_time if hasattr(workflow, "bound") else partial(context.budget.remaining_seconds, last=True)
+            left = None if hasattr(workflow, "bound") else partial(context.budget.remaining_seconds, last=True)
             with contain(f"the workflow {workflow.name!r}"):
                 async with EndsEarly(left, context.budget.make_late_error):
                     answer = await workflow.run(full_question, context)
@@ -172,8 +173,9 @@ async def settle(record: Rollout, context: RunContext) -> None:
             context.events(Notice(f"not fully checked: {reason}", important=True))
         refused = refused or checked.answers is Relevance.REFUSAL  # a model knows it in languages that words do not
         accepted = is_accepted(record.citations) and checked.answers is Relevance.YES
-        if counted := count_supported(record.citations):
-            context.events(Notice(counted))
+        held, made = count_held(record.citations)
+        if held < made:
+            context.events(Notice(f"{held} of {made} claims are supported by what was read"))
         if accepted:
             note_outdated(context)
         if record.citations or not refused:
@@ -195,13 +197,6 @@ def note_outdated(context: RunContext) -> None:
         for location, newer in outdated.items():
             if not dated:
                 context.note(f"{location} supports the answer; {newer} is a newer edition of it", important=True)
-
-
-def count_supported(citations: Sequence[Citation]) -> str:
-    """How many claims of an answer are supported; empty if all are."""
-    verdicts = dict.fromkeys((citation.claim, citation.verdict) for citation in citations)
-    held = sum(verdict.holds for _, verdict in verdicts)
-    return f"{held} of {len(verdicts)} claims are supported by what was read" if held < len(verdicts) else ""
 
 
 def summarise_findings(record: Rollout) -> str:

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from hira.cli import OK, USAGE, main
-from hira.cli.prompts import list_roles
 from hira.cli.shell import Shell
+from hira.workflows import WORKFLOWS
 
-ROLES = sorted({(workflow, role) for workflow, roles in list_roles().items() for role in roles})
+ROLES = sorted({(workflow, role) for workflow, make in WORKFLOWS.items() for role in make().roles})
 
 
 def run(folder: Path, *arguments: str) -> tuple[int, str, str]:

@@ -1,6 +1,7 @@
 """The edges of every reward: nothing to judge, nothing to compare, the least and the most."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,11 +14,11 @@ from hira.core.errors import Stop, UsageError
 from hira.evaluation.rewards.answers import (
     ByJudge,
     ByWords,
+    Gated,
     RolloutScore,
     WithFormat,
     close_reward,
     form,
-    limit_calls,
     of_verdict,
     valid,
 )
@@ -157,7 +158,7 @@ async def test_every_reward_closes_the_policies_of_its_judges() -> None:
         WithFormat(ByJudge(config)),
         Hybrid(config),
         ByRubric(config, write_general),
-        ByRubric(limit_calls(config, 1), Generated(generator)),
+        ByRubric(replace(config, policy=Gated(config.policy, 1)), Generated(generator)),
         ByWords(),
         None,
     ):

@@ -12,7 +12,7 @@ from hira.agents.run_context import RoleConfig
 from hira.agents.trajectory import Rollout
 from hira.core.errors import EndpointError, UsageError
 from hira.core.policy import Completion, Request
-from hira.evaluation.rewards.answers import Gated, limit_calls
+from hira.evaluation.rewards.answers import Gated
 from hira.evaluation.rewards.rubrics import (
     INVALID,
     ByRubric,
@@ -172,7 +172,7 @@ async def test_no_more_calls_than_the_gate_lets_in_are_under_way() -> None:
         async def aclose(self) -> None: ...
 
     counting = Counting()
-    part = limit_calls(RoleConfig(counting, dialect=NATIVE), 3)  # type: ignore[arg-type]
+    part = RoleConfig(Gated(counting, 3), dialect=NATIVE)  # type: ignore[arg-type]
     reward = ByRubric(part, Generated(part, {"Which?": RUBRIC}))
     await asyncio.gather(*(reward(reported("a report"), ()) for _ in range(4)))
     assert counting.most == 3

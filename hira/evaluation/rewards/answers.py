@@ -186,8 +186,3 @@ class Gated:
 
     async def aclose(self) -> None:
         await self.policy.aclose()
-
-
-def limit_calls(config: RoleConfig, most: int) -> RoleConfig:
-    """Return the same config with a policy that takes `most` calls at once."""
-    return replace(config, policy=Gated(config.policy, most))

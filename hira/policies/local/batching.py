@@ -20,9 +20,9 @@ from hira.core.errors import EndpointError, UsageError
 from hira.policies.local.decoding import DecodingBatch
 from hira.policies.local.engine import PendingReply, Sampled, SampleRequest
 from hira.policies.local.model import (
+    adapters_in,
     at_rest,
     capacity,
-    check_adapter,
     check_supported,
     on_device,
     use_adapter,
@@ -68,7 +68,9 @@ class BatchingEngine:
         return self._window
 
     async def sample(self, request: SampleRequest) -> Sampled:
-        check_adapter(self.model, request.adapter)
+        if request.adapter is not None and request.adapter not in (known := adapters_in(self.model)):
+            names = ", ".join(known) or "it has none"
+            raise UsageError(f"the model has no adapter {request.adapter!r}", fix=f"its adapters: {names}")
         room = self._window - len(request.prompt)
         row = PendingReply(
             request,

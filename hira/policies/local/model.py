@@ -89,12 +89,6 @@ def use_adapter(model: Any, adapter: str | None) -> Iterator[Any]:
         yield model.get_base_model()
 
 
-def check_adapter(model: Any, adapter: str | None) -> None:
-    if adapter is not None and adapter not in (known := adapters_in(model)):
-        names = ", ".join(known) or "it has none"
-        raise UsageError(f"the model has no adapter {adapter!r}", fix=f"its adapters: {names}")
-
-
 def adapters_in(model: Any) -> list[str]:
     """The names of the adapters of a PEFT model; none of any other."""
     return list(model.peft_config) if hasattr(model, "peft_config") and hasattr(model, "get_base_model") else []

@@ -79,15 +79,7 @@ ALSO_CALLED = {"wikipedia": "mediawiki", "pubmed": "europepmc"}
 """Services that people know by another name."""
 
 
-def _read_seconds(value: object) -> object:
-    """Return the seconds of a duration, and a number as it is. Raises `ValueError` for another text."""
-    seconds = read_duration(value)
-    if isinstance(seconds, str):
-        raise ValueError(f"{seconds!r} is not a duration; write 90, 90s, 5m or 1h")  # noqa: TRY004 - pydantic wants it
-    return seconds
-
-
-Seconds = Annotated[float, BeforeValidator(_read_seconds)]
+Seconds = Annotated[float, BeforeValidator(read_duration)]
 """A number of seconds, or a text such as "5m"."""
 
 

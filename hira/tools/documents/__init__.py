@@ -51,8 +51,8 @@ class Index:
 
     `cache` is the folder in which the index is kept between runs, None keeps it in memory. Every set of paths has its
     own file there, which several processes may use at once. `warnings` has one line for every file that could not be
-    read; reading continues without it. `unread` has those of them that name damaged files and files left for later. The
-    work runs in threads, never on the event loop.
+    read; reading continues without it. `unread` has those of them that name damaged files and files left for later;
+    `has_text` says whether any document holds text. The work runs in threads, never on the event loop.
     """
 
     def __init__(
@@ -75,6 +75,7 @@ class Index:
         weakref.finalize(self, self._store.close)
         self.warnings: list[str] = []
         self.unread: list[str] = []
+        self.has_text = False
         self._ready = False
         self._turn = threading.Lock()
         self._child: ReadingChild | None = None
@@ -210,6 +211,7 @@ class Index:
             warnings = [self._store.trouble, *listing.warnings, *unread.describe(), *self._store.notes()]
             self.warnings = [" ".join(clean(line).split()) for line in warnings if line]
             self.unread = [" ".join(clean(line).split()) for line in unread.describe_faults()]
+            self.has_text = bool(self._store.select("SELECT 1 FROM files LIMIT 1"))
             self._ready = not self._stopped.is_set()
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from hira.agents.trajectory import Rollout
 from hira.core.concurrency import together
 from hira.core.policy import Completion, Request, Watch, cut_at_stop
-from hira.evaluation.rewards.answers import Reward, RolloutScore
+from hira.evaluation.rewards.answers import Reward
 from hira.policies.local.template import Template
 from hira.policies.offline import OfflinePolicy
 from hira.runtime.factory import open_session
@@ -287,12 +287,10 @@ class Demo:
         times = self.sizes.demonstrations
         rollouts = record_demonstrations(self.recipe, self.folder, self.seed, times)
         asked = [problem for problem in self.plan.problems[: self.recipe.lessons] for _ in range(times)]
-        pairs = zip(rollouts, asked, strict=True)
-
-        async def score_all() -> list[RolloutScore]:
-            return [await self.recipe.reward(record, problem.references) for record, problem in pairs]
-
-        right = summarise_scores(asyncio.run(score_all()), ACCURACY)[ACCURACY] or 0.0
+        scores = together(
+            [self.recipe.reward(record, one.references) for record, one in zip(rollouts, asked, strict=True)]
+        )
+        right = summarise_scores(asyncio.run(scores), ACCURACY)[ACCURACY] or 0.0
         return rollouts, f"{len(rollouts)} rollouts of a careless teacher, {100 * right:.0f} % of them right"
 
     def _render(self, tokenizer: Any, rollouts: Sequence[Rollout]) -> list[Row]:
