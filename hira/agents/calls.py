@@ -27,8 +27,6 @@ from hira.tools import Observation, Tool
 
 @dataclass(slots=True)
 class _CallInProgress:
-    """A call in progress."""
-
     conversation: Conversation
     tool: Tool
     written: Mapping[str, Any]

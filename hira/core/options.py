@@ -21,8 +21,8 @@ LIMITS = ("max_tokens", "max_cost", "max_time", "max_calls")
 
 
 def read_duration(value: object) -> object:
-    """Return the seconds of a duration such as "90", "90s", "5m" or "1.5h"; a value that is no text as it is. Raises
-    `ValueError` for another text.
+    """Return the seconds of a duration such as "90", "90s", "5m" or "1.5h"; a value other than a string unchanged.
+    Raises `ValueError` for a string that is not a duration.
 
     >>> read_duration("5m"), read_duration(60)
     (300.0, 60)

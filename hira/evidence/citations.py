@@ -159,11 +159,8 @@ def find_places(source: str, citations: Iterable[Citation]) -> list[str]:
     """Return the places that citations of a source name, each once, in their order; those of supported claims, if there
     are any."""
     cited = [citation for citation in citations if citation.source == source and citation.place]
-    return list(
-        dict.fromkeys(
-            citation.place for citation in [citation for citation in cited if citation.verdict.holds] or cited
-        )
-    )
+    held = [citation for citation in cited if citation.verdict.holds]
+    return list(dict.fromkeys(citation.place for citation in held or cited))
 
 
 def locate(source: Source, citations: Iterable[Citation]) -> str:

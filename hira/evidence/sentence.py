@@ -205,7 +205,6 @@ class Sentence:
 
     @cached_property
     def cells(self) -> "list[Cell]":
-        """The cells of a row."""
         return self.passages.read_cells(self.place)
 
     @cached_property

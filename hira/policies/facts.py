@@ -24,7 +24,6 @@ class EndpointFacts:
         self.locks: dict[str, asyncio.Lock] = {}
 
     def about(self, base_url: str, model: str) -> "ModelFacts":
-        """Return the facts about one model."""
         return ModelFacts(self, f"{base_url.rstrip('/')} {model}")
 
     def read(self) -> dict[str, dict[str, Any]]:

@@ -175,7 +175,8 @@ async def settle(record: Rollout, context: RunContext) -> None:
         accepted = is_accepted(record.citations) and checked.answers is Relevance.YES
         held, made = count_held(record.citations)
         if held < made:
-            context.events(Notice(f"{held} of {made} claims are supported by what was read"))
+            counted = f"{held} of {made} claims are supported by what was read"
+            context.events(Notice(counted))
         if accepted:
             note_outdated(context)
         if record.citations or not refused:
