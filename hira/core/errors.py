@@ -202,4 +202,5 @@ def suggest(name: str, known: Iterable[str]) -> str:
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Suggest the nearest known name, or all of them."""
     names = list(known)
-    return suggest(name, names) or f"known are: {', '.join(names)}"
+    near = find_near(name, names)
+    return f"did you mean {near[0]!r}?" if near else f"known are: {', '.join(names)}"
