@@ -17,10 +17,10 @@ from hira.core.prompts import Prompt
 from hira.core.sanitize import fence, sanitize
 from hira.evidence import Judgement, Relevance, Source, SourcedClaim, Verdict
 from hira.evidence.citations import PackedClaims, pack_claims, unpack_claims
-from hira.evidence.copies import holds_values
 from hira.evidence.lexical_verifier import flat, is_calculation, is_echo, name_source
 from hira.evidence.passages import read_words
 from hira.evidence.questions import BARE
+from hira.evidence.quotations import holds_values
 
 PROMPT = Prompt(__file__, "verifier")
 REPLY = 150

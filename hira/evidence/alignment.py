@@ -58,7 +58,7 @@ _FUTURE = frozenset(("will", "wird", "werden"))
 _WHEN = frozenset(("after", "before", "since", "until"))
 _ADDING = frozenset("fact addition result consequence contrast total moment conclusion turn return".split())
 """Words of a phrase before a statement that adds nothing to it: "In fact, …"."""
-_OWNING = ("'s", "’s")
+OWNING = ("'s", "’s")
 _LABELLED_BY = frozenset(("", "be", "in", "be in", ANY_LINK))
 """The links between a label and its value in a sentence: "was founded in 2019", "the price is 48 euros"."""
 YEAR = compile_lazily(r"(?:1[5-9]|20)\d\d\Z")
@@ -222,7 +222,7 @@ class _Alignment:
         """Return whether the claim's word may be the one at `place`, if the word before it is the one at `before`."""
         claimed = self.claim[number]
         skipped = self.words[before + 1 : place]
-        if self.words[place].text.endswith(_OWNING) and not claimed.text.endswith(_OWNING):
+        if self.words[place].text.endswith(OWNING) and not claimed.text.endswith(OWNING):
             return False  # "Ida's father" is not Ida
         if before < 0:
             return self._begins(claimed, place, leaning=leaning)
@@ -329,7 +329,7 @@ class _Alignment:
         what it is introduced by: "the smith Jonas", "her brother Jonas"."""
         word, previous = self.words[place], self.words[place - 1]
         first = self.words[self._find_phrase(place, -1)]
-        owned = first.light or first.text.endswith(_OWNING)
+        owned = first.light or first.text.endswith(OWNING)
         before_name = previous.text.lower()
         numbering = not _NUMBERING.isdisjoint((before_name, before_name.rstrip("nrs")))
         introduced = word.kind == "name" and previous.kind == "word" and not numbering and (first.determined or owned)
@@ -414,6 +414,6 @@ def _is_bound_alike(claimed: Word, word: Word, *, apart: bool = False) -> bool:
     same last one. A comma before an article may replace "is"."""
     ours, theirs = (term.link.rpartition(" ")[2] if apart else term.link for term in (claimed, word))
     if claimed.link.startswith(ANY_LINK):
-        by = "by" in theirs.split() and word.kind != "number"  # tells who acts
-        return _has_limits_of(claimed, word) and not ((apart and theirs == "of") or begins_another(word) or by)
+        told = not {"by", "from"}.isdisjoint(theirs.split()) and word.kind != "number"  # who acts, and where from
+        return _has_limits_of(claimed, word) and not ((apart and theirs == "of") or begins_another(word) or told)
     return ours == theirs or (ours == "be" and not theirs and word.marked and word.determined)

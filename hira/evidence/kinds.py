@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from hira.core.patterns import compile_lazily
-from hira.evidence.alignment import YEAR
+from hira.evidence.alignment import OWNING, YEAR
 from hira.evidence.passages import LIMITING, MONTHS, Word, fold, is_related
-from hira.evidence.questions import ASKS_BY, AUXILIARY, BEFORE_ASKING, COPULA, COUNTING, Question
+from hira.evidence.questions import ASKS_BY, AUXILIARY, BEFORE_ASKING, COPULA, COUNTING, HAS, Question
 from hira.evidence.sentence import TIME_UNITS, is_day, is_past, is_time
 
 _KINDS = {
@@ -70,7 +70,6 @@ _TENSES = {
     **dict.fromkeys("was were did had wurde wurden war waren hatte hatten".split(), "past"),
     **dict.fromkeys("is are does do wird werden ist sind".split(), "present"),
 }
-_HAS = compile_lazily(r"\bha(?:ve|s)\b|\bhat\b|\bhaben\b", re.IGNORECASE)
 _WAS = compile_lazily(r"Was (?!(?:the|an?|this|that|these|those|it|he|she|they|there|his|her|its|their)\b)[a-zäöü]")
 """German "was"."""
 _DOES = compile_lazily(r"\b(?:did|does|do)\b", re.IGNORECASE)
@@ -85,7 +84,7 @@ def find_untold(question: Question, claim: Sequence[Word]) -> tuple[str, ...]:
     kind, noun = _find_kind(question.text)
     asked = {word.key for word in question.words}
     speaks = not asked.isdisjoint(word.key for word in claim)
-    ways = (_is_unreal, _has_other_tense, _has_agents_exchanged)
+    ways = (_is_unreal, _has_other_tense, _has_agents_exchanged, _has_only_owner)
     differs = speaks and any(is_other(question, claim) for is_other in ways)
     if _has_kind(kind, noun, question, claim, speaks=speaks) and not differs:
         return ()
@@ -125,7 +124,7 @@ def _has_kind(kind: str, noun: str, question: Question, claim: Sequence[Word], *
     elif kind == "thing" and not told:
         figures = any(is_quantity(claim, place) and not _is_moment(claim, place) for place in places)
         told = (figures and noun not in _NAMED) or any(is_related(word.key, {fold(noun)}) for word in claim)
-    elif speaks and kind in ("act", "place", "reason"):
+    elif kind in ("act", "place", "reason") and (speaks or any(word.link == "from" for word in new)):
         told = _has_circumstance(kind, claim, new, asked, text)
     return told
 
@@ -139,7 +138,8 @@ def _has_circumstance(kind: str, claim: Sequence[Word], new: Sequence[Word], ask
         return of or not _MANNERS.isdisjoint(links) or any(word.text.endswith("ly") for word in new)
     if kind == "place" and question.startswith("where"):
         inside = [word.key for word in claim if word.link == "in" and word.kind == "name" and not is_time(word.text)]
-        return not _PLACE_LINKS.isdisjoint(links) or any(not is_related(key, asked) for key in inside)
+        ways = _PLACE_LINKS - ({"from"} - {*re.findall(r"\w+", question)})  # "from Lund" is not where one goes
+        return not ways.isdisjoint(links) or any(not is_related(key, asked) for key in inside)
     if kind == "reason" and question.startswith("why"):
         return not _CAUSES.isdisjoint(part for word in claim for part in (*word.link.split(), word.text.lower()))
     return bool(new)
@@ -212,7 +212,7 @@ def _is_unreal(question: Question, claim: Sequence[Word]) -> bool:
     keys = {word.key for word in question.words}
     texts = ("the " * word.determined + word.text * (word.key not in keys) for word in claim)
     said = " ".join(f"{word.link} {text}" for word, text in zip(claim, texts, strict=True))
-    has = question.counted and _HAS.search(question.text)
+    has = question.counted and HAS.search(question.text)
     unreal = _UNREAL.search(said) or ((has or _read_tense(question) == "past") and _COMING.search(said))
     return bool(unreal) and not (_UNREAL.search(asked) or _COMING.search(asked))
 
@@ -274,3 +274,16 @@ def _has_agents_exchanged(question: Question, claim: Sequence[Word]) -> bool:
         return False
     acts = not passive if names[0] < verbs[0] else claim[names[0]].link.endswith("by")
     return acts == suffers
+
+
+def _has_only_owner(question: Question, claim: Sequence[Word]) -> bool:
+    """Return whether what acts in a question, or is described, only owns something in the claim: "Ida's rival lives in
+    Lund" tells nothing of Ida. Whoever owns what is counted has it."""
+    owners = {word.key for word in claim if word.text.endswith(OWNING)}
+    owners -= {word.key for word in claim if not word.text.endswith(OWNING)}
+    link = "of"
+    for word in question.wanted if owners and not HAS.search(question.text) else ():
+        link = link if word.close else word.link
+        if word.key in owners and link in ("", "be", "when", "where") and not word.text.endswith(OWNING):
+            return True
+    return False

@@ -85,8 +85,9 @@ _ASKS_OBJECT = compile_lazily(
     r"\W*(?:wen|wem|wessen|(?:a|à|da|de|di|para|por|pour|avec|con)\s+(?:quién|quiénes|qui|quem|chi))\b", re.IGNORECASE
 )
 """Questions of other languages that ask for the object: their statement has another order."""
-_BINDING = ("by", "accusative", "dative")
-"""Links that tell subject and object apart."""
+_BINDING = ("by", "from", "accusative", "dative")
+"""Links that tell subject and object, or where from and where to, apart."""
+HAS = compile_lazily(r"\bha(?:ve|s)\b|\bhat\b|\bhaben\b", re.IGNORECASE)
 COPULA = compile_lazily(r"\W*(?:who|what|which)\s+(?:is|are|was|were)\b", re.IGNORECASE)
 
 

@@ -8,9 +8,10 @@ import pytest
 
 from hira.core.sources import Source, Sources
 from hira.evidence import Judgement, check, is_accepted, verify
-from hira.evidence.copies import check_words, holds_values
+from hira.evidence.copies import check_words
 from hira.evidence.passages import Passages, read_number
 from hira.evidence.questions import MOST
+from hira.evidence.quotations import holds_values
 
 LOCK = (
     "The lock of Haverden was dug in 1764. Petra Lind surveyed the lock of Haverden. "
@@ -1468,3 +1469,43 @@ def test_a_small_word_between_two_names_is_no_act(question: str, answer: str, ac
 def test_an_answer_keeps_who_acts_where_to_and_when(question: str, answer: str, text: str) -> None:
     judged = judge(answer, text, question)
     assert not judged.verdict.holds or judged.lacking
+
+
+@pytest.mark.parametrize(
+    ("answer", "question", "accepted"),
+    [
+        ("Rune Aas's cousin works in Selby", "Where does Rune Aas work?", False),
+        ("Dravo's partner Kelm was sold in 1978", "When was Dravo sold?", False),
+        ("Dravo's rival Kelm built 40 barges in 1978", "How many barges did Dravo build in 1978?", False),
+        ("Rune Aas's cousin works in Selby", "Where does Rune Aas's cousin work?", True),
+        ("Selby's harbour master is Ida Moe", "Who is the harbour master of Selby?", True),
+        ("Dravo's 40 barges are old", "How many barges does Dravo have?", True),
+        ("The boat of Dravo, Dravo's first one, was sold in 1978", "When was the boat of Dravo sold?", True),
+    ],
+)
+def test_a_name_that_only_owns_the_subject_is_not_the_subject(answer: str, question: str, accepted: bool) -> None:
+    judged = judge(answer, f"{answer}.", question)
+    assert (judged.verdict.holds and not judged.lacking) is accepted
+
+
+@pytest.mark.parametrize(
+    ("answer", "question", "accepted"),
+    [
+        ("Arlen", "Where does the coach drive?", False),
+        ("from Arlen", "Where does the coach drive?", False),
+        ("The coach drives from Arlen", "Where does the coach drive?", False),
+        ("Arlen", "Where does the coach drive from?", True),
+        ("From Arlen", "From where does the coach drive?", True),
+        ("The coach drives from Arlen", "Where does the coach drive from?", True),
+        ("The coach drives from Arlen to Selby", "Where does the coach drive?", True),
+    ],
+)
+def test_where_something_comes_from_is_not_where_it_is_or_goes(answer: str, question: str, accepted: bool) -> None:
+    judged = judge(answer, "The coach drives from Arlen to Selby.", question)
+    assert (judged.verdict.holds and not judged.lacking) is accepted
+
+
+@pytest.mark.parametrize(("answer", "accepted"), [("Arlen", False), ("to Selby", True)])
+def test_what_was_moved_is_where_it_was_moved_to(answer: str, accepted: bool) -> None:
+    judged = judge(answer, "The archive was moved from Arlen to Selby in 1951.", "Where was the archive moved in 1951?")
+    assert (judged.verdict.holds and not judged.lacking) is accepted

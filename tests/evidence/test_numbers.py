@@ -4,8 +4,9 @@ import pytest
 
 from hira.core.sources import Source
 from hira.evidence import check
-from hira.evidence.copies import check_words, holds_values
+from hira.evidence.copies import check_words
 from hira.evidence.passages import Passages, read_number, split_sentences
+from hira.evidence.quotations import holds_values
 
 
 def accepts(claim: str, text: str, question: str = "", record: str | None = None) -> bool:
