@@ -17,10 +17,11 @@ from hira.core.prompts import Prompt
 from hira.core.sanitize import fence, sanitize
 from hira.evidence import Judgement, Relevance, Source, SourcedClaim, Verdict
 from hira.evidence.citations import PackedClaims, pack_claims, unpack_claims
-from hira.evidence.lexical_verifier import flat, is_calculation, is_echo, name_source
+from hira.evidence.lexical_verifier import flat, is_calculation, name_source
 from hira.evidence.passages import read_words
 from hira.evidence.questions import BARE
 from hira.evidence.quotations import holds_values
+from hira.evidence.records import find_fault
 
 PROMPT = Prompt(__file__, "verifier")
 REPLY = 150
@@ -76,12 +77,12 @@ async def ask_model(
     reply = await ask_for_record(conversation, user(prompt), shape_of(len(claims)))
     rulings = {ruling.number: ruling for ruling in reversed(reply.claims)}
     judged = await asyncio.to_thread(
-        lambda: [_judge(claim, rulings.get(number)) for number, claim in enumerate(claims, 1)]
+        lambda: [_judge(claim, rulings.get(number), question) for number, claim in enumerate(claims, 1)]
     )
     return Ruled(judged, reply.answers, conversation.trajectory.turns[-1].completion.model)
 
 
-def _judge(claim: SourcedClaim, ruling: ClaimVerdict | None) -> Judgement:
+def _judge(claim: SourcedClaim, ruling: ClaimVerdict | None, question: str) -> Judgement:
     """Return the model's verdict. `supported` counts where the quotation is in a source and holds the names and
     numbers of the claim, and a calculation is supported by a computation or a tool alone."""
     if ruling is None or ruling.verdict is Verdict.UNSUPPORTED:
@@ -91,7 +92,7 @@ def _judge(claim: SourcedClaim, ruling: ClaimVerdict | None) -> Judgement:
     unsupported = Judgement(Verdict.UNSUPPORTED, 0.0, ruling.quote.strip() if holder else "", by="model")
     if holder is None or len(quote) < min(SHORTEST_QUOTE, len(flat(holder.evidence))):
         return unsupported
-    if holder.kind == "computation" and is_echo(ruling.quote, holder.call):
+    if find_fault(claim.text, ruling.quote, holder, question, claim.read):
         return unsupported
     if ruling.verdict.holds:
         calculated = is_calculation(claim.text) and holder.kind not in ("computation", "tool")

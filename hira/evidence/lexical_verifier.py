@@ -1,6 +1,5 @@
 """The verifier that needs no model: each claim is compared with the sentences of its sources."""
 
-import ast
 import logging
 import re
 import time
@@ -84,7 +83,7 @@ def _find_best(claim: SourcedClaim, read: Sequence[_Text], question: str) -> Jud
     """Return the judgement of the most informative source."""
     best = Judgement(Verdict.UNSUPPORTED)
     for text in read:
-        judged = _judge(claim.text, text, question)
+        judged = _judge(claim, text, question)
         if not best.source or (judged.verdict.rank, judged.score) > (best.verdict.rank, best.score):
             best = judged
         if best.verdict.holds:
@@ -97,19 +96,24 @@ def is_calculation(claim: str) -> bool:
     return bool(_CALCULATION.search(_DATE.sub("", claim)))
 
 
-def _judge(claim: str, text: _Text, question: str) -> Judgement:
+def _judge(claim: SourcedClaim, text: _Text, question: str) -> Judgement:
     source = text.source
     record = source.call if source.kind in ("computation", "tool") else None
-    agrees, rest = read_polarity(claim)
-    said = rest if rest and agrees is not None and asks_yes_no(question) else claim
+    agrees, rest = read_polarity(claim.text)
+    said = rest if rest and agrees is not None and asks_yes_no(question) else claim.text
     judged = check_words(said, text.passages, question=question, context=name_source(source), record=record)
-    if said != claim and judged.verdict.holds and agrees == (is_denied(rest) != is_denied(question)):
-        judged = replace(judged, verdict=Verdict.UNSUPPORTED, score=0.0, missing=(claim[: -len(rest)].strip(" ,.!"),))
-    if judged.verdict.holds and record is not None and is_calculation(claim) and not _has_sum(claim, source.call):
-        judged = replace(judged, verdict=Verdict.UNSUPPORTED, score=0.0)
-    if judged.verdict.holds and source.kind == "computation" and is_echo(judged.quote, source.call):
-        reason = "a program only printed what it was written with"
-        judged = replace(judged, verdict=Verdict.UNCHECKED, score=0.0, reason=reason)
+    if said != claim.text and judged.verdict.holds and agrees == (is_denied(rest) != is_denied(question)):
+        missing = (claim.text[: -len(rest)].strip(" ,.!"),)
+        judged = replace(judged, verdict=Verdict.UNSUPPORTED, score=0.0, missing=missing)
+    if judged.verdict.holds and record is not None:
+        from hira.evidence.records import find_fault, find_other_subject  # few sources are calls
+
+        if is_calculation(claim.text) and not _has_sum(claim.text, source.call):
+            judged = replace(judged, verdict=Verdict.UNSUPPORTED, score=0.0)
+        elif reason := find_fault(claim.text, judged.quote, source, question, claim.read):
+            judged = replace(judged, verdict=Verdict.UNCHECKED, score=0.0, reason=reason)
+        elif source.kind == "tool" and (lacking := find_other_subject(claim.text, question, source)):
+            judged = replace(judged, lacking=lacking)
     return replace(judged, source=source.id)
 
 
@@ -121,29 +125,6 @@ def _has_sum(claim: str, program: str) -> bool:
     wanted, there = ("".join(text.replace("×", "*").split()) for text in (expression, program))
     wanted = wanted.lstrip("".join(char for char in wanted if not (char.isdigit() or char in "(-.")))
     return bool(wanted) and bool(re.search(rf"(?<![\w.]){re.escape(wanted)}(?![\w.*/+-])", there))
-
-
-def is_echo(line: str, program: str) -> bool:
-    """Return whether a line of output only repeats literal strings and numbers of the program.
-
-    A choice of the program is not an echo: an element of a collection, or a line of a text, if it did not print the
-    others.
-    """
-    try:
-        nodes = list(ast.walk(ast.parse(program)))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    written = [node for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str | int | float)]
-    groups = [str(node.value).splitlines() for node in written]
-    literals = {text.strip() for group in groups for text in group}
-    groups = [group for group in groups if len(group) > 1]
-    for node in nodes:
-        if isinstance(node, ast.List | ast.Tuple | ast.Set | ast.Dict):
-            groups.append([str(leaf.value) for leaf in ast.walk(node) if isinstance(leaf, ast.Constant)])
-    chosen = {text for group in groups if any(text not in line for text in group) for text in group}
-    for text in sorted(literals - chosen, key=len, reverse=True):
-        line = re.sub(rf"(?<!\w){re.escape(text)}(?!\w)", " ", line) if text else line
-    return not re.search(r"\w", line)
 
 
 def flat(text: str) -> str:
