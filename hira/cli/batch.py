@@ -36,7 +36,7 @@ def batch(options: AskOptions, settings: Settings, shell: Shell) -> int:
     name = "standard input" if options.batch == "-" else options.batch
     text = shell.stdin.read() if options.batch == "-" else read_text(options.batch, "--batch", shell)
     questions = questions_of(text, name, shell.folder / Path(options.batch).parent)
-    if not options.output:
+    if options.output in ("", "-"):
         raise UsageError("a batch needs a file for its answers", fix="name it with --output answers.jsonl")
     with Answers((shell.folder / options.output).absolute(), questions) as answers:
         left = list(answers.list_unfinished())

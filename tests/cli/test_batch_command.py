@@ -140,6 +140,12 @@ def test_a_mistake_leaves_no_file(place: Place) -> None:
         assert not [path.name for path in place.folder.iterdir() if path.name.startswith("a.jsonl")]
 
 
+def test_answers_do_not_go_to_standard_output(place: Place) -> None:
+    said = place("ask", "--batch", "q.jsonl", "--output", "-", "--docs", "docs")
+    assert (said.code, "a batch needs a file for its answers" in said.err) == (2, True)
+    assert not (place.folder / "-").exists()
+
+
 def test_answers_go_only_into_a_regular_file(place: Place) -> None:
     os.mkfifo(place.folder / "a.jsonl")
     said = place.batch()
