@@ -345,6 +345,11 @@ class _Alignment:
             return False
         if rest and any(limits(place + 1) for limits in (self._qualifies, self._is_excepted, self._restricts)):
             return False
+        if self.sentence.value_start and rest and rest[0].marked:
+            from hira.evidence.rows import loses_remark
+
+            if loses_remark(self.claim, rest):
+                return False
         begun = any(word.link.startswith("be") for word in self.words[: place + 1])
         # "The offer was declined" states no offer
         if rest and rest[0].link == "be" and not rest[0].marked and not begun:

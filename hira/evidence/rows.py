@@ -5,9 +5,10 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from hira.core.patterns import compile_lazily
+from hira.evidence.alignment import YEAR
 from hira.evidence.cells import Cell
 from hira.evidence.passages import LIMITING, VOIDING, Word, is_row, read_words
-from hira.evidence.sentence import Sentence, is_condition, read_keys
+from hira.evidence.sentence import VOIDING_ABOVE, Sentence, is_condition, is_past, read_keys
 
 _OPERATORS = frozenset("+ - − * / = ** < >".split())
 _TELLING = frozenset(
@@ -23,6 +24,10 @@ _QUALIFYING = read_keys(
     " min"
 )
 """Words in the name of a column that a claim about its cells has to have: the "previous user" is not the user."""
+_ENDED = VOIDING_ABOVE | frozenset("old resigned retired interim acting inactive expired deceased ended".split())
+"""Cells, and words of a remark after a value, of what is no more or not quite so."""
+_ENDING = frozenset("left until end ended resigned retired ende ausgeschieden".split())
+"""Names of columns with the date on which a row ends to be so."""
 _YEAR = compile_lazily(r"(?:18|19|20)\d\d")
 
 
@@ -42,10 +47,24 @@ def is_copied_record(claim: Sequence[Word], sentence: Sentence) -> bool:
     return computed and keys <= sentence.keys | sentence.around and not keys.isdisjoint(sentence.keys)
 
 
+def loses_remark(claim: Sequence[Word], rest: Sequence[Word]) -> bool:
+    """Return whether a claim ends before a remark that its value needs: "(planned)", and unless it is about the past
+    "(until 2019)", "(interim)", "(2015–2019)". The `rest` of the sentence begins with the remark."""
+    end = next((place for place, word in enumerate(rest) if place and word.marked and not word.inside), len(rest))
+    remark = rest[:end]
+    years = sum(YEAR.match(word.text) is not None for word in remark)
+    ended = years > 1 or any(word.text.lower() in _ENDED or "until" in word.link.split() for word in remark)
+    return (ended and not _is_about_past(claim)) or any(is_condition(word) for word in remark)
+
+
+def _is_about_past(claim: Sequence[Word]) -> bool:
+    return any(word.tense == "past" or is_past(word.text) for word in claim)
+
+
 class _CellKeys(NamedTuple):
     """The keys of a cell: of its column's name, whose light words count, and of its text. A claim names the column by
     one of the words in `mark`. A year is no `figure`. Without the conditions no claim has the cell (`limits`), or even
-    another cell of its row (`bars`)."""
+    another cell of its row (`bars`), and unless it is about the past none with what ended (`ends`)."""
 
     name: frozenset[str]
     text: frozenset[str]
@@ -53,6 +72,7 @@ class _CellKeys(NamedTuple):
     mark: frozenset[str]
     limits: frozenset[str]
     bars: frozenset[str]
+    ends: frozenset[str]
 
 
 def _read_cell(cell: Cell) -> _CellKeys:
@@ -63,7 +83,9 @@ def _read_cell(cell: Cell) -> _CellKeys:
     bars = text if cell.text.lower() in VOIDING else frozenset(word.key for word in words if is_condition(word))
     name = read_words(cell.name)
     content, limits = read_keys(cell.name), frozenset(word.key for word in name if is_condition(word))
-    return _CellKeys(content | light, text, figure, content or light, limits, bars)
+    dated = cell.name.lower() in _ENDING and any(YEAR.match(word.text) for word in words)
+    ends = text if dated or cell.text.lower() in _ENDED else frozenset()
+    return _CellKeys(content | light, text, figure, content or light, limits, bars, ends)
 
 
 def _fits_row(claim: Sequence[Word], cells: Sequence[_CellKeys], sentence: Sentence) -> bool:
@@ -87,7 +109,8 @@ def _fits_row(claim: Sequence[Word], cells: Sequence[_CellKeys], sentence: Sente
     if len(held) > 1 and cells[0] not in held and any(word.kind != "number" for word in first):
         return False  # the other cells of a row are its first one's, not each other's
     theirs = sentence.conditions.union(*(cell.limits for cell in held), *(cell.bars for cell in cells))
-    if not {word.key for word in claim if is_condition(word)} <= theirs <= keys:
+    ended = any(not cell.ends <= keys for cell in cells) and not _is_about_past(claim)
+    if ended or not {word.key for word in claim if is_condition(word)} <= theirs <= keys:
         return False
     if not (_names_columns(held, cells, set(places)) and _picks_row(held, cells, sentence)):
         return False

@@ -49,7 +49,7 @@ _PAST = frozenset(
 )
 _PAST_ENDING = compile_lazily(r"(?:[a-z]+[a-df-z]|[a-z]*(?:agr|decr|fr|nt)e)ed\Z(?<!hundred)")
 """The end of a regular past form: of "opened" and "agreed", not of "need"."""
-_VOIDING_ABOVE = VOIDING | frozenset(
+VOIDING_ABOVE = VOIDING | frozenset(
     "former candidate candidates nominee nominees fiction fictional example examples idea ideas proposal proposals"
     " refused declined hypothetical scenario scenarios superseded obsolete outdated wishlist abgelehnte ehemalige"
     " frühere kandidaten beispiel beispiele ideen vorschläge".split()
@@ -114,7 +114,7 @@ class Sentence:
         is_title = outermost == 0 or len(self.above) > 1
         titled = is_title and not self.passages.sentences[outermost].startswith("##")
         below = self.above[:-1] if titled else self.above
-        voids = {word.key for words in below for word in words if word.text.lower() in _VOIDING_ABOVE}
+        voids = {word.key for words in below for word in words if word.text.lower() in VOIDING_ABOVE}
         return voids.union(word.key for words in self.above for word in words if is_condition(word))
 
     @cached_property
