@@ -45,7 +45,7 @@ _GENERAL = frozenset(
     "limited restricted allowed permitted forbidden prohibited banned required needed possible available free".split()
 )
 """Words of a rule, which holds only where it says."""
-_NUMBERING = frozenset(
+NUMBERING = frozenset(
     "first second third fourth other last next previous deputy acting former erste zweite dritte letzte nächste"
     " stellvertretende ehemalige frühere künftige".split()
 )
@@ -331,7 +331,7 @@ class _Alignment:
         first = self.words[self._find_phrase(place, -1)]
         owned = first.light or first.text.endswith(OWNING)
         before_name = previous.text.lower()
-        numbering = not _NUMBERING.isdisjoint((before_name, before_name.rstrip("nrs")))
+        numbering = not NUMBERING.isdisjoint((before_name, before_name.rstrip("nrs")))
         introduced = word.kind == "name" and previous.kind == "word" and not numbering and (first.determined or owned)
         counted = previous.kind == "number" and not previous.determined
         return place - 1 > before and word.close and not (introduced or counted)

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from hira.core.patterns import compile_lazily
-from hira.evidence.alignment import OWNING, YEAR
-from hira.evidence.passages import LIMITING, MONTHS, Word, fold, is_related
-from hira.evidence.questions import ASKS_BY, AUXILIARY, BEFORE_ASKING, COPULA, COUNTING, HAS, Question
+from hira.evidence.alignment import NUMBERING, OWNING, YEAR
+from hira.evidence.passages import DENIALS, LIMITING, MONTHS, Word, fold, is_related
+from hira.evidence.questions import ASKS_BY, AUXILIARY, BEFORE_ASKING, COPULA, COUNTING, HAS, Question, asks_yes_no
 from hira.evidence.sentence import TIME_UNITS, is_day, is_past, is_time
 
 _KINDS = {
@@ -52,7 +52,9 @@ _PLACE_LINKS = frozenset(
 )
 _CAUSES = frozenset("because since as for so due owing reason reasons cause caused causes order".split())
 _MANNERS = frozenset("by with through via from using because as without like".split())
-_NOT = frozenset("not never nicht nie niemals".split())
+_NOT = frozenset("not never nicht nie niemals unknown unclear uncertain".split())
+_CLAIMING = frozenset("claims claimed alleges alleged asserts asserted denies denied knows knew".split())
+_HARDLY = frozenset("almost nearly hardly barely".split())
 _OFTEN = frozenset(
     "per time times once twice daily weekly monthly yearly annually hourly every each alle jede jeden jedes mal einmal"
     " zweimal täglich wöchentlich monatlich jährlich stündlich".split()
@@ -84,7 +86,7 @@ def find_untold(question: Question, claim: Sequence[Word]) -> tuple[str, ...]:
     kind, noun = _find_kind(question.text)
     asked = {word.key for word in question.words}
     speaks = not asked.isdisjoint(word.key for word in claim)
-    ways = (_is_unreal, _has_other_tense, _has_agents_exchanged, _has_only_owner)
+    ways = (_is_unreal, _has_other_tense, _has_agents_exchanged, _has_only_owner, _is_only_denied)
     differs = speaks and any(is_other(question, claim) for is_other in ways)
     if _has_kind(kind, noun, question, claim, speaks=speaks) and not differs:
         return ()
@@ -95,10 +97,8 @@ def _has_kind(kind: str, noun: str, question: Question, claim: Sequence[Word], *
     """Return whether a claim tells something of this kind. It `speaks` of the question if they share a word."""
     places, asked, text = range(len(claim)), {word.key for word in question.words}, question.text.lower()
     words = {part for word in claim for part in (*word.link.split(), word.text.lower())}
-    nots = _NOT.difference(text.split())
-    denied = [word.key for place, word in enumerate(claim) if place and claim[place - 1].text in nots]
-    if not kind or (kind in ("time", "place", "person") and any(is_related(key, asked) for key in denied)):
-        return not kind
+    if not kind:
+        return True
     if kind == "time":
         named = noun and any(is_related(word.key, {fold(noun)}) for word in claim)
         return named or _has_time(claim, _TIMES.get(noun, ""), asked)
@@ -285,5 +285,23 @@ def _has_only_owner(question: Question, claim: Sequence[Word]) -> bool:
     for word in question.wanted if owners and not HAS.search(question.text) else ():
         link = link if word.close else word.link
         if word.key in owners and link in ("", "be", "when", "where") and not word.text.endswith(OWNING):
+            return True
+    return False
+
+
+def _is_only_denied(question: Question, claim: Sequence[Word]) -> bool:
+    """Return whether a claim denies what its question asks for: it "does not cost 30 euros", "is no longer the mayor",
+    "is not Ida", "nearly won", is "the second largest" or "unknown", or is what somebody claims."""
+    asked, text = {word.key for word in question.words}, question.text.lower()
+    for place, (before, word) in enumerate(pairwise(claim if not asks_yes_no(text) else ()), 1):
+        no, after = before.text.lower(), word.text.lower()
+        not_so = no in _NOT | _HARDLY or (no == "longer" and claim[max(place - 2, 0)].text.lower() == "no")
+        lesser = no in NUMBERING and word.close and after.endswith("est")
+        claimed = after in _CLAIMING and not any(is_related(other.key, asked) for other in claim[: place + 1])
+        if claimed or ((not_so or lesser) and no not in text and is_related(word.key, asked)):
+            return True
+        subject = is_related(before.key, asked) or (place == 1 and before.light)
+        other = any(later.marked or "but" in later.link.split() for later in claim[place:])
+        if subject and word.link == "be" and after in _NOT | DENIALS and after not in text and not other:
             return True
     return False

@@ -1,16 +1,23 @@
 """Amounts: which numbers of a claim count, or measure, what a question asks for."""
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
 
+from hira.core.patterns import compile_lazily
 from hira.evidence.alignment import YEAR
-from hira.evidence.passages import MONTHS, POSSESSIVES, Word, fold, is_related
+from hira.evidence.passages import LIMITING, MONTHS, POSSESSIVES, Word, fold, is_related
 from hira.evidence.questions import MODAL, Question
-from hira.evidence.sentence import TIME_UNITS, is_day, is_time
+from hira.evidence.sentence import TIME_UNITS, is_day, is_past, is_time, read_keys
 
 _VALUE_LINKS = ("", "be", "of", "than", "by")
 """The links of a number that is the whole value: "is 29", "a total of 29", "more than 29", "rose by 29"."""
 _WAYS = frozenset("from to by von auf um".split())
+_ASKS_HAVE = compile_lazily(r"\b(?:do|does|did)\b.*\bhave\b", re.IGNORECASE)
+_HAVING = read_keys(
+    "holds contains comprises includes owns employs offers possesses features houses counts keeps totals"
+)
+"""Verbs that tell what something has."""
 _QUANTITIES = frozenset(
     "none no several dozens hundreds thousands millions half twice once daily weekly monthly yearly free"
     " one thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty thirty forty fifty sixty"
@@ -110,6 +117,10 @@ def is_count(words: Sequence[Word], place: int, counted: Sequence[str], question
     asked = _WAYS.intersection(question.split())
     if ways and asked and ways.isdisjoint(asked):
         return False
+    if before and _ASKS_HAVE.search(question) and not number.marked and LIMITING.issuperset(number.link.split()):
+        acts = is_past(before.text) or (before.text.endswith("s") and before.kind == "word")
+        if acts and not is_related(before.key, _HAVING | read_keys(question)):
+            return False  # "lends 90,000 books"
     if not counted or any(is_related(word.key, counted) for word in phrase):
         return True
     labels = before and number.close and (is_related(before.key, counted) or before.kind == "number")

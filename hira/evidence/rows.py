@@ -51,10 +51,10 @@ def loses_remark(claim: Sequence[Word], rest: Sequence[Word]) -> bool:
     """Return whether a claim ends before a remark that its value needs: "(planned)", and unless it is about the past
     "(until 2019)", "(interim)", "(2015–2019)". The `rest` of the sentence begins with the remark."""
     end = next((place for place, word in enumerate(rest) if place and word.marked and not word.inside), len(rest))
-    remark = rest[:end]
-    years = sum(YEAR.match(word.text) is not None for word in remark)
-    ended = years > 1 or any(word.text.lower() in _ENDED or "until" in word.link.split() for word in remark)
-    return (ended and not _is_about_past(claim)) or any(is_condition(word) for word in remark)
+    said = {word.text.lower() for word in rest[:end]}
+    ended = not said.isdisjoint(_ENDED | {"until"}) or sum(YEAR.match(text) is not None for text in said) > 1
+    unreal = any(is_condition(word) and word.text != "until" for word in rest[:end])
+    return unreal or (ended and not _is_about_past(claim))
 
 
 def _is_about_past(claim: Sequence[Word]) -> bool:

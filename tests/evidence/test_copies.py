@@ -1509,3 +1509,93 @@ def test_where_something_comes_from_is_not_where_it_is_or_goes(answer: str, ques
 def test_what_was_moved_is_where_it_was_moved_to(answer: str, accepted: bool) -> None:
     judged = judge(answer, "The archive was moved from Arlen to Selby in 1951.", "Where was the archive moved in 1951?")
     assert (judged.verdict.holds and not judged.lacking) is accepted
+
+
+@pytest.mark.parametrize(
+    ("row", "answer", "question", "accepted"),
+    [
+        ("Post: warden | Holder: Ida | State: retired", "Ida", "Who is the warden?", False),
+        ("Post: warden | Holder: Ida | State: retired", "Ida is the warden", "Who is the warden?", False),
+        ("Post: warden | Holder: Ida | Until: 2017", "Ida is the warden", "Who is the warden?", False),
+        ("Post: warden | Holder: Ida | Left: 4 May 2017", "Ida", "Who is the warden?", False),
+        ("Post: warden | Holder: Ida | End: 2017", "Ida", "Who is the warden?", False),
+        ("Post: warden | Holder: Ida | State: working", "Ida is the warden", "Who is the warden?", True),
+        ("Post: warden | Holder: Ida | State: retired", "Ida was the warden", "Who was the warden?", True),
+        ("Post: warden | Holder: Ida | Until: 2017", "Ida", "Who was warden until 2017?", True),
+        ("Post: warden | Holder: Ida | Until: open", "Ida", "Who is the warden?", True),
+        ("Stop: Mill Lane | Place: Selby | End: 22:30", "Selby", "In which place is Mill Lane?", True),
+    ],
+)
+def test_a_row_that_has_ended_says_nothing_of_the_present(row: str, answer: str, question: str, accepted: bool) -> None:
+    judged = judge(answer, row, question)
+    assert (judged.verdict.holds and not judged.lacking) is accepted
+
+
+@pytest.mark.parametrize(
+    ("remark", "answer", "question", "accepted"),
+    [
+        (" (until 2017)", "Rune Aas", "Who is the warden of Moss Hall?", False),
+        (" (2011–2017)", "The warden of Moss Hall is Rune Aas", "Who is the warden of Moss Hall?", False),
+        (" (retired)", "The warden of Moss Hall is Rune Aas", "Who is the warden of Moss Hall?", False),
+        (" (acting)", "Rune Aas", "Who is the warden of Moss Hall?", False),
+        (", resigned in 2017", "Rune Aas", "Who is the warden of Moss Hall?", False),
+        (" (expected)", "Rune Aas", "Who was the warden of Moss Hall?", False),
+        (" (old), Ida Moe (new)", "Rune Aas", "Who is the warden of Moss Hall?", False),
+        (" (until 2017)", "Rune Aas", "Who was the warden of Moss Hall?", True),
+        (" (acting)", "Rune Aas (acting)", "Who is the warden of Moss Hall?", True),
+        (" (since 2017)", "Rune Aas", "Who is the warden of Moss Hall?", True),
+        (" (phone 4410)", "The warden of Moss Hall is Rune Aas", "Who is the warden of Moss Hall?", True),
+    ],
+)
+def test_a_value_keeps_a_remark_that_ends_it(remark: str, answer: str, question: str, accepted: bool) -> None:
+    judged = judge(answer, f"# Moss Hall\n\n- **Warden:** Rune Aas{remark}\n- **Rooms:** 12\n", question)
+    assert (judged.verdict.holds and not judged.lacking) is accepted
+
+
+@pytest.mark.parametrize(
+    ("answer", "question", "accepted"),
+    [
+        ("The pass does not cost 12 euros", "How much does the pass cost?", False),
+        ("The warden is not Rune Aas", "Who is the warden?", False),
+        ("Rune Aas is no longer the warden", "Who is the warden?", False),
+        ("It is not known who drew the map", "Who drew the map?", False),
+        ("It is uncertain when the chapel burnt", "When did the chapel burn?", False),
+        ("Nobody knows who drew the map", "Who drew the map?", False),
+        ("The painter of the map is unknown", "Who is the painter of the map?", False),
+        ("It is a myth that Rune Aas drew the map", "Who drew the map?", False),
+        ("Ida Moe alleges that Rune Aas drew the map", "Who drew the map?", False),
+        ("Rune Aas almost drew the map in 1911", "Who drew the map?", False),
+        ("The third deepest lake of Orland is the Moss", "What is the deepest lake of Orland?", False),
+        ("The pass does not cost 12 euros", "Does the pass cost 12 euros?", True),
+        ("The pass costs 12 euros and is not sold here", "How much does the pass cost?", True),
+        ("The warden is not Rune Aas but Ida Moe", "Who is the warden?", True),
+        ("The pass costs almost 12 euros", "How much does the pass cost?", True),
+        ("The coach does not run on Sunday", "When does the coach not run?", True),
+        ("Ida Moe alleges that Rune Aas drew the map", "What does Ida Moe allege?", True),
+        ("The third deepest lake of Orland is the Moss", "What is the third deepest lake of Orland?", True),
+        ("The longer route takes 30 minutes", "How long does the longer route take?", True),
+    ],
+)
+def test_a_denial_or_the_claim_of_another_answers_no_question(answer: str, question: str, accepted: bool) -> None:
+    judged = judge(answer, f"{answer}.", question)
+    assert judged.verdict.holds
+    assert bool(judged.lacking) is not accepted
+
+
+@pytest.mark.parametrize(
+    ("answer", "question", "accepted"),
+    [
+        ("The archive buys 300 maps a year", "How many maps does the archive have?", False),
+        ("The yard sold about 40 boats", "How many boats does the yard have?", False),
+        ("The archive keeps 300 maps", "How many maps does the archive have?", True),
+        ("The archive has 300 maps", "How many maps does the archive have?", True),
+        ("The boxes have about 300 maps", "How many maps do the boxes have?", True),
+        ("There are 300 maps in the archive", "How many maps does the archive have?", True),
+        ("The yard sold about 40 boats", "How many boats has the yard sold?", True),
+        ("The archive buys 300 maps a year", "How many maps does the archive buy a year?", True),
+    ],
+)
+def test_what_is_done_with_things_does_not_tell_how_many_there_are(answer: str, question: str, accepted: bool) -> None:
+    judged = judge(answer, f"{answer}.", question)
+    assert judged.verdict.holds
+    assert bool(judged.lacking) is not accepted
