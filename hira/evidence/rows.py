@@ -5,7 +5,6 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from hira.core.patterns import compile_lazily
-from hira.evidence.alignment import YEAR
 from hira.evidence.cells import Cell
 from hira.evidence.passages import LIMITING, VOIDING, Word, is_row, read_words
 from hira.evidence.sentence import VOIDING_ABOVE, Sentence, is_condition, is_past, read_keys
@@ -49,12 +48,14 @@ def is_copied_record(claim: Sequence[Word], sentence: Sentence) -> bool:
 
 def loses_remark(claim: Sequence[Word], rest: Sequence[Word]) -> bool:
     """Return whether a claim ends before a remark that its value needs: "(planned)", and unless it is about the past
-    "(until 2019)", "(interim)", "(2015–2019)". The `rest` of the sentence begins with the remark."""
+    "(until 2019)", "(interim)", "(2015–2019)"; "(until 2019: Otto)" is about another. The `rest` of the sentence begins
+    with the remark."""
     end = next((place for place, word in enumerate(rest) if place and word.marked and not word.inside), len(rest))
     said = {word.text.lower() for word in rest[:end]}
-    ended = not said.isdisjoint(_ENDED | {"until"}) or sum(YEAR.match(text) is not None for text in said) > 1
-    unreal = any(is_condition(word) and word.text != "until" for word in rest[:end])
-    return unreal or (ended and not _is_about_past(claim))
+    another = any(word.kind == "name" and word.text.lower() not in _ENDED for word in rest[:end])
+    ended = not said.isdisjoint(_ENDED | {"until"}) or sum(_YEAR.fullmatch(text) is not None for text in said) > 1
+    unreal = any(word.inside and is_condition(word) and word.text != "until" for word in rest[:end])
+    return not another and (unreal or (ended and not _is_about_past(claim)))
 
 
 def _is_about_past(claim: Sequence[Word]) -> bool:
@@ -83,7 +84,7 @@ def _read_cell(cell: Cell) -> _CellKeys:
     bars = text if cell.text.lower() in VOIDING else frozenset(word.key for word in words if is_condition(word))
     name = read_words(cell.name)
     content, limits = read_keys(cell.name), frozenset(word.key for word in name if is_condition(word))
-    dated = cell.name.lower() in _ENDING and any(YEAR.match(word.text) for word in words)
+    dated = cell.name.lower() in _ENDING and any(_YEAR.fullmatch(word.text) for word in words)
     ends = text if dated or cell.text.lower() in _ENDED else frozenset()
     return _CellKeys(content | light, text, figure, content or light, limits, bars, ends)
 

@@ -1544,6 +1544,8 @@ def test_a_row_that_has_ended_says_nothing_of_the_present(row: str, answer: str,
         (" (until 2017)", "Rune Aas", "Who was the warden of Moss Hall?", True),
         (" (acting)", "Rune Aas (acting)", "Who is the warden of Moss Hall?", True),
         (" (since 2017)", "Rune Aas", "Who is the warden of Moss Hall?", True),
+        (" (until 2017: Ida Moe)", "Rune Aas", "Who is the warden of Moss Hall?", True),
+        (", not Ida Moe", "Rune Aas", "Who is the warden of Moss Hall?", True),
         (" (phone 4410)", "The warden of Moss Hall is Rune Aas", "Who is the warden of Moss Hall?", True),
     ],
 )
