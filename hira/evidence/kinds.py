@@ -10,7 +10,7 @@ from itertools import pairwise
 from hira.core.patterns import compile_lazily
 from hira.evidence.alignment import NUMBERING, OWNING, YEAR
 from hira.evidence.passages import DENIALS, LIMITING, MONTHS, Word, fold, is_related
-from hira.evidence.questions import ASKS_BY, AUXILIARY, BEFORE_ASKING, COPULA, COUNTING, HAS, Question, asks_yes_no
+from hira.evidence.questions import ASKS_BY, AUXILIARY, BEFORE_ASKING, COPULA, COUNTING, Question, asks_yes_no
 from hira.evidence.sentence import TIME_UNITS, is_day, is_past, is_time
 
 _KINDS = {
@@ -52,7 +52,8 @@ _PLACE_LINKS = frozenset(
 )
 _CAUSES = frozenset("because since as for so due owing reason reasons cause caused causes order".split())
 _MANNERS = frozenset("by with through via from using because as without like".split())
-_NOT = frozenset("not never nicht nie niemals unknown unclear uncertain".split())
+_NOT = frozenset("not never nicht nie niemals".split())
+_DENIED = _NOT | DENIALS | frozenset("unknown unclear uncertain".split())
 _CLAIMING = frozenset("claims claimed alleges alleged asserts asserted denies denied knows knew".split())
 _HARDLY = frozenset("almost nearly hardly barely".split())
 _OFTEN = frozenset(
@@ -72,6 +73,7 @@ _TENSES = {
     **dict.fromkeys("was were did had wurde wurden war waren hatte hatten".split(), "past"),
     **dict.fromkeys("is are does do wird werden ist sind".split(), "present"),
 }
+_HAS = compile_lazily(r"\bha(?:ve|s)\b|\bhat\b|\bhaben\b", re.IGNORECASE)
 _WAS = compile_lazily(r"Was (?!(?:the|an?|this|that|these|those|it|he|she|they|there|his|her|its|their)\b)[a-zäöü]")
 """German "was"."""
 _DOES = compile_lazily(r"\b(?:did|does|do)\b", re.IGNORECASE)
@@ -212,7 +214,7 @@ def _is_unreal(question: Question, claim: Sequence[Word]) -> bool:
     keys = {word.key for word in question.words}
     texts = ("the " * word.determined + word.text * (word.key not in keys) for word in claim)
     said = " ".join(f"{word.link} {text}" for word, text in zip(claim, texts, strict=True))
-    has = question.counted and HAS.search(question.text)
+    has = question.counted and _HAS.search(question.text)
     unreal = _UNREAL.search(said) or ((has or _read_tense(question) == "past") and _COMING.search(said))
     return bool(unreal) and not (_UNREAL.search(asked) or _COMING.search(asked))
 
@@ -278,11 +280,13 @@ def _has_agents_exchanged(question: Question, claim: Sequence[Word]) -> bool:
 
 def _has_only_owner(question: Question, claim: Sequence[Word]) -> bool:
     """Return whether what acts in a question, or is described, only owns something in the claim: "Ida's rival lives in
-    Lund" tells nothing of Ida. Whoever owns what is counted has it."""
-    owners = {word.key for word in claim if word.text.endswith(OWNING)}
-    owners -= {word.key for word in claim if not word.text.endswith(OWNING)}
+    Lund" tells nothing of Ida. "Ida's 40 boats" are counted."""
+    numbers = {place for place, word in enumerate(claim) if word.kind == "number"}
+    owning = {place for place, word in enumerate(claim) if word.text.endswith(OWNING)}
+    owners = {claim[place].key for place in owning if place + 1 not in numbers}
+    owners -= {word.key for place, word in enumerate(claim) if place not in owning}
     link = "of"
-    for word in question.wanted if owners and not HAS.search(question.text) else ():
+    for word in question.wanted if owners else ():
         link = link if word.close else word.link
         if word.key in owners and link in ("", "be", "when", "where") and not word.text.endswith(OWNING):
             return True
@@ -302,6 +306,6 @@ def _is_only_denied(question: Question, claim: Sequence[Word]) -> bool:
             return True
         subject = is_related(before.key, asked) or (place == 1 and before.light)
         other = any(later.marked or "but" in later.link.split() for later in claim[place:])
-        if subject and word.link == "be" and after in _NOT | DENIALS and after not in text and not other:
+        if subject and word.link == "be" and after in _DENIED and after not in text and not other:
             return True
     return False

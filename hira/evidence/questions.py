@@ -87,7 +87,6 @@ _ASKS_OBJECT = compile_lazily(
 """Questions of other languages that ask for the object: their statement has another order."""
 _BINDING = ("by", "from", "accusative", "dative")
 """Links that tell subject and object, or where from and where to, apart."""
-HAS = compile_lazily(r"\bha(?:ve|s)\b|\bhat\b|\bhaben\b", re.IGNORECASE)
 COPULA = compile_lazily(r"\W*(?:who|what|which)\s+(?:is|are|was|were)\b", re.IGNORECASE)
 
 
