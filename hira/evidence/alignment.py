@@ -8,7 +8,16 @@ from collections.abc import Iterator, Sequence
 
 from hira.core.patterns import compile_lazily
 from hira.evidence.passages import JOINS, LIMITING, MONTHS, VOIDING, Word, fold, is_taking_back
-from hira.evidence.sentence import ANY_LINK, Sentence, find_subject, is_condition, is_past, is_time, read_keys
+from hira.evidence.sentence import (
+    ANY_LINK,
+    VOIDING_ABOVE,
+    Sentence,
+    find_subject,
+    is_condition,
+    is_past,
+    is_time,
+    read_keys,
+)
 
 LONGEST_VOICE = 40
 """The content words of a claim that is also compared in the other voice."""
@@ -78,7 +87,9 @@ def is_copy(claim: Sequence[Word], sentence: Sentence) -> bool:
         return False
     keys = {word.key for word in claim}
     unsaid = [word for word in sentence.label if word.key not in keys]  # "Cancelled: the fair", "Prices from July: …"
-    voided = any(word.text.lower() in VOIDING or not {"from", "until"}.isdisjoint(word.link.split()) for word in unsaid)
+    voided = any(
+        word.text.lower() in VOIDING_ABOVE or not {"from", "until"}.isdisjoint(word.link.split()) for word in unsaid
+    )
     label = sentence.text[:LONGEST_LABEL].replace("：", ":").partition(":")
     speaks = _SPEAKING.match("".join(label[:2])) if label[1] else None
     voided = voided or (speaks is not None and not read_keys(speaks[0]) <= keys)

@@ -958,6 +958,7 @@ def test_each_of_two_predicates_is_stated_by_itself(claim: str, *, holds: bool) 
         ("Guests may swim.", "Guests may swim, with the consent of the warden.", ""),
         ("700 people were evacuated.", "About 700 people were evacuated.", "How many people were evacuated?"),
         ("The feast is at 18:00.", "Cancelled: feast at 18:00", "When is the feast?"),
+        ("The hall has 90 seats.", "Example: The hall has 90 seats.", "How many seats has the hall?"),
         ("Das Fest ist am 3. Juli.", "Die Probe ist am 3. Mai. Das Fest ist am 11. Juli.", "Wann ist das Fest?"),
         ("The baker sings.", "The baker, Ida Moe, swims, and the smith, Otto Berg, sings.", ""),
         ("Ida Moe", "The baker, Ida Moe, swims; the smith, Otto Berg, sings.", "Who is the smith?"),
