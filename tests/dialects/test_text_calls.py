@@ -246,7 +246,6 @@ def test_an_answer_is_no_call(text: str, name: str) -> None:
         ('{"name": "search", "arguments": {"query": "tow', True, "cut off"),
         ('{"name": "Who led it?", "arguments": {"query": "Who led it?"}', False, "no tool named 'Who led it?'"),
         ('```json\n{"name": "Who led it?", "arguments": {"query": ["Who"', False, "no tool named"),
-        ('{"name": "Who led it?", “arguments”: {"query": "Who led it?"}', False, "cannot be read"),
         ("<function=python><parameter=code>print(", True, "cut off"),
         ('{"name": "search", "arguments": {"q": "x"}}', False, "lacks query"),
         ('{"name": "weather", "arguments": {"city": "Bern", "days": None}}', False, "lacks days"),

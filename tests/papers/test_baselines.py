@@ -54,7 +54,7 @@ async def open_python(label: str) -> AsyncIterator[Tool]:
 
 
 BOX = Toolbox(search=search, python=open_python)
-RUNNING = "<|begin_code_call|>print('height', 62 // 2)<|end_code_call|>"
+RUNNING = "<|begin_code_call|>print('height', int(open('tower.txt').read()) // 2, 'm')<|end_code_call|>"
 
 
 async def test_direct_is_one_call_that_shows_the_question_and_no_tools() -> None:

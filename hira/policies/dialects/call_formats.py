@@ -63,7 +63,7 @@ _ADDRESS = compile_lazily(r"^(?:functions?|tools?|default_api)\.|:\d+$")
 _KEYED = rf"""["']?(?:{"|".join((*_NAMES, *_ARGUMENTS))})["']?\s*:"""
 _BEGUN = compile_lazily(rf"\{{\s*{_KEYED}")
 _NAMING = compile_lazily(rf"""["']?\b(?:{"|".join(_NAMES)})["']?\s*:\s*["']([^"'\n]{{1,80}})["']""")
-_STANDARD_CALL = compile_lazily(r"""\{\s*["“]name["”]\s*:\s*["“][^"”\n]{1,200}["”]\s*,\s*["“]arguments["”]\s*:\s*\{""")
+_STANDARD_CALL = compile_lazily(r"""\{\s*"name"\s*:\s*"[^"\n]{1,200}"\s*,\s*"arguments"\s*:\s*\{""")
 _BAR = "[|｜]"
 _MARK = (
     rf"<{_BAR}?(?:\w{{1,20}}:)?(?:{_BAR}DSML{_BAR})?(?:tool|function)[_▁ ]?calls?"
