@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hira.core.errors import EndpointError, OutOfBudget
 from hira.core.events import Notice
 from hira.core.messages import ToolCall
-from hira.core.policy import Completion, Request, Watch
+from hira.core.policy import Completion, Finish, Request, Watch
 from hira.evidence import Source
 from hira.testing import ScriptedPolicy
 from hira.testing.script import make_context
@@ -244,13 +244,17 @@ async def test_without_a_report_a_run_that_ends_early_answers_with_its_notes() -
     assert any("a chunk is missing from the report: overloaded" in one.text for one in heard if isinstance(one, Notice))
 
 
-async def test_a_reply_that_repeats_the_request_is_no_report() -> None:
+@pytest.mark.parametrize("finish", ["stop", "length"])
+async def test_a_reply_that_repeats_the_request_is_no_report(finish: Finish) -> None:
     echo = "## Mills\n\nNew fragment; each text stands between marks with its source id:\n[s1] page 0\nIt ground flour."
     policy = ScriptedPolicy(
         {
             "search": [calls("one", "page 0"), "The report is complete."],
             "state": [update((), "The first mill ground flour in 1901.")],
-            "report": [echo, "<report># Mills\n\nThe first mill ground flour in 1901 [s1].</report>"],
+            "report": [
+                Completion(echo, finish=finish),
+                "<report># Mills\n\nThe first mill ground flour in 1901 [s1].</report>",
+            ],
         }
     )
     record = await rollout(SMALL, TOPIC, make_context(policy, dialect="native", tools=searching(*PAGES)))

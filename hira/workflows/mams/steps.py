@@ -233,12 +233,13 @@ def _read(completion: Completion, before: str) -> tuple[str, Filled | None]:
     text = "" if only_thought(completion) else strip_thought(completion)
     marked = find_section(text, "report")
     written = text if marked is None else marked
+    if repeats_form(written, REPORT.text):
+        return "", NO_REPORT.fill()
     if completion.finish == "length":
         return written, WAS_CUT.fill()
     if marked is not None and marked.strip(" .").casefold() == UNCHANGED:
         return before, None
-    unmarked = marked is None and before and not text.startswith("#")
-    if not written or unmarked or repeats_form(written, REPORT.text):
+    if not written or (marked is None and before and not text.startswith("#")):
         return "", NO_REPORT.fill()
     return written, None
 
