@@ -63,13 +63,12 @@ class LoopConfig:
         empty or only repeats the request, the earlier words are kept, unless they are a plan."""
         if step.forced or not self.summary:
             return replace(step, text=step.text or loop.last_words)
-        fault = ""
         try:
             summed = await loop.close("")
+            repeated = repeats_form(summed.text, f"{PLANNER_SUMMARY.text}\n{WORKER_SUMMARY.text}")
+            fault = "the reply repeats the request" if repeated else ""
         except EndpointError as error:
-            summed, fault = step, error.what
-        if repeats_form(summed.text, f"{PLANNER_SUMMARY.text}\n{WORKER_SUMMARY.text}"):
-            fault = "the reply repeats the request"
+            fault = error.what
         if fault:
             loop.conversation.context.events(Notice(f"{loop.conversation.name}: no summary: {fault}"))
             return step
