@@ -35,6 +35,7 @@ _UNITS = {
         " m³ m3 percent prozent",
     }.items()
 } | {"time": TIME_UNITS}
+_AWAY = frozenset("away apart off entfernt".split())
 _ALL_UNITS = frozenset[str]().union(*_UNITS.values())
 MEASURES = {
     frozenset(words.split()): frozenset(units.split())
@@ -54,6 +55,7 @@ MEASURES = {
     )
 }
 """The names of a measure, and its units."""
+_DISTANCES = frozenset(names for names in MEASURES if "far" in names)
 
 
 def find_new(words: Sequence[Word], asked: set[str]) -> Iterator[int]:
@@ -72,7 +74,8 @@ def find_new(words: Sequence[Word], asked: set[str]) -> Iterator[int]:
 
 
 def has_measure(words: Sequence[Word], noun: str, question: Question) -> bool:
-    """Return whether a number of the words measures this: "120 metres" are a height, unless they are "long"."""
+    """Return whether a number of the words measures this: "120 metres" are a height, unless they are "long" or "from"
+    something."""
     named = {name for word in words for name in MEASURES if word.text.lower() in name}
     nouns = {noun, *(word.text.lower() for word in question.words)}  # "Wie hoch ist der Preis?"
     ours = {name for name in MEASURES if not nouns.isdisjoint(name)}
@@ -85,7 +88,10 @@ def has_measure(words: Sequence[Word], noun: str, question: Question) -> bool:
         classes = {name for name, keys in _UNITS.items() if not keys.isdisjoint(phrase)}  # "8 working days"
         value = words[place].link in (("be", "of") if after else _VALUE_LINKS)
         fits = bool(classes & units) if classes else bool(named) or value
-        if is_quantity(words, place) and fits:
+        following = words[place + 2 : place + 3]
+        away = any("from" in word.link.split() or word.text.lower() in _AWAY for word in following)
+        distance = away and "length" in classes and ours.isdisjoint(_DISTANCES)
+        if is_quantity(words, place) and fits and not distance:
             return True
     return False
 

@@ -1066,6 +1066,8 @@ def test_a_count_is_of_what_is_asked_for_and_someone_acts(claim: str, question: 
         ("The pier over the Ebble was built in 1884", "Where was the pier built?|How was the pier built?"),
         ("The pier over the Ebble was built in 1884", "Who built the pier?|By whom was the pier built?"),
         ("The pier over the Ebble was built in 1884", "Which architect built the pier?|What kind of pier was built?"),
+        ("The pier lies 700 metres from the station", "How long is the pier?|How high is the pier?"),
+        ("The pier lies 2 km away", "How wide is the pier?"),
         ("The talk is in room 12", "What time is the talk?|When is the talk?|On which day is the talk?"),
         ("The pier was built by Edda Kroll", "In which year was the pier built?|When was the pier built?"),
         ("Die Mole ist 90 Meter lang", "Wie hoch ist die Mole?|Wie alt ist die Mole?|Welche Breite hat die Mole?"),
