@@ -137,8 +137,7 @@ class Loop:
                 case Remark(notice, stays):
                     if stays:
                         self._keep(parsed)
-                    if notice:
-                        self.observe([], notice)
+                    self.observe([], notice)
 
     def _find_end(self) -> str:
         """Why no further turn is taken, empty if one is."""

@@ -42,7 +42,7 @@ class Accept:
 class Remark:
     """The reply does not count, and the model reads why. A reply that was cut off `stays` in the conversation."""
 
-    notice: Filled | None
+    notice: Filled
     stays: bool = False
 
 
@@ -82,9 +82,9 @@ class Recovery:
             self.reader.asked_for_form |= parsed.loose
             return self._refuse(UNREADABLE.fill(error=Filled(parsed.error)))
         if not parsed.calls:
-            if self._ran_out_thinking(completion):
-                check_spoken(completion, conversation)
-                return Remark(None)
+            longest, written = conversation.config.replies, completion.usage.completion_tokens
+            if longest and completion.finish == "length" and written >= longest.tokens:
+                check_spoken(completion, conversation)  # where thought took it all, another try would end likewise
             if not parsed.text or only_thought(completion):
                 return self._judge_silence(completion)
             if self.was_cut(completion):
@@ -181,13 +181,6 @@ class Recovery:
         self.restore()
         self._before = list(self.conversation.messages)
         return Remark(notice)
-
-    def _ran_out_thinking(self, completion: Completion) -> bool:
-        """Return whether reasoning used up the whole length of the reply; another try would end the same way."""
-        replies = self.conversation.config.replies
-        if not replies or completion.finish != "length" or completion.usage.completion_tokens < replies.tokens:
-            return False
-        return only_thought(completion) or not strip_thought(completion)
 
     def _search_for_task(self) -> Sequence[Call]:
         """A search for the task itself, for a role that has read nothing."""

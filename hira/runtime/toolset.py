@@ -190,7 +190,7 @@ class Toolset:
         if settings.docs:
             from hira.tools.documents.walk import beginnings
 
-            named = dict(beginnings(settings.docs))
+            named = beginnings(settings.docs)
         return open_python(
             folder,
             readable=readable,

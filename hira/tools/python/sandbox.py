@@ -356,7 +356,9 @@ def _find_divided(path: Path, home: Path, closed: frozenset[Path], inside: _List
         if home.is_relative_to(folder) or any(_private(entry, closed, inside) for entry in entries):
             divided.update(parent for parent in (folder, *folder.parents) if parent.is_relative_to(path))
         folders += [
-            folder / entry.name for entry in entries if _is_folder(entry) and not _private(entry, closed, inside)
+            folder / entry.name
+            for entry in entries
+            if entry.is_dir(follow_symlinks=False) and not _private(entry, closed, inside)
         ]
     return divided
 
@@ -374,13 +376,9 @@ def _private(entry: os.DirEntry[str], closed: frozenset[Path], inside: _Listing)
     path = Path(entry.path)
     if entry.name.startswith(".") or entry.is_symlink() or path in closed:
         return True
-    if _is_folder(entry):
+    if entry.is_dir(follow_symlinks=False):
         return entry.name in FOLDERS or holds_records([entry.name for entry in inside(path)])
     return holds_keys(entry.name)
-
-
-def _is_folder(entry: os.DirEntry[str]) -> bool:
-    return entry.is_dir(follow_symlinks=False)
 
 
 def _list_folder(path: Path) -> list[os.DirEntry[str]]:
