@@ -18,12 +18,12 @@ from rich.tree import Tree
 
 from hira.cli.progress import (
     CellCounts,
+    describe_event,
     draw_bar,
     format_call,
     format_duration,
     format_failure,
     format_reading,
-    format_usage,
 )
 from hira.cli.shell import Shell, View, brief, visible
 from hira.core import events
@@ -198,7 +198,7 @@ class RunTree(Drawing):
             case events.Notice():
                 self.notices.append(event.text)
             case events.RunEnded():
-                self.ended = f"{event.status.replace('_', ' ')} · {format_usage(event.usage)}"
+                self.ended = describe_event(event)
             case _:
                 self._take_subtask(event)
 

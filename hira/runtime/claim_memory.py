@@ -20,7 +20,7 @@ from hira.agents.trajectory import Rollout
 from hira.core.bm25 import BM25
 from hira.core.errors import ToolError, UsageError
 from hira.core.tool import Observation, Passage, Tool, tool
-from hira.evidence import CITED, Citation, Source, Verdict
+from hira.evidence import CITED, Citation, Source
 
 if TYPE_CHECKING:
     from hira.tools.documents import Index
@@ -144,7 +144,7 @@ def is_current(claim: VerifiedClaim) -> bool:
 async def _verify(citation: Citation, record: Rollout, index: "Index", day: str) -> VerifiedClaim | None:
     """Return the claim of a citation if it is to be kept: supported by a document that still has the quotation."""
     source = record.sources.read.get(citation.source)
-    if citation.verdict is not Verdict.SUPPORTED or not citation.by or source is None or source.kind != "file":
+    if not citation.verdict.holds or not citation.by or source is None or source.kind != "file":
         return None
     entry = await index.open(source.location)
     parts = [" ".join(part.split()) for part in _PARTS.split(citation.quote) if part.strip()]

@@ -1,7 +1,6 @@
 """The encoder and the reranker that the settings name, and what a run may spend on them."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -68,8 +67,8 @@ class EncoderUse:
 
     budget: Budget
     events: Events
-    prices: Mapping[str, Price] = field(default_factory=dict)
-    model: str = ""
+    price: Price | None
+    """The price of what the encoder reads, None if it is unknown."""
     failure: str = ""
 
     def spend(self, tokens: int) -> None:
@@ -78,12 +77,12 @@ class EncoderUse:
 
         if self.failure:
             raise EncoderFailed(self.failure)
-        call = CallNeed(EMBED, prompt=tokens, price=self.prices.get(self.model))
+        call = CallNeed(EMBED, prompt=tokens, price=self.price)
         try:
             self.budget.admit(call)
         except OutOfBudget as error:
             raise EncoderFailed(f"the encoder is not used: {error.what}") from None
-        cost = call.price.of(Usage(0, tokens)) if call.price else None
+        cost = self.price.of(Usage(0, tokens)) if self.price else None
         self.budget.charge(call, Usage(0, tokens, cost=cost))
 
     def fail(self, why: str) -> None:

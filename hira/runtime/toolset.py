@@ -274,8 +274,8 @@ class Toolset:
             return search_documents(index, **depth), browse_documents(index)
         from hira.runtime.encoding import EncoderUse
 
-        prices = {name: Price(price.input, price.output, price.cached) for name, price in settings.prices.items()}
-        use = EncoderUse(budget, events, prices, settings.embed)
+        known = settings.prices.get(settings.embed)
+        use = EncoderUse(budget, events, Price(known.input, known.output, known.cached) if known else None)
         async with self._reading:
             try:
                 await index.encode(_Progress(events, "passages"), use.spend)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from hira.core.messages import Filled, Message, assistant
-from hira.core.patterns import compile_lazily
 from hira.core.policy import Completion
 from hira.core.prompts import safe
 from hira.core.sanitize import clean
@@ -27,6 +26,7 @@ from hira.policies.dialects.protocol import (
     is_alone,
     is_mentioned,
 )
+from hira.policies.dialects.text_calls import CODE
 
 __all__ = [
     "RESULT", "RESULT_END", "Call", "Dialect", "Explained", "Parsed", "WrittenCall", "check_call", "coerce_value",
@@ -36,7 +36,6 @@ __all__ = [
 
 _MENTIONS = 100
 """Calls that one turn may mention before it makes one."""
-_CODE_SPAN = compile_lazily(r"```.*?```|`[^`\n]+`", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +72,7 @@ def find_unquoted(
     """The next `begin` that is not in a code span. A fence that is all of it a call (`habit`) is no quotation."""
     match = begin.search(text, position)
     while match:
-        quoted = _CODE_SPAN.search(text, position)
+        quoted = CODE.search(text, position)
         if not quoted or match.start() < quoted.start() or (match.start() < quoted.end() and habit.match(quoted[0])):
             return match
         position = quoted.end()

@@ -35,7 +35,7 @@ _TRIES = 2_000
 _TAIL = 80
 # words of a tool's JSON schema, which small models copy into its arguments
 _SCHEMA = frozenset({"type", "required", "description", "title", "additionalProperties"})
-_CODE = re.compile(r"```.*?```|`[^`\n]+`", re.DOTALL)
+CODE = re.compile(r"```.*?```|`[^`\n]+`", re.DOTALL)
 _FENCE = re.compile(r"```\w*\s*")
 _MAYBE = re.compile(r"[<\[{`]")
 # each call holds one of these where it begins
@@ -75,10 +75,10 @@ def find_calls(text: str, tools: Sequence[Tool], *, cut: bool = False, several: 
 
 
 def _find_first(turn: CallText, opening: "re.Pattern[str]") -> CallSpan | None:
-    position, tried, quoted = 0, 0, _CODE.search(turn.text)
+    position, tried, quoted = 0, 0, CODE.search(turn.text)
     while (begun := opening.search(turn.text, position)) and tried < _TRIES:
         while quoted and quoted.end() <= begun.start():
-            quoted = _CODE.search(turn.text, quoted.end())
+            quoted = CODE.search(turn.text, quoted.end())
         if quoted and quoted.start() < begun.start():
             # a block of code may begin with the call; later in the block, or within a line, a call is quoted
             fence = _FENCE.match(turn.text, quoted.start())
