@@ -21,7 +21,7 @@ from hira.core.prices import Price
 from hira.core.sanitize import flatten_name
 from hira.core.tool import Context
 from hira.runtime.settings import Settings
-from hira.tools import OpenPython, Tool, Toolbox
+from hira.tools import Tool, Toolbox
 from hira.tools.python.layers import IMAGE, refusal
 from hira.tools.python.tool import open_python
 
@@ -42,11 +42,12 @@ QUESTION = "ask(docs=…)"
 
 @dataclass(frozen=True, slots=True)
 class ReadableFiles:
-    """Everything that can be seen and heard, by its name on one line, and the `places` of everything that may be read,
-    as of the time `read_at`."""
+    """Everything that can be seen and heard, by its name on one line, the `places` of everything that may be read, and
+    how the names of the documents in a folder begin, as of the time `read_at`."""
 
     shown: Mapping[str, Path] = field(default_factory=dict)
     places: tuple[Path, ...] = ()
+    beginnings: Mapping[Path, str] = field(default_factory=dict)
     read_at: float = -math.inf
 
 
@@ -60,13 +61,14 @@ def find_readable(
     already is used. Blocking."""
     if not (docs or files):
         return ReadableFiles(read_at=time.monotonic())
-    from hira.tools.documents.walk import walk
+    from hira.tools.documents.walk import beginnings, walk
     from hira.tools.file_kinds import can_be_sent
 
     listing = walk(docs, exclude) if listing is None else listing
     named = {**{str(file): file.expanduser() for file in files}, **listing.media, **listing.files}
     shown = {flatten_name(name): path for name, path in named.items() if can_be_sent(name)}
-    return ReadableFiles(shown, tuple(path.expanduser().resolve() for path in (*docs, *files)), time.monotonic())
+    places = tuple(path.expanduser().resolve() for path in (*docs, *files))
+    return ReadableFiles(shown, places, beginnings(docs), time.monotonic())
 
 
 @asynccontextmanager
@@ -146,7 +148,7 @@ class Toolset:
         self, context: Context, files: Sequence[Path], events: Events, budget: Budget
     ) -> AsyncIterator[Toolbox]:
         """The tools of one run; its work folder is removed with everything in it when the context is left."""
-        documents, unread = None, list[str]()
+        settings, documents, unread = self.settings, None, list[str]()
         readable = await self._find_readable(files)
         if self.index:
             attached = {flatten_name(str(file)) for file in files}
@@ -158,7 +160,7 @@ class Toolset:
             events(self.notices.pop(0))
         search, browse, scholar, more = self._find_tools(context, events, documents, budget)
         async with work_folder(context.run_id) as folder:
-            attachments = media = None
+            attachments = media = python = None
             if files:
                 from hira.tools.files import files_tool
 
@@ -167,6 +169,15 @@ class Toolset:
                     folder if self.python else None,
                     on_remark=lambda text: events(Notice(text, important=True)),
                     unread=unread,
+                )
+            if self.python:
+                python = open_python(
+                    folder,
+                    readable=readable.places,
+                    closed=settings.exclude,
+                    named=readable.beginnings,
+                    sandbox=settings.sandbox,
+                    image=settings.sandbox_image or IMAGE,
                 )
             if readable.shown:
                 from hira.tools.media import media_reader
@@ -177,28 +188,13 @@ class Toolset:
                 scholar=scholar,
                 browse=browse,
                 files=attachments,
-                python=self._python(folder, readable.places) if self.python else None,
+                python=python,
                 media=media,
                 visible=tuple(readable.shown),
                 extra=(*(tool.bind(context) for tool in self.extra), *more),
                 scoped=self.scoped,
                 unread=unread,
             )
-
-    def _python(self, folder: Path, readable: tuple[Path, ...]) -> OpenPython:
-        settings, named = self.settings, {}
-        if settings.docs:
-            from hira.tools.documents.walk import beginnings
-
-            named = beginnings(settings.docs)
-        return open_python(
-            folder,
-            readable=readable,
-            closed=settings.exclude,
-            named=named,
-            sandbox=settings.sandbox,
-            image=settings.sandbox_image or IMAGE,
-        )
 
     @property
     def memory(self) -> "ClaimMemory | None":
@@ -233,7 +229,7 @@ class Toolset:
         if not files:
             return docs
         attached = await asyncio.to_thread(find_readable, (), files)
-        return ReadableFiles({**attached.shown, **docs.shown}, (*docs.places, *attached.places), docs.read_at)
+        return replace(docs, shown={**attached.shown, **docs.shown}, places=(*docs.places, *attached.places))
 
     async def _read(self, index: "Index", events: Events, *, seen: bool) -> None:
         """Update the index, once for runs that begin together. Unreadable files are reported once, by one of the
