@@ -149,8 +149,7 @@ class Hira:
         numbers = {name: getattr(self, name) for name in NUMBERS}
         given |= {name: value for name, value in numbers.items() if value is not None}
         if self.settings is None:
-            origins = {name: f"Hira({name}=…)" for name in given}
-            self.settings = load(given, os.environ, Path.cwd(), Path.home(), origins)
+            self.settings = load(given, names={name: f"Hira({name}=…)" for name in given})
         elif given:
             self.settings = self.settings.with_values(given, "Hira(…)")
         workflow = None if isinstance(self.workflow, str) else self.workflow

@@ -29,13 +29,13 @@ def main(argv: Sequence[str] | None = None, shell: Shell | None = None) -> int:
     shell = replace(shell or open_shell(), events="--events" in arguments, program="hira")
     if not RUNS.handlers:  # Python would print its warnings, and commands show notices themselves
         RUNS.addHandler(logging.NullHandler())
-    report = shell.remark if shell.events else shell.tell
     collections = gc.get_threshold()
     faults: AbstractContextManager[None] = nullcontext()
     if "--debug" in arguments or arguments[:1] == ["serve"]:
         from hira.agents.faults import report_faults_to
 
-        faults = report_faults_to(report)  # of tools and experts, like those of hira's own
+        # those of tools and experts, like those of hira's own
+        faults = report_faults_to(shell.remark if shell.events else shell.tell)
     try:
         gc.set_threshold(max(collections[0], YOUNG), *collections[1:])
         with faults:
@@ -55,19 +55,19 @@ def main(argv: Sequence[str] | None = None, shell: Shell | None = None) -> int:
     except KeyboardInterrupt:
         shell.remark("interrupted")
         return INTERRUPTED
-    except HiraError as error:
-        explain(error, shell)
-        code = code_of(error)
-        trace = traceback.format_exc()
-    except Exception as error:  # noqa: BLE001 - the last line of defence: a fault of hira's own, told in three lines
-        explain(fault(error, fix="--debug shows where; report it"), shell)
-        code = BUG
-        trace = traceback.format_exc()
+    except Exception as error:  # noqa: BLE001 - the last line of defence: also a fault of hira's own takes three lines
+        return report_failure(error, shell, debug="--debug" in arguments)
     finally:
         gc.set_threshold(*collections)
-    if "--debug" in arguments:
-        report(trace)
-    return code
+
+
+def report_failure(error: Exception, shell: Shell, *, debug: bool) -> int:
+    """Explain the error that a command ends with, with its traceback if asked for, and return the exit code."""
+    known = error if isinstance(error, HiraError) else fault(error, fix="--debug shows where; report it")
+    explain(known, shell)
+    if debug:
+        (shell.remark if shell.events else shell.tell)(traceback.format_exc())
+    return code_of(known)
 
 
 def code_of(error: HiraError) -> int:

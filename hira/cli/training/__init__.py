@@ -1,17 +1,16 @@
 """The `hira-train` command, in the manner of `hira`. Each command imports its modules on demand."""
 
 import sys
-import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib import import_module
 
 import hira
-from hira.cli import INTERRUPTED, OK, code_of, explain
+from hira.cli import INTERRUPTED, OK, report_failure
 from hira.cli.options import Command, read_options
 from hira.cli.shell import Shell, open_shell
 from hira.cli.training.parser import parser
-from hira.core.errors import HiraError, fault
+from hira.core.errors import HiraError
 
 
 def main(argv: Sequence[str] | None = None, shell: Shell | None = None) -> int:
@@ -39,17 +38,9 @@ def run_command(command: Callable[[Shell], int], shell: Shell | None = None, *, 
     except KeyboardInterrupt:
         shell.remark("interrupted; run the same command to resume from the last checkpoint")
         return INTERRUPTED
-    except Exception as error:  # noqa: BLE001 - the last resort: a fault of hira itself, in three lines
-        known = error if isinstance(error, HiraError) else _describe(error)
-        explain(known, shell)
-        if debug:
-            shell.tell(traceback.format_exc())
-        return code_of(known)
+    except Exception as error:  # noqa: BLE001 - the last resort: also a fault of hira itself takes three lines
+        if not isinstance(error, HiraError):
+            from hira.trainers.records import full, is_full
 
-
-def _describe(error: Exception) -> HiraError:
-    from hira.trainers.records import full, is_full
-
-    if is_full(error):
-        return full(f"{type(error).__name__}: {error}".partition("\n")[0])
-    return fault(error, fix="--debug shows where; report it")
+            error = full(f"{type(error).__name__}: {error}".partition("\n")[0]) if is_full(error) else error
+        return report_failure(error, shell, debug=debug)
