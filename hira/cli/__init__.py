@@ -61,7 +61,7 @@ def main(argv: Sequence[str] | None = None, shell: Shell | None = None) -> int:
         gc.set_threshold(*collections)
 
 
-def report_failure(error: Exception, shell: Shell, *, debug: bool) -> int:
+def report_failure(error: Exception, shell: Shell, *, debug: bool = False) -> int:
     """Explain the error that a command ends with, with its traceback if asked for, and return the exit code."""
     known = error if isinstance(error, HiraError) else fault(error, fix="--debug shows where; report it")
     explain(known, shell)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from hira.agents.trajectory import FINAL, Status
 from hira.api import Hira
-from hira.cli import INTERRUPTED, code_of, explain
+from hira.cli import INTERRUPTED, report_failure
 from hira.cli.batch_files import Answers, questions_of
 from hira.cli.many import short_pauses, tell_waiting
 from hira.cli.options import AskOptions
@@ -107,8 +107,7 @@ def _end(many: Batch, answers: Answers, options: AskOptions, shell: Shell) -> in
     if unasked or set(counts).difference(FINAL):
         shell.remark(REST.format(file=options.output))
     if many.failure:
-        explain(many.failure, shell)
-        return code_of(many.failure)
+        return report_failure(many.failure, shell)
     return INTERRUPTED if unasked else CODES[worst(statuses)]
 
 

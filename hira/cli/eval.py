@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from hira.cli import INTERRUPTED, OK, code_of, explain
+from hira.cli import INTERRUPTED, OK, report_failure
 from hira.cli.dry_run import print_evaluation_bound
 from hira.cli.many import short_pauses, tell_waiting
 from hira.cli.progress import CellCounts
@@ -146,8 +146,7 @@ async def _evaluate(plan: EvaluationPlan, folder: Path, options: EvalOptions, sh
     )
     shell.remark(f"the report is in {folder / 'report.html'}")
     if evaluation.failure:
-        explain(evaluation.failure, shell)
-        return code_of(evaluation.failure)
+        return report_failure(evaluation.failure, shell)
     if evaluation.left:
         shell.remark(f"{len(evaluation.left)} questions are missing; run the same command again to ask them")
         return INTERRUPTED
