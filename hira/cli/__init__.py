@@ -13,7 +13,7 @@ import hira
 from hira.cli.options import Command, parse_arguments, read_options
 from hira.cli.shell import Shell, open_shell
 from hira.core.errors import EndpointError, HiraError, NotTrusted, UsageError, fault
-from hira.core.events import RUNS, Error
+from hira.core.events import RUNS
 
 _MODULES = {"replay": "resume", "trace": "show", "verify": "show"}
 """Where a command is whose module does not bear its name."""
@@ -64,7 +64,7 @@ def main(argv: Sequence[str] | None = None, shell: Shell | None = None) -> int:
 def report_failure(error: Exception, shell: Shell, *, debug: bool = False) -> int:
     """Explain the error that a command ends with, with its traceback if asked for, and return the exit code."""
     known = error if isinstance(error, HiraError) else fault(error, fix="--debug shows where; report it")
-    explain(known, shell)
+    shell.explain(known)
     if debug:
         (shell.remark if shell.events else shell.tell)(traceback.format_exc())
     return code_of(known)
@@ -73,12 +73,3 @@ def report_failure(error: Exception, shell: Shell, *, debug: bool = False) -> in
 def code_of(error: HiraError) -> int:
     """The exit code that an error ends the command with."""
     return USAGE if isinstance(error, UsageError) else ENDPOINT if isinstance(error, EndpointError) else BUG
-
-
-def explain(error: HiraError, shell: Shell) -> None:
-    """The error in at most three lines: what failed, where, what to do; among events as one more of them."""
-    if shell.events:
-        shell.event(Error(error.what, error.where, error.fix))
-        return
-    first, *rest = [line for line in (error.what, error.where, error.fix) if line]
-    shell.remark("\n".join([" ".join(first.split()), *(f"  {' '.join(line.split())}" for line in rest)]))

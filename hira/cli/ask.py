@@ -9,7 +9,7 @@ from typing import Any
 
 from hira.agents.trajectory import Status
 from hira.api import Hira
-from hira.cli import INTERRUPTED, code_of, explain, output
+from hira.cli import INTERRUPTED, code_of, output
 from hira.cli.options import AskOptions
 from hira.cli.parser import check_options
 from hira.cli.running import announce_model, at_terminal, open_view, show_progress
@@ -176,7 +176,7 @@ def finish_run(hira: Hira, run: Run | None, out: output.Output, path: Path | Non
                 repair = f"{failure.fix}; then " if failure.fix else ""
                 fix = f"{repair}resume the run: hira resume {run.id}"
                 failure = HiraError(failure.what, where=failure.where, fix=fix)
-            explain(failure, out.shell)
+            out.shell.explain(failure)
             return code_of(run.failure)
         again = describe_resumption(run.id, run.answer.status, vars(hira.settings)) if run.resumable else ""
         return output.print_answer(run.answer, out, vars(hira.settings), again=again)

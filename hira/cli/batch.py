@@ -9,7 +9,7 @@ from pathlib import Path
 
 from hira.agents.trajectory import FINAL, Status
 from hira.api import Hira
-from hira.cli import INTERRUPTED, report_failure
+from hira.cli import INTERRUPTED, code_of
 from hira.cli.batch_files import Answers, questions_of
 from hira.cli.many import short_pauses, tell_waiting
 from hira.cli.options import AskOptions
@@ -107,7 +107,8 @@ def _end(many: Batch, answers: Answers, options: AskOptions, shell: Shell) -> in
     if unasked or set(counts).difference(FINAL):
         shell.remark(REST.format(file=options.output))
     if many.failure:
-        return report_failure(many.failure, shell)
+        shell.explain(many.failure)
+        return code_of(many.failure)
     return INTERRUPTED if unasked else CODES[worst(statuses)]
 
 

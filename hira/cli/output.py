@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from hira.agents.trajectory import Status
-from hira.cli import ENDPOINT, INTERRUPTED, NO_EVIDENCE, OK, PARTIAL, explain
+from hira.cli import ENDPOINT, INTERRUPTED, NO_EVIDENCE, OK, PARTIAL
 from hira.cli.shell import QUOTED, Shell, brief
 from hira.core.errors import HiraError
 from hira.evidence import Citation, Source
@@ -45,15 +45,15 @@ def print_answer(answer: Answer, out: Output, settings: Mapping[str, Any], *, ag
         searched = any(settings.get(name) for name in ("docs", "search", "search_keys", "searxng_url"))
         from hira.cli.missing import what_is_missing  # accepted answers lack nothing
 
-        explain(what_is_missing(answer, searched=searched), shell)
+        shell.explain(what_is_missing(answer, searched=searched))
     elif answer.status != "answered":
         first, *_ = answer.error.splitlines() or [f"the run was {answer.status}"]
         where = "" if not answer.text or "results so far" in first else "this answer uses the results so far"
-        explain(HiraError(first, where=where, fix=again), shell)
+        shell.explain(HiraError(first, where=where, fix=again))
     if answer.output_type and not answer.rollout.has_output and answer.status in ("answered", "unverified"):
         offline = "--model NAME connects one (hira doctor)"
         fix = offline if answer.model == OFFLINE else "use a stronger model, or a simpler schema"
-        explain(HiraError(answer.rollout.output_error, fix=fix), shell)
+        shell.explain(HiraError(answer.rollout.output_error, fix=fix))
         return NO_EVIDENCE
     return CODES[answer.status]
 

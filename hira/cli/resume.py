@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hira.agents.trajectory import FINAL
 from hira.api import Hira
-from hira.cli import INTERRUPTED, USAGE, explain, export, output, report
+from hira.cli import INTERRUPTED, USAGE, export, output, report
 from hira.cli.ask import AnswerOutput, describe_resumption, finish_run, show
 from hira.cli.flags import REPORTING
 from hira.cli.options import AskOptions
@@ -80,13 +80,13 @@ def replay(options: AskOptions, shell: Shell) -> int:
         return print_answer(answer, out, settings, again=describe_resumption(run, answer.status, settings))
     out.tell(answer)
     if not again.entry.answer and again.entry.state in ("interrupted", "failed"):
-        explain(HiraError(f"run {run} stopped here", fix=f"to resume: hira resume {run}"), shell)
+        shell.explain(HiraError(f"run {run} stopped here", fix=f"to resume: hira resume {run}"))
         return INTERRUPTED
     if again.entry.status == "running":
-        explain(HiraError(f"run {run} is still running; this is its record so far"), shell)
+        shell.explain(HiraError(f"run {run} is still running; this is its record so far"))
         return INTERRUPTED
     made = again.entry.versions.get("hira", "an unknown version")
     what = again.ends or "the recorded calls now lead to a different answer"
     where = f"code or prompts have changed since the run, which used hira {made}; this is the record"
-    explain(HiraError(what, where=where, fix="ask the question again to see today's answer"), shell)
+    shell.explain(HiraError(what, where=where, fix="ask the question again to see today's answer"))
     return USAGE

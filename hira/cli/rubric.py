@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hira.agents.run_context import RunContext
-from hira.cli import OK, PARTIAL, explain
+from hira.cli import OK, PARTIAL
 from hira.cli.running import open_roles
 from hira.cli.shell import Shell, read_text
 from hira.core.errors import DialectError, EndpointError, HiraError, UsageError
@@ -43,9 +43,7 @@ def rubric(options: RubricOptions, shell: Shell) -> int:
         shell.say(_format_rubric(criteria, scores))
     if scores and (failed := scores.ratings.count(None)):
         what = f"{failed} of {len(scores.ratings)} items could not be judged, so the report has no score"
-        explain(
-            HiraError(what, fix="ask again, or name another model for the role `judge` (--role judge=MODEL)"), shell
-        )
+        shell.explain(HiraError(what, fix="ask again, or name another model for the role `judge` (--role judge=MODEL)"))
         return PARTIAL
     return OK
 

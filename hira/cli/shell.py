@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, Self, TextIO
 
 from hira.core.errors import HiraError, UsageError
-from hira.core.events import Event, Notice, record
+from hira.core.events import Error, Event, Notice, record
 
 if TYPE_CHECKING:
     from hira.runtime.settings import Settings
@@ -79,6 +79,14 @@ class Shell:
             self.event(Notice(text))
         else:
             self.tell(f"{self.program}: {text}")
+
+    def explain(self, error: HiraError) -> None:
+        """Print the error in at most three lines: what failed, where, what to do; among events as one more of them."""
+        if self.events:
+            self.event(Error(error.what, error.where, error.fix))
+            return
+        first, *rest = [line for line in (error.what, error.where, error.fix) if line]
+        self.remark("\n".join([" ".join(first.split()), *(f"  {' '.join(line.split())}" for line in rest)]))
 
     @property
     def has_person(self) -> bool:
