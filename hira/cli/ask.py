@@ -13,7 +13,7 @@ from hira.cli import INTERRUPTED, code_of, output
 from hira.cli.options import AskOptions
 from hira.cli.parser import check_options
 from hira.cli.running import announce_model, at_terminal, open_view, show_progress
-from hira.cli.shell import Shell, read_text
+from hira.cli.shell import Shell
 from hira.core.errors import HiraError, UsageError
 from hira.core.options import LIMITS
 from hira.core.sanitize import printable
@@ -118,7 +118,7 @@ def read_question(text: str | None, shell: Shell, name: str = "question", comman
 def read_schema(name: str, shell: Shell) -> Mapping[str, Any]:
     """The JSON schema in a file."""
     try:
-        schema = read_json(read_text(name, "--schema", shell))
+        schema = read_json(shell.read_text(name, "--schema"))
     except ValueError as error:
         raise UsageError(f"--schema {name}: {error}", fix="name a file that holds a JSON schema") from None
     if not isinstance(schema, dict):

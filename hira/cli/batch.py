@@ -16,7 +16,7 @@ from hira.cli.options import AskOptions
 from hira.cli.output import CODES
 from hira.cli.progress import CellCounts
 from hira.cli.running import announce_model, open_view, show_progress
-from hira.cli.shell import Shell, read_text
+from hira.cli.shell import Shell
 from hira.core.errors import UsageError, count_of
 from hira.core.events import Reader
 from hira.core.window import CONCURRENCY
@@ -34,7 +34,7 @@ def batch(options: AskOptions, settings: Settings, shell: Shell) -> int:
     """Ask the unanswered questions. All faults are reported before the first question is asked."""
     check(options, shell)
     name = "standard input" if options.batch == "-" else options.batch
-    text = shell.stdin.read() if options.batch == "-" else read_text(options.batch, "--batch", shell)
+    text = shell.stdin.read() if options.batch == "-" else shell.read_text(options.batch, "--batch")
     questions = questions_of(text, name, shell.folder / Path(options.batch).parent)
     if options.output in ("", "-"):
         raise UsageError("a batch needs a file for its answers", fix="name it with --output answers.jsonl")

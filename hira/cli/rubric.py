@@ -8,7 +8,7 @@ from typing import Any
 from hira.agents.run_context import RunContext
 from hira.cli import OK, PARTIAL
 from hira.cli.running import open_roles
-from hira.cli.shell import Shell, read_text
+from hira.cli.shell import Shell
 from hira.core.errors import DialectError, EndpointError, HiraError, UsageError
 from hira.evaluation.rewards.report_judge import score
 from hira.journal.encoding import read_json
@@ -33,8 +33,8 @@ def rubric(options: RubricOptions, shell: Shell) -> int:
     query = options.query.strip()
     if not query:
         raise UsageError("the query is empty", fix='hira rubric "query"')
-    report = read_text(options.report, "--report", shell) if options.report else ""
-    known = _parse_rubric(read_text(options.rubric, "--rubric", shell), options.rubric) if options.rubric else None
+    report = shell.read_text(options.report, "--report") if options.report else ""
+    known = _parse_rubric(shell.read_text(options.rubric, "--rubric"), options.rubric) if options.rubric else None
     settings = shell.load_settings(options.settings)
     criteria, scores = asyncio.run(_make_rubric(query, report, known, settings, shell))
     if options.json:

@@ -13,7 +13,7 @@ from typing import Any
 from hira.cli import OK
 from hira.cli.many import short_pauses
 from hira.cli.running import announce_model
-from hira.cli.shell import Shell, read_text
+from hira.cli.shell import Shell
 from hira.core.errors import UsageError
 from hira.runtime.settings import SERVE_KEY, KeySettings, Settings
 
@@ -96,7 +96,7 @@ def _read_key(key: str | None, shell: Shell) -> str | None:
     if key is None:
         return shell.environ.get(SERVE_KEY)
     if key.startswith("@"):
-        return read_text(key[1:], "--api-key", shell).strip()
+        return shell.read_text(key[1:], "--api-key").strip()
     if key:
         shell.remark(f"others on this machine see the key in the list of processes; use {SERVE_KEY} or --api-key @FILE")
     return key

@@ -49,6 +49,19 @@ class Shell:
 
         return load(flags, self.environ, self.folder, self.home, record=record)
 
+    def read_text(self, name: str, flag: str) -> str:
+        """Return the text of a file that a flag names. Raises `UsageError` if it has no text."""
+        try:
+            text = (self.folder / Path(name).expanduser()).read_text(encoding="utf-8")
+        except FileNotFoundError:
+            raise UsageError(f"{flag} {name}: there is no such file", fix="check its path from this folder") from None
+        except (OSError, UnicodeDecodeError) as error:
+            why = error.strerror if isinstance(error, OSError) else error
+            raise UsageError(f"{flag} {name} cannot be read: {why}", fix="name a text file in UTF-8") from None
+        if not text.strip():
+            raise UsageError(f"{flag} {name} is empty", fix="name a file that is not empty")
+        return text
+
     def say(self, text: str) -> None:
         """Print the result on stdout. A reader that has closed the pipe (`| head`) is fine. Raises `HiraError` on a
         full disk, and if stdout was closed before the start (`>&-`)."""
@@ -162,20 +175,6 @@ def open_shell() -> Shell:
     """Return this process's streams, in UTF-8 unless PYTHONIOENCODING says otherwise; printing never fails."""
     out = _usable(sys.stdout, "r")  # a stream that cannot be written, so that no answer is lost in silence
     return Shell(_usable(sys.stdin), out, _usable(sys.stderr), os.environ, Path.cwd(), Path.home())
-
-
-def read_text(name: str, flag: str, shell: Shell) -> str:
-    """Return the text of a file that a flag names. Raises `UsageError` if it has no text."""
-    try:
-        text = (shell.folder / Path(name).expanduser()).read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise UsageError(f"{flag} {name}: there is no such file", fix="check its path from this folder") from None
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else error
-        raise UsageError(f"{flag} {name} cannot be read: {why}", fix="name a text file in UTF-8") from None
-    if not text.strip():
-        raise UsageError(f"{flag} {name} is empty", fix="name a file that is not empty")
-    return text
 
 
 def _usable(stream: TextIO | None, mode: Literal["r", "r+"] = "r+") -> TextIO:
