@@ -14,7 +14,6 @@ from hira.evaluation.cells import Cell, join_way
 from hira.evaluation.record import Record
 from hira.evaluation.statistics import Interval
 from hira.evaluation.summary import SummaryRow
-from hira.evidence import Verdict
 
 _LIMIT = re.compile(r"(\d+) subtasks?(?:, (.+))?")
 Series = tuple[str, Sequence[tuple[float, Interval]]]
@@ -132,8 +131,8 @@ def _endings(summary: Sequence[SummaryRow], names: Mapping[str, str]) -> str:
     head = ["", *(status.replace("_", " ") for status in statuses), "citations supported", "failures"]
     body = []
     for row in summary:
-        checked = sum(row.citations.values())
-        held = f"{row.citations.get(Verdict.SUPPORTED, 0)} of {checked}" if checked else "–"
+        supported, checked = row.supported
+        held = f"{supported} of {checked}" if checked else "–"
         failures = ", ".join(f"{kind} × {count}" for kind, count in row.failures.items())
         body.append([names[row.name], *(str(row.statuses.get(statuse, "")) for statuse in statuses), held, failures])
     return _table(head, body)

@@ -15,7 +15,6 @@ from hira.evaluation.page import page
 from hira.evaluation.run import Evaluation, EvaluationPlan, digest
 from hira.evaluation.summary import FETCHES, SummaryRow, as_json, rows
 from hira.evaluation.tables import TABLES
-from hira.evidence import Verdict
 
 PACKAGES = ("hira", "openai", "httpx", "litellm", "tiktoken", "torch", "transformers", "trl", "peft")
 
@@ -115,7 +114,7 @@ HEAD = [
 
 def _cells(row: SummaryRow) -> list[str]:
     interval = row.accuracy
-    checked = sum(row.citations.values())
+    supported, checked = row.supported
     return [
         row.name,
         f"{row.asked:,}",
@@ -127,7 +126,7 @@ def _cells(row: SummaryRow) -> list[str]:
         f"{row.tokens:,.0f}",
         f"{row.completion_tokens:,.0f}",
         f"{row.tool_calls:.1f}",
-        percent(row.citations.get(Verdict.SUPPORTED, 0) / checked) if checked else "–",
+        percent(supported / checked) if checked else "–",
         percent(row.success_rate(SEARCHES)),
         percent(row.success_rate(FETCHES)),
         "–" if row.cost is None else f"${row.cost:,.2f}",

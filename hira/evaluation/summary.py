@@ -12,6 +12,7 @@ from hira.evaluation.files import labels_of
 from hira.evaluation.record import Record
 from hira.evaluation.rewards.match import extract_answer
 from hira.evaluation.statistics import Interval, bootstrap, majority, pass_at, wilson
+from hira.evidence import Verdict
 
 FETCHES = frozenset({"browse", "paper"})
 
@@ -58,6 +59,11 @@ class SummaryRow:
     @property
     def name(self) -> str:
         return join_way(self.workflow, self.model, self.variant)
+
+    @property
+    def supported(self) -> tuple[int, int]:
+        """The number of citations whose verdict is that they are supported, and of all that have one."""
+        return self.citations.get(Verdict.SUPPORTED, 0), sum(self.citations.values())
 
     def success_rate(self, tools: Iterable[str]) -> float | None:
         """Return the share of these tools' calls that succeeded, None without calls."""
