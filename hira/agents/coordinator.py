@@ -29,6 +29,7 @@ from hira.core.prompts import Prompt
 from hira.core.sanitize import sanitize
 from hira.core.tokens import count
 from hira.evidence import claims, is_refusal
+from hira.evidence.records import find_invented
 
 ASSIGN = Prompt(__file__, "assign")
 BROKE_OFF = Prompt(__file__, "reports", "broke_off")
@@ -38,6 +39,8 @@ RECALL = Prompt(__file__, "recall")
 
 RECALLED = 5
 """Notes (memory entries) that an expert gets at most; from this many candidates on, the model chooses."""
+SEARCH = "search"
+"""The ability of the experts that may get a subtask after one of another ability."""
 CONSIDERED = 12
 """Candidates at most."""
 
@@ -118,18 +121,40 @@ class Coordinator:
         if not experts:
             return self.context.announce(Finding(subtask, "nobody", "", NOBODY.fill(), ok=False))
         expert, reason, recall = await self._prepare(subtask, experts, memory)
+        finding = await self._work(subtask, expert, reason, recall)
+        other = next((other for other in experts if other.ability == SEARCH), expert)
+        if other.ability != expert.ability and (doubt := self._doubt(finding)):
+            second = await self._work(subtask, other, doubt, recall)
+            answers = second.ok and not is_refusal(second.conclusion)
+            finding = second if answers else replace(finding, facts=(), resources=(), ok=False)
+        return self.context.announce(finding)
+
+    def _doubt(self, finding: Finding) -> str:
+        """Return why an expert that searches should try a subtask after one of another ability: this one found nothing,
+        or states numbers and names that nothing which was read says. Empty if there is no reason, and for a coordinator
+        that transfers no reasoning or is faithful."""
+        if self.faithful or not (self.transfer and finding.ok):
+            return ""
+        if is_refusal(finding.conclusion):
+            return f"{finding.expert} found no answer"
+        run = self.context.rollout
+        asked = f"{run.question}\n{finding.subtask.text}"
+        invented = find_invented(finding.conclusion, asked, run.sources.read.values())
+        return f"nothing that was read says {' or '.join(invented[:3])}, as {finding.expert} does" if invented else ""
+
+    async def _work(self, subtask: Subtask, expert: Expert, reason: str, recall: Recall) -> Finding:
         self.context.events(SubtaskAssigned(subtask.id, expert.name, reason, len(recall)))
         try:
             task = Task(subtask.id, subtask.text, recall, self.context.files, self.faithful)
             with contain("it"):
                 account = check_account(await expert.work(task, self.context))
         except Exception as error:  # noqa: BLE001 - a fault in somebody's expert must not lose the run: the planner reads it
-            return self.context.announce(self._describe_failure(subtask, expert, error))
+            return self._describe_failure(subtask, expert, error)
         finding = self._finding(subtask, expert, await self._distil(subtask, account))
         if account.ended:
             conclusion = BROKE_OFF.fill(expert=expert.name, why=account.ended, conclusion=finding.conclusion)
             finding = replace(finding, conclusion=str(conclusion), ok=False)
-        return self.context.announce(finding)
+        return finding
 
     def _describe_failure(self, subtask: Subtask, expert: Expert, error: Exception) -> Finding:
         """A finding that says what ended the expert's work. Raises an error that ends the run: a check that failed, a

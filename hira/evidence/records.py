@@ -4,13 +4,15 @@ import ast
 import builtins
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import takewhile
 
 from hira.core.bm25 import STOP
 from hira.core.patterns import compile_lazily
 from hira.core.sources import Source
 from hira.evidence.passages import Word, is_related, read_words
 from hira.evidence.questions import read_question
+from hira.evidence.sentence import is_time
 
 _READING = frozenset(
     "open read_text read_bytes read_csv read_excel read_json read_parquet read_table loadtxt genfromtxt connect glob"
@@ -21,6 +23,7 @@ _IN_MEMORY = frozenset(("StringIO", "BytesIO"))
 _COMMON = frozenset((*map(str, range(13)), *"24 28 30 31 52 60 100 180 360 365 366 1000 1024 3600 86400".split()))
 """Numbers that a program may bring itself."""
 _TOKEN = compile_lazily(r"\d+(?:[.,]\d+)*|[^\W\d_]{2,}")
+_DIGITLESS = compile_lazily(r"\D")
 _NUMBER = compile_lazily(r"(?<!\w)\d+(?:[.,]\d+)*")
 _ARGUMENTS = compile_lazily(r"\((\{.*\})\)\s*\Z", re.DOTALL)
 _PART = compile_lazily(r"[,;|](?=[\s\"'])|\n")
@@ -33,7 +36,7 @@ def find_fault(claim: str, quote: str, source: Source, question: str, read: Sequ
     other sources.
     """
     if source.kind == "computation":
-        known = _known(question, source, read)
+        known = _known(question, takewhile(lambda other: other.id != source.id, read))
         invented = is_echo(quote, source.call) or _is_invented(quote, source.call, known)
         return "a program only printed what it was written with" if invented else ""
     if source.kind == "tool":
@@ -44,6 +47,28 @@ def find_fault(claim: str, quote: str, source: Source, question: str, read: Sequ
         if words and _mixes_parts([*words, *read_question(question).wanted], words, quote, source.call):
             return "the number belongs to something else in the tool's result"
     return ""
+
+
+def find_invented(text: str, question: str, read: Iterable[Source]) -> tuple[str, ...]:
+    """Return the numbers and names of a text that neither its question nor anything that was read has.
+
+    A number may be rounded or in another unit of ten (0.153 and 15.3 percent). Times are no names, and neither is a
+    single capitalised word that begins a sentence.
+    """
+    known = _known(question, read)
+    digits = [_DIGITLESS.sub("", token).strip("0") for token in known if token[0].isdigit()]
+    words = read_words(text)
+    invented: dict[str, None] = {}
+    for place, word in enumerate(words):
+        if word.kind == "number" and word.text[0].isdigit():
+            value = _DIGITLESS.sub("", word.text).strip("0")
+            if not any(other.startswith(value) for other in digits):
+                invented[word.text] = None
+        elif word.kind == "name" and not is_time(word.text) and known.isdisjoint(_read_tokens(word.text)):
+            full = any(after.kind == "name" and after.close for after in words[place + 1 : place + 2])
+            if full or (place and not word.marked):
+                invented[word.text] = None
+    return tuple(invented)
 
 
 def find_other_subject(claim: str, question: str, source: Source) -> tuple[str, ...]:
@@ -93,12 +118,10 @@ def _read_tokens(text: str) -> set[str]:
     return {token.replace(",", "").casefold() for token in _TOKEN.findall(text)}
 
 
-def _known(question: str, source: Source, read: Sequence[Source]) -> set[str]:
-    """Return the numbers and words of the question and of the sources that were read before a program ran."""
+def _known(question: str, read: Iterable[Source]) -> set[str]:
+    """Return the numbers and words of the question and of sources, in the order in which they were read."""
     known = _read_tokens(question)
     for other in read:
-        if other.id == source.id:
-            break
         if other.kind != "computation" or not _is_invented(other.evidence, other.call, known):
             known |= _read_tokens(other.evidence)
     return known

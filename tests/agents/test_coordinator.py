@@ -137,6 +137,38 @@ async def test_an_expert_that_came_to_no_conclusion_does_not_get_the_same_subtas
     assert third.expert == "quick", "it failed at another subtask only"
 
 
+@pytest.mark.parametrize(
+    ("computes", "searches", "chosen", "conclusion", "ok"),
+    [
+        ("It is 47 m high.", "It is 31 m high [s1].", "quick", "It is 31 m high [s1].", True),
+        ("Edda Kroll measured it.", "It is 31 m high [s1].", "quick", "It is 31 m high [s1].", True),
+        ("I could not find the height.", "It is 31 m high [s1].", "quick", "It is 31 m high [s1].", True),
+        ("It is 47 m high.", "The documents do not say how high it is.", "sums", "It is 47 m high.", False),
+        ("It is 31 m high.", "never asked", "sums", "It is 31 m high.", True),
+    ],
+)
+async def test_an_expert_that_searches_tries_a_subtask_after_one_that_made_up_its_answer(
+    computes: str, searches: str, chosen: str, conclusion: str, *, ok: bool
+) -> None:
+    sums, quick = Told("sums", "computes", 2, computes), Told(*CHEAP, 1, searches)
+    sums.ability = "code"
+    policy = ScriptedPolicy({"coordinator": [assigned("sums")]})
+    coord = Coordinator(make_context(policy), [sums, quick])
+    (finding,) = await coord.delegate([TASK], coord.context.rollout.memory)
+    assert (finding.expert, finding.conclusion, finding.ok) == (chosen, conclusion, ok)
+    assert [fact.text for fact in coord.context.rollout.memory.facts] == ([conclusion] if ok else [])
+    assert len(quick.tasks) == (searches != "never asked")
+    policy.assert_done()
+
+
+async def test_a_faithful_coordinator_takes_what_the_chosen_expert_says() -> None:
+    sums, quick = Told("sums", "computes", 2, "It is 47 m high."), Told(*CHEAP, 1)
+    sums.ability = "code"
+    coord = Coordinator(make_context(ScriptedPolicy([assigned("sums"), distilled("47 m")])), [sums, quick], faithful=True)
+    (finding,) = await coord.delegate([TASK], coord.context.rollout.memory)
+    assert (finding.expert, finding.conclusion, quick.tasks) == ("sums", "47 m", [])
+
+
 async def test_a_long_account_is_condensed() -> None:
     class Thorough(Told):
         async def work(self, task: Task, context: RunContext) -> Account:
