@@ -244,6 +244,17 @@ def test_values_of_files_and_variables_are_merged_and_paths_start_at_the_folder(
     assert load({}, {"HIRA_DOCS": "a:b"}, folder, home).docs == (folder / "a", folder / "b")
 
 
+def test_a_list_of_experts_keeps_the_options_that_a_file_gives_them(folder: Path, home: Path) -> None:
+    table = '[experts.sql]\nobject = "shop:sql"\nurl = "sqlite:shop.db"\n[experts.diver]\nobject = "lakes:Diver"\n'
+    config(home, table)
+    settings = load({}, {"HIRA_EXPERTS": "shop:sql,own:Cook"}, folder, home)
+    listed = {name: expert.to_json() for name, expert in settings.experts.items()}
+    assert listed == {
+        "sql": {"object": "shop:sql", "url": "sqlite:shop.db"},
+        "own:Cook": {"object": "own:Cook"},
+    }
+
+
 def test_only_the_user_sets_the_sandbox_and_the_collector(folder: Path, home: Path) -> None:
     assert load({}, {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:4318"}, folder, home).otel == "http://c:4318"
     for name, value in (("sandbox", "off"), ("otel", "http://elsewhere")):

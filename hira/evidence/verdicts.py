@@ -1,5 +1,5 @@
 """The verdict of a verifier on a claim. A new one also needs words for the model that rules (`ruling.py` and
-`verifier.md` in `hira/agents`) and a colour on the pages (`hira/server/page` and `hira/runtime/trace`)."""
+`verifier.md` in `hira/agents`), another `VERSION` of its exam, and perhaps a colour (`hira/runtime/trace`)."""
 
 from collections.abc import Iterable
 from enum import StrEnum

@@ -6,7 +6,8 @@ from functools import cache
 # Seconds between two attempts: the limit of the first wait, which doubles, up to the largest; the shortest.
 FIRST_WAIT, GROWN_WAIT, SHORTEST_WAIT = 0.5, 8.0, 0.1
 # The longest pause in seconds that hira grants an endpoint that asks for one (Retry-After, a 429 above all): with a
-# longer one the call fails at once and names the time.
+# longer one the call fails at once and names the time. To wait a shorter time than asked, cap the pause in
+# `Endpoint.complete` (endpoint.py) before the failure is recorded.
 LONGEST_WAIT = 60.0
 # Attempts in all, of replies that are no completions, and where each of them may wait for minutes in vain.
 ATTEMPTS, BAD_REPLIES, SILENCES = 5, 3, 2

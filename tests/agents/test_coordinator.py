@@ -164,7 +164,9 @@ async def test_an_expert_that_searches_tries_a_subtask_after_one_that_made_up_it
 async def test_a_faithful_coordinator_takes_what_the_chosen_expert_says() -> None:
     sums, quick = Told("sums", "computes", 2, "It is 47 m high."), Told(*CHEAP, 1)
     sums.ability = "code"
-    coord = Coordinator(make_context(ScriptedPolicy([assigned("sums"), distilled("47 m")])), [sums, quick], faithful=True)
+    coord = Coordinator(
+        make_context(ScriptedPolicy([assigned("sums"), distilled("47 m")])), [sums, quick], faithful=True
+    )
     (finding,) = await coord.delegate([TASK], coord.context.rollout.memory)
     assert (finding.expert, finding.conclusion, quick.tasks) == ("sums", "47 m", [])
 

@@ -44,7 +44,7 @@ def read_toml(path: Path) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:  # also of a number with too many digits
         advice = {
             "Invalid value": "; texts need quotation marks, and true and false are in lower case",
-            "Cannot": "; name each key and table once",
+            "Cannot": '; name each key and table once: beside [experts.NAME] write object = "module:Object" in it',
         }
         more = next((more for start, more in advice.items() if str(error).startswith(start)), "")
         raise UsageError(f"{FILE} is not valid TOML: {error}", where=f"in {path}", fix=f"correct it{more}") from None

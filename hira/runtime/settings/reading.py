@@ -203,6 +203,12 @@ def merge_layers(layers: Iterable[Layer]) -> tuple[dict[str, Any], dict[str, str
                 values[key] = {**known, **{name: {**known.get(name, {}), **value[name]} for name in value}}
             elif key in _MERGED and isinstance(value, Mapping) and isinstance(known, Mapping):
                 values[key] = {**known, **value}
+            elif key == "experts" and isinstance(known, Mapping) and not isinstance(value, Mapping):
+                named = {table["object"]: name for name, table in known.items() if "object" in table}
+                places = [value] if isinstance(value, str) else value  # a list keeps the options of a farther table
+                values[key] = {
+                    named.get(place, place): known.get(named.get(place), {"object": place}) for place in places
+                }
             else:
                 values[key] = value
         origins |= layer.origins
