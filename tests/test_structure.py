@@ -117,7 +117,7 @@ for file, name in seen:
 
 
 def test_from_the_command_to_a_model_are_eleven_functions_and_fifteen_to_the_wire() -> None:
-    way = [name.strip(" \n") for name in code_below("The way of a call").split("→")]
+    way = [name.strip(" \n") for name in code_below("The path of a call").split("→")]
     assert [*reversed(trace_ask("offline").complete)] == [*way[:10], "OfflinePolicy.complete"]
     assert [*reversed(trace_ask("remote").wire)] == way
 
@@ -228,7 +228,7 @@ def test_no_files_import_each_other_in_a_circle() -> None:
 
 
 def test_a_question_takes_the_way_that_the_page_shows(tmp_path: Path) -> None:
-    steps = steps_below("The way of a question")
+    steps = steps_below("The path of a question")
     assert 10 <= len(steps) <= 12
     command = [sys.executable, "-c", TRACED, str(PACKAGE.parent / "docs"), str(tmp_path / "journal.sqlite")]
     environ = {"HIRA_MODEL": "offline", "HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @pytest.mark.heavy
 def test_a_rollout_takes_the_way_to_the_optimiser_that_the_page_shows(place: "Place") -> None:
-    steps = steps_below("The way of a rollout")
+    steps = steps_below("The path of a rollout")
     assert 5 < len(steps) <= 10
     called: dict[tuple[str, str], None] = {}
 
