@@ -39,8 +39,8 @@ RECALL = Prompt(__file__, "recall")
 
 RECALLED = 5
 """Notes (memory entries) that an expert gets at most; from this many candidates on, the model chooses."""
-SEARCH = "search"
-"""The ability of the experts that may get a subtask after one of another ability."""
+SEARCH, CODE = "search", "code"
+"""Abilities: an expert that searches may get a subtask after one that computes."""
 CONSIDERED = 12
 """Candidates at most."""
 
@@ -122,17 +122,17 @@ class Coordinator:
             return self.context.announce(Finding(subtask, "nobody", "", NOBODY.fill(), ok=False))
         expert, reason, recall = await self._prepare(subtask, experts, memory)
         finding = await self._work(subtask, expert, reason, recall)
-        other = next((other for other in experts if other.ability == SEARCH), expert)
-        if other.ability != expert.ability and (doubt := self._doubt(finding)):
+        other = next((other for other in experts if other.ability == SEARCH), None)
+        if other and expert.ability == CODE and (doubt := self._doubt(finding)):
             second = await self._work(subtask, other, doubt, recall)
             answers = second.ok and not is_refusal(second.conclusion)
             finding = second if answers else replace(finding, facts=(), resources=(), ok=False)
         return self.context.announce(finding)
 
     def _doubt(self, finding: Finding) -> str:
-        """Return why an expert that searches should try a subtask after one of another ability: this one found nothing,
-        or states numbers and names that nothing which was read says. Empty if there is no reason, and for a coordinator
-        that transfers no reasoning or is faithful."""
+        """Return why an expert that searches should try a subtask after one that computes: this one found nothing, or
+        states numbers and names that nothing which was read or computed says. Empty if there is no reason, and for a
+        coordinator that transfers no reasoning or is faithful."""
         if self.faithful or not (self.transfer and finding.ok):
             return ""
         if is_refusal(finding.conclusion):

@@ -161,6 +161,14 @@ async def test_an_expert_that_searches_tries_a_subtask_after_one_that_made_up_it
     policy.assert_done()
 
 
+async def test_an_expert_of_ones_own_may_know_what_nothing_that_was_read_says() -> None:
+    stock, quick = Told("stock", "knows the stock", 2, "There are 47 lamps."), Told(*CHEAP, 1)
+    stock.ability = "stock"
+    coord = Coordinator(make_context(ScriptedPolicy([assigned("stock")])), [stock, quick])
+    (finding,) = await coord.delegate([TASK], coord.context.rollout.memory)
+    assert (finding.expert, finding.ok, quick.tasks) == ("stock", True, [])
+
+
 async def test_a_faithful_coordinator_takes_what_the_chosen_expert_says() -> None:
     sums, quick = Told("sums", "computes", 2, "It is 47 m high."), Told(*CHEAP, 1)
     sums.ability = "code"
