@@ -4,7 +4,7 @@ import json
 import os
 import sqlite3
 import time
-from contextlib import closing
+from contextlib import aclosing, closing
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -43,9 +43,10 @@ def plan_of(
 
 async def evaluated(plan: EvaluationPlan, folder: Path, most: int | None = None) -> Evaluation:
     evaluation = Evaluation(plan, folder, match)
-    async for _ in evaluation.each():
-        if most is not None and len(evaluation.records) >= most:
-            break
+    async with aclosing(evaluation.each()) as records:  # what is in flight ends before another evaluation begins
+        async for _ in records:
+            if most is not None and len(evaluation.records) >= most:
+                break
     return evaluation
 
 
