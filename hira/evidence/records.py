@@ -23,7 +23,7 @@ _IN_MEMORY = frozenset(("StringIO", "BytesIO"))
 _COMMON = frozenset((*map(str, range(13)), *"24 28 30 31 52 60 100 180 360 365 366 1000 1024 3600 86400".split()))
 """Numbers that a program may bring itself."""
 _TOKEN = compile_lazily(r"\d+(?:[.,]\d+)*|[^\W\d_]{2,}")
-_DIGITLESS = compile_lazily(r"\D")
+_NON_DIGIT = compile_lazily(r"\D")
 _NUMBER = compile_lazily(r"(?<!\w)\d+(?:[.,]\d+)*")
 _ARGUMENTS = compile_lazily(r"\((\{.*\})\)\s*\Z", re.DOTALL)
 _PART = compile_lazily(r"[,;|](?=[\s\"'])|\n")
@@ -56,12 +56,12 @@ def find_invented(text: str, question: str, read: Iterable[Source]) -> tuple[str
     single capitalised word that begins a sentence.
     """
     known = _known(question, read)
-    digits = [_DIGITLESS.sub("", token).strip("0") for token in known if token[0].isdigit()]
+    digits = [_NON_DIGIT.sub("", token).strip("0") for token in known if token[0].isdigit()]
     words = read_words(text)
     invented: dict[str, None] = {}
     for place, word in enumerate(words):
         if word.kind == "number" and word.text[0].isdigit():
-            value = _DIGITLESS.sub("", word.text).strip("0")
+            value = _NON_DIGIT.sub("", word.text).strip("0")
             if not any(other.startswith(value) for other in digits):
                 invented[word.text] = None
         elif word.kind == "name" and not is_time(word.text) and known.isdisjoint(_read_tokens(word.text)):
