@@ -30,7 +30,7 @@ from hira.runtime.settings import RoleSettings, Settings
 from hira.testing import ScriptedPolicy, calling
 from hira.testing.script import make_context
 from hira.tools import Tool, tool
-from hira.workflows.bound import Sizes, add_bounds
+from hira.workflows.bound import Sizes, add_bounds, list_alternatives
 from hira.workflows.hira import HiRA
 
 PRICE = Price(input=10.0, output=40.0, cached=1.0)
@@ -305,10 +305,12 @@ def test_the_bound_of_a_run_holds_for_one_that_does_everything_wrong() -> None:
         "reader",
         "deep_search",
     }
-    assert rows["coordinator"].calls == 2 * 6
-    total = add_bounds(rows, [expert.name for expert in EXPERTS])
-    assert total.calls == rows["planner"].calls + 12 + rows["multimodal"].calls + rows["look"].calls
-    assert total.tokens > rows["deep_search"].tokens + rows["planner"].tokens
+    assert rows["coordinator"].calls == 2 * 8
+    total = add_bounds(rows, list_alternatives(EXPERTS))
+    assert total.calls == rows["planner"].calls + 16 + rows["code"].calls + rows["deep_search"].calls
+    assert total.tokens > rows["code"].tokens + rows["deep_search"].tokens + rows["planner"].tokens
+    alone = [expert for expert in EXPERTS if expert.ability != "search"]
+    assert sizes.bound_hierarchy(2, alone)["coordinator"].calls == 2 * 6, "nobody searches after the code expert"
 
 
 async def test_a_loop_never_takes_more_turns_than_its_bound() -> None:

@@ -7,14 +7,14 @@ cheapest expert, recall to relevance, distillation to the expert's own conclusio
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Literal
 
 from pydantic import Field, create_model
 
 from hira.agents.distiller import NO_CONCLUSION, SHORT, Distillate, distil, keep_words
-from hira.agents.expert import Account, Expert, Task, check_account
+from hira.agents.expert import CODE, SEARCH, Account, Expert, Task, check_account
 from hira.agents.faults import log_fault
 from hira.agents.record import Reply, ask_for_record
 from hira.agents.run_context import RunContext, format_files
@@ -39,8 +39,6 @@ RECALL = Prompt(__file__, "recall")
 
 RECALLED = 5
 """Notes (memory entries) that an expert gets at most; from this many candidates on, the model chooses."""
-SEARCH, CODE = "search", "code"
-"""Abilities: an expert that searches may get a subtask after one that computes."""
 CONSIDERED = 12
 """Candidates at most."""
 
@@ -69,6 +67,16 @@ def assignment_of(names: tuple[str, ...], *, notes: bool) -> type[Assignment]:
     return create_model("Assignment", __base__=base, expert=(Literal[names], ...))  # type: ignore[arg-type]  # names are known at run time
 
 
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """The finding of the first expert of a subtask. If that computes, `other` is an expert that searches, which may try the
+    subtask too."""
+
+    finding: Finding
+    recall: Recall = Recall()
+    other: Expert | None = None
+
+
 class Coordinator:
     """Gives subtasks to experts. `transfer` and `remember` switch off the two mechanisms that HiRA's Table 2 removes.
 
@@ -93,12 +101,17 @@ class Coordinator:
         self.remember = remember
         self.distils = distils
         self.faithful = faithful
+        self._set_aside: list[Finding] = []
+        """The findings of experts whose subtask another expert reports on."""
 
     async def delegate(self, subtasks: Sequence[Subtask], memory: DualMemory) -> list[Finding]:
-        """Findings in the order of the subtasks, whichever is done first; memory grows in that order too."""
-        findings = await together(
-            [self._one(subtask, memory, self._available(subtask, index)) for index, subtask in enumerate(subtasks)]
+        """Findings in the order of the subtasks, whichever is done first; memory grows in that order too. Findings are
+        doubted once all first experts are done, so that a replayed run doubts the same ones."""
+        attempts = await together(
+            [self._begin(subtask, memory, self._available(subtask, index)) for index, subtask in enumerate(subtasks)]
         )
+        doubts = [self._doubt(attempt.finding) if attempt.other else "" for attempt in attempts]
+        findings = await together([self._end(*pair) for pair in zip(attempts, doubts, strict=True)])
         for finding in findings:
             self.context.rollout.findings.append(finding)
             if self.remember:
@@ -109,7 +122,7 @@ class Coordinator:
         """Return the experts that may get a subtask, even if each of the `before` ones issued with it goes to them;
         those that failed at the same words only if nobody else is left, or if every call of the paper is wanted. This
         is decided before any assignment, and so independent of completion order."""
-        findings = self.context.rollout.findings
+        findings = [*self.context.rollout.findings, *self._set_aside]
         given = Counter(finding.expert for finding in findings)
         again = [] if self.faithful else [finding for finding in findings if finding.subtask.text == subtask.text]
         failed = {finding.expert for finding in again if not finding.ok}
@@ -117,30 +130,41 @@ class Coordinator:
         free = [expert for expert, limit in limits if limit is None or given[expert.name] + before < limit]
         return [expert for expert in free if expert.name not in failed] or free
 
-    async def _one(self, subtask: Subtask, memory: DualMemory, experts: Sequence[Expert]) -> Finding:
+    async def _begin(self, subtask: Subtask, memory: DualMemory, experts: Sequence[Expert]) -> Attempt:
         if not experts:
-            return self.context.announce(Finding(subtask, "nobody", "", NOBODY.fill(), ok=False))
+            return Attempt(self.context.announce(Finding(subtask, "nobody", "", NOBODY.fill(), ok=False)))
         expert, reason, recall = await self._prepare(subtask, experts, memory)
         finding = await self._work(subtask, expert, reason, recall)
         other = next((other for other in experts if other.ability == SEARCH), None)
-        if other and expert.ability == CODE and (doubt := self._doubt(finding)):
-            second = await self._work(subtask, other, doubt, recall)
-            answers = second.ok and not is_refusal(second.conclusion)
-            finding = second if answers else replace(finding, facts=(), resources=(), ok=False)
-        return self.context.announce(finding)
+        if other and expert.ability == CODE and self.transfer and not self.faithful:
+            return Attempt(finding, recall, other)
+        return Attempt(self.context.announce(finding))
 
     def _doubt(self, finding: Finding) -> str:
-        """Return why an expert that searches should try a subtask after one that computes: this one found nothing, or
-        states numbers and names that nothing which was read or computed says. Empty if there is no reason, and for a
-        coordinator that transfers no reasoning or is faithful."""
-        if self.faithful or not (self.transfer and finding.ok):
+        """Return why an expert that searches should try the subtask of one that computes: this one found no answer, or
+        states numbers or names that nothing which was read or computed contains. Empty if there is no reason."""
+        if not finding.ok:
             return ""
         if is_refusal(finding.conclusion):
             return f"{finding.expert} found no answer"
         run = self.context.rollout
         asked = f"{run.question}\n{finding.subtask.text}"
-        invented = find_invented(finding.conclusion, asked, run.sources.read.values())
-        return f"nothing that was read says {' or '.join(invented[:3])}, as {finding.expert} does" if invented else ""
+        in_order = sorted(run.sources.read.values(), key=lambda source: (len(source.id), source.id))
+        invented = find_invented(finding.conclusion, asked, in_order)
+        return f"{finding.expert} states {' and '.join(invented[:3])} without a source" if invented else ""
+
+    async def _end(self, attempt: Attempt, doubt: str) -> Finding:
+        """Return the finding of an attempt; of one in doubt that of the expert that searches, if this one answers."""
+        finding = attempt.finding
+        if attempt.other is None:
+            return finding
+        if doubt:
+            first = replace(finding, facts=(), resources=(), ok=False)
+            second = await self._work(finding.subtask, attempt.other, doubt, attempt.recall)
+            answers = second.ok and not is_refusal(second.conclusion)
+            finding = second if answers else first
+            self._set_aside.append(first if answers else replace(second, ok=False))
+        return self.context.announce(finding)
 
     async def _work(self, subtask: Subtask, expert: Expert, reason: str, recall: Recall) -> Finding:
         self.context.events(SubtaskAssigned(subtask.id, expert.name, reason, len(recall)))

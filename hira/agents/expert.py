@@ -15,6 +15,8 @@ from hira.core.sanitize import sanitize
 from hira.tools import Tool, Toolbox
 
 KNOWN = Prompt(__file__, "shared", "known")
+SEARCH, CODE = "search", "code"
+"""Abilities: an expert that searches may get a subtask after one that computes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from hira.runtime.registry import JUDGE, check_roles, dialect_of, make_workflow
 from hira.runtime.services import check_searches
 from hira.runtime.settings import RoleSettings, Settings
 from hira.workflows import BuiltIn
-from hira.workflows.bound import ASKED_TWICE, Sizes, add_bounds, bound_verifier
+from hira.workflows.bound import ASKED_TWICE, Sizes, add_bounds, bound_verifier, list_alternatives
 
 if TYPE_CHECKING:  # a question needs no evaluation
     from hira.evaluation.run import EvaluationPlan
@@ -57,7 +57,7 @@ def print_bound(options: AskOptions, settings: Settings, shell: Shell) -> int:
     both = f"{total.tokens:,} in and out"
     shell.say(f"{'a run':<16}{total.calls:>8,}{both:>28}{_format_cost(total.cost):>14}\n")
     sizes = Sizes()
-    experts = "; the most expensive expert does every subtask" if hasattr(workflow, "experts") else ""
+    experts = "; the most expensive experts do every subtask" if hasattr(workflow, "experts") else ""
     shell.say(f"Assumed: all turns used, replies of {sizes.reply:,} and results of {sizes.result:,} tokens{experts}.")
     shell.say("This is an upper bound: most questions take a few calls and some thousand tokens.")
     if total.cost is None and settings.model:
@@ -126,7 +126,7 @@ def compute_bound(workflow: BuiltIn, settings: Settings) -> tuple[Mapping[str, U
         price = configs.get(role, configs["*"]).price if settings.model else None
         cost = price.of(usage) if price else None
         roles[role] = _limit_role(replace(usage, cost=cost), settings.roles.get(role, RoleSettings()))
-    most = add_bounds(roles, [expert.name for expert in getattr(workflow, "experts", ())])
+    most = add_bounds(roles, list_alternatives(getattr(workflow, "experts", ())))
     tokens = min(most.tokens, settings.max_tokens or most.tokens)
     cost = None
     if most.cost is not None and all(usage.cost is not None for usage in roles.values()):

@@ -23,7 +23,10 @@ _IN_MEMORY = frozenset(("StringIO", "BytesIO"))
 _COMMON = frozenset((*map(str, range(13)), *"24 28 30 31 52 60 100 180 360 365 366 1000 1024 3600 86400".split()))
 """Numbers that a program may bring itself."""
 _TOKEN = compile_lazily(r"\d+(?:[.,]\d+)*|[^\W\d_]{2,}")
+_DIGIT = compile_lazily(r"\d")
 _NON_DIGIT = compile_lazily(r"\D")
+_PRECISION = 15
+"""Digits of a number that are compared."""
 _NUMBER = compile_lazily(r"(?<!\w)\d+(?:[.,]\d+)*")
 _ARGUMENTS = compile_lazily(r"\((\{.*\})\)\s*\Z", re.DOTALL)
 _PART = compile_lazily(r"[,;|](?=[\s\"'])|\n")
@@ -49,26 +52,64 @@ def find_fault(claim: str, quote: str, source: Source, question: str, read: Sequ
     return ""
 
 
-def find_invented(text: str, question: str, read: Iterable[Source]) -> tuple[str, ...]:
+def find_invented(text: str, question: str, read: Sequence[Source]) -> tuple[str, ...]:
     """Return the numbers and names of a text that neither its question nor anything that was read has.
 
-    A number may be rounded or in another unit of ten (0.153 and 15.3 percent). Times are no names, and neither is a
-    single capitalised word that begins a sentence.
+    None of a text with a number that a program has computed: the rest may follow from it. A number may be rounded or in
+    another unit of ten (0.153 and 15.3 percent). Times, abbreviations and units are no names, and neither is a single
+    capitalised word that begins a sentence or follows an article.
     """
     known = _known(question, read)
-    digits = [_NON_DIGIT.sub("", token).strip("0") for token in known if token[0].isdigit()]
+    computed = known - _known(question, [source for source in read if source.kind != "computation"])
     words = read_words(text)
-    invented: dict[str, None] = {}
-    for place, word in enumerate(words):
-        if word.kind == "number" and word.text[0].isdigit():
-            value = _NON_DIGIT.sub("", word.text).strip("0")
-            if not any(other.startswith(value) for other in digits):
-                invented[word.text] = None
-        elif word.kind == "name" and not is_time(word.text) and known.isdisjoint(_read_tokens(word.text)):
-            full = any(after.kind == "name" and after.close for after in words[place + 1 : place + 2])
-            if full or (place and not word.marked):
-                invented[word.text] = None
-    return tuple(invented)
+    numbers = [word.text for word in words if word.kind == "number" and _DIGIT.search(word.text)]
+    if _find_rounded(numbers, computed):
+        return ()
+    founded = _find_rounded(numbers, known)
+    named = known | _read_tokens("\n".join(f"{source.title}\n{source.location}" for source in read))
+    names = [
+        word.text for place, word in enumerate(words) if _is_unknown(word, named) and _is_name(words, place, named)
+    ]
+    return tuple(dict.fromkeys([*(number for number in numbers if number not in founded), *names]))
+
+
+def _is_unknown(word: Word, known: set[str]) -> bool:
+    """Return whether a word is written like a name, and unknown."""
+    named = word.kind == "name" and word.text[0].isupper() and not word.text.isupper() and not is_time(word.text)
+    return named and known.isdisjoint(_read_tokens(word.text))
+
+
+def _is_name(words: Sequence[Word], place: int, known: set[str]) -> bool:
+    """Return whether the capitalised word at a place is a name: with another such word after it, or alone within a
+    sentence, where it is neither a unit nor a noun with an article."""
+    word, following = words[place], words[place + 1 : place + 2]
+    if any(after.close and _is_unknown(after, known) for after in following):
+        return True
+    unit = word.close and words[place - 1].kind == "number"
+    return place > 0 and not (word.marked or word.determined or unit)
+
+
+def _find_rounded(numbers: Sequence[str], known: Iterable[str]) -> set[str]:
+    """Return those numbers whose digits are those of a known number, or of one that is rounded."""
+    digits = {_read_digits(token) for token in known if token[0].isdigit()}
+    values = {number: _read_digits(number) for number in numbers}
+    rounded = {
+        length: {rounding for value in digits for rounding in _round_digits(value, length)}
+        for length in {len(value) for value in values.values()}
+    }
+    return {number for number, value in values.items() if value in rounded[len(value)]}
+
+
+def _read_digits(number: str) -> str:
+    """Return the significant digits of a number, at most `_PRECISION`: "0.0150" has 15."""
+    return _NON_DIGIT.sub("", number).strip("0")[:_PRECISION].rstrip("0")
+
+
+def _round_digits(digits: str, length: int) -> tuple[str, str]:
+    """Return digits cut to a length, and rounded to it."""
+    cut = digits[:length]
+    up = str(int(cut or "0") + 1) if digits[length : length + 1] >= "5" else cut
+    return cut.rstrip("0"), up.rstrip("0")
 
 
 def find_other_subject(claim: str, question: str, source: Source) -> tuple[str, ...]:

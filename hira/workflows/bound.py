@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from hira.agents import model_verifier, ruling
 from hira.agents.distiller import LONGEST
-from hira.agents.expert import Expert
+from hira.agents.expert import CODE, SEARCH, Expert
 from hira.agents.loop import CALLS
 from hira.agents.queries import QUERIES
 from hira.agents.recovery import REPEATS
@@ -33,11 +33,14 @@ class Sizes:
 
     def bound_hierarchy(self, subtasks: int, experts: Sequence[Expert]) -> dict[str, Usage]:
         """Bound planner, coordinator and experts by role. Each expert's row is for all subtasks, so the rows of the
-        experts are alternatives; a user's own expert counts as one that works in a loop."""
-        calls = 3 * ASKED_TWICE  # of the coordinator, for one subtask: it assigns, recalls and distils
+        experts are alternatives (`list_alternatives`); a user's own expert counts as one that works in a loop."""
+        distilled = max(
+            (len(names - {"look"}) for names in list_alternatives(experts)), default=1
+        )  # works for one subtask
+        calls = (2 + distilled) * ASKED_TWICE  # of the coordinator, for one subtask: it assigns, recalls and distils
         short = 2 * ASKED_TWICE * self.prompt + 2 * self.reply
-        distilled = ASKED_TWICE * (self.prompt + LONGEST) + self.reply
-        each = {"coordinator": Usage(calls, short + distilled, calls * self.reply)}
+        long = ASKED_TWICE * (self.prompt + LONGEST) + self.reply
+        each = {"coordinator": Usage(calls, short + distilled * long, calls * self.reply)}
         each |= {expert.name: _bound_expert(expert, self) for expert in experts}
         if any(expert.name == "multimodal" for expert in experts):
             each["look"] = Usage(CALLS, CALLS * self.prompt, CALLS * self.reply)
@@ -45,19 +48,29 @@ class Sizes:
         return {"planner": planner} | {role: usage.times(subtasks) for role, usage in each.items()}
 
 
-def add_bounds(rows: Mapping[str, Usage], alternatives: Collection[str] = ()) -> Usage:
-    """Add up the roles; of those that are alternatives, only the one that takes most: by cost if every cost is known,
-    otherwise by tokens."""
-    rows = dict(rows)
-    if "multimodal" in alternatives and "look" in rows:
-        rows["multimodal"] += rows.pop("look")
-    others = [rows.pop(role) for role in alternatives if role in rows]
-    total = sum(rows.values(), Usage())
-    if not others:
+def list_alternatives(experts: Sequence[Expert]) -> list[frozenset[str]]:
+    """List the roles that may work for one and the same subtask: an expert with the role that looks for it, and after
+    one that computes one that searches."""
+    searches = [expert.name for expert in experts if expert.ability == SEARCH]
+    alternatives = []
+    for expert in experts:
+        names = {expert.name, "look"} if expert.name == "multimodal" else {expert.name}
+        following = searches if expert.ability == CODE else ()
+        alternatives += [frozenset({*names, other}) for other in following] or [frozenset(names)]
+    return alternatives
+
+
+def add_bounds(rows: Mapping[str, Usage], alternatives: Collection[Collection[str]] = ()) -> Usage:
+    """Add up the roles; of alternatives, each of which is some roles, only the one that takes most: by cost if every
+    cost is known, otherwise by tokens."""
+    named = {role for roles in alternatives for role in roles}
+    total = sum((usage for role, usage in rows.items() if role not in named), Usage())
+    sums = [sum((rows[role] for role in roles if role in rows), Usage()) for roles in alternatives]
+    if not sums:
         return total
-    priced = all(usage.cost is not None for usage in others)
-    worst = max(others, key=lambda usage: (usage.cost or 0.0) if priced else usage.tokens)
-    return total + replace(worst, calls=max(usage.calls for usage in others))
+    priced = all(usage.cost is not None for role, usage in rows.items() if role in named)
+    worst = max(sums, key=lambda usage: (usage.cost or 0.0) if priced else usage.tokens)
+    return total + replace(worst, calls=max(usage.calls for usage in sums))
 
 
 def bound_verifier(sizes: Sizes) -> Usage:

@@ -13,6 +13,7 @@ from hira.agents.experts import Code, DeepSearch, SimpleSearch
 from hira.agents.planner import report
 from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Finding, Subtask
+from hira.core.budget import Budget, Limits
 from hira.core.errors import EndpointError, ToolError
 from hira.core.events import Notice, SubtaskAssigned, SubtaskDone
 from hira.core.memory import DualMemory, Fact, Recall, Resource
@@ -159,6 +160,40 @@ async def test_an_expert_that_searches_tries_a_subtask_after_one_that_made_up_it
     assert [fact.text for fact in coord.context.rollout.memory.facts] == ([conclusion] if ok else [])
     assert len(quick.tasks) == (searches != "never asked")
     policy.assert_done()
+
+
+async def test_an_answer_is_doubted_once_all_that_run_side_by_side_have_read() -> None:
+    class Guess(Told):
+        ability = "code"
+
+        async def work(self, task: Task, context: RunContext) -> Account:
+            return Account(self.says, self.says)
+
+    class Slow(Told):
+        async def work(self, task: Task, context: RunContext) -> Account:
+            await asyncio.sleep(0.01)
+            return await super().work(task, context)
+
+    sums, quick = Guess("sums", "computes", 2), Slow(*CHEAP, 1)
+    policy = ScriptedPolicy({"coordinator": [assigned("sums"), assigned("quick")]})
+    coord = Coordinator(make_context(policy), [sums, quick])
+    both = [Subtask("1", "How high is the tower?"), Subtask("2", "How old is the tower?")]
+    findings = await coord.delegate(both, coord.context.rollout.memory)
+    assert [finding.expert for finding in findings] == ["sums", "quick"]
+    assert len(quick.tasks) == 1, "in a replay the first expert may be done later"
+
+
+async def test_both_experts_of_a_subtask_count_as_having_had_it() -> None:
+    sums, quick = Told("sums", "computes", 2, "It is 47 m high."), Told(*CHEAP, 1, "The documents do not say it.")
+    sums.ability = "code"
+    policy = ScriptedPolicy({"coordinator": [assigned("sums"), assigned("sums")]})
+    context = make_context(policy, budget=Budget(roles={"sums": Limits(subtasks=2), "quick": Limits(subtasks=1)}))
+    coord = Coordinator(context, [sums, quick, Told(*DEAR, 3)])
+    memory = context.rollout.memory
+    findings = [(await coord.delegate([Subtask(number, TASK.text)], memory))[0] for number in ("1", "2")]
+    assert [(finding.expert, finding.ok) for finding in findings] == [("sums", False), ("deep", True)]
+    (third,) = await coord.delegate([Subtask("3", "How wide is it?")], memory)
+    assert (third.expert, third.conclusion, len(quick.tasks)) == ("deep", "It is 31 m high [s1].", 1)
 
 
 async def test_an_expert_of_ones_own_may_know_what_nothing_that_was_read_says() -> None:

@@ -1,12 +1,14 @@
 """Results of tools and programs as evidence: what the model put into the call or the program counts for nothing."""
 
 import json
+import time
 from typing import Any
 
 import pytest
 
 from hira.core.sources import OUTPUT
 from hira.evidence import Source, Sources, find_lacking, is_accepted, join_question_and_answer, verify
+from hira.evidence.records import find_invented
 
 LAMPS = "How many lamps are in stock?"
 MAYOR = "Who is the mayor of Alta?"
@@ -158,3 +160,55 @@ def test_a_program_is_not_confirmed_by_what_an_earlier_one_invented() -> None:
 
 def test_numbers_that_nobody_named_are_not_confirmed_by_a_label() -> None:
     assert not accepts("What is the total of the order?", "The total is 94.76", printed(TOTAL, "Total: 94.76"))
+
+
+INTEREST = "What do 1000 euros become at 5 percent in 10 years?"
+SUM = printed("print(1000 * 1.05**10)", "1628.894626777442")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It is 1,628.89 euros.",
+        "It is about 1,629 euros.",
+        "It is 1628.9 euros, of which 628.9 are interest.",
+        "A Python program printed 1628.89.",
+        "Using NumPy, I get 1628.89 USD, rounded to 2 places.",
+        "Die Summe beträgt 1629 Euro.",
+        "It is 1.63 thousand.",
+    ],
+)
+def test_what_a_program_computed_from_the_question_is_not_invented(text: str) -> None:
+    assert find_invented(text, INTEREST, [SUM]) == ()
+    assert find_invented(text, INTEREST, []) != ()
+
+
+@pytest.mark.parametrize(
+    ("text", "invented"),
+    [
+        ("It is 47 m high.", ("47",)),
+        ("It is -47 m high.", ("-47",)),
+        ("It is 3.9 m high, or 0.0391 km.", ()),
+        ("It is 4 m high.", ()),
+        ("It is 3.8 m high.", ("3.8",)),
+        ("Edda Kroll built it.", ("Edda", "Kroll")),
+        ("It was built by Kroll in May.", ("Kroll",)),
+        ("The Tower stands in towers.md [s1].", ()),
+        ("Then it fell. See the Answer above: PDF, 39.1 Euro.", ()),
+    ],
+)
+def test_numbers_and_names_that_nothing_says_are_invented(text: str, invented: tuple[str, ...]) -> None:
+    tower = Source("towers.md", "Towers", "The tower is 39.1 m high.", kind="file")
+    assert find_invented(text, TOWER, [tower]) == invented
+
+
+def test_a_program_that_prints_what_it_was_written_with_makes_a_number_no_better() -> None:
+    assert find_invented("It is 47 m high.", TOWER, [printed("print('47 m')", "47 m")]) == ("47",)
+
+
+def test_many_numbers_are_compared_with_many_at_once() -> None:
+    read = Source("log.txt", "log", " ".join(map(str, range(100_000, 150_000))), kind="file")
+    text = ", ".join(map(str, range(900_001, 903_000)))
+    began = time.process_time()
+    assert len(find_invented(text, "", [read])) == 2_999
+    assert time.process_time() - began < 5

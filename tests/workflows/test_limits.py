@@ -15,12 +15,12 @@ LOOP_OF_10 = (25, 47_500, 250)
 """25 turns: each of 10 calls and an unreadable one before it, 2 repeats, a cut reply, the closing turn and that cut.
 Prompts: 25 · 1,000, the replies before each, 10 · 300, and the results, 100 · (45 + 15 · 10)."""
 EXPERTS = {
-    "coordinator": (60, 1_660_300, 600),
+    "coordinator": (80, 3_280_400, 800),
     "simple_search": (30, 58_300, 300),
     **dict.fromkeys(("code", "multimodal", "reader", "deep_search"), (250, 475_000, 2_500)),
     "look": (100, 100_000, 1_000),
 }
-"""Of ten subtasks. Simple search: two plans, (2 · 1,000 + 10), and an answer, 2 · 1,000 + 2 · 10 + 3 · 6 · 100."""
+"""Of ten subtasks, each of which two experts may work on, so that two works are distilled. Simple search: two plans, (2 · 1,000 + 10), and an answer, 2 · 1,000 + 2 · 10 + 3 · 6 · 100."""
 MOST: dict[str, dict[str, tuple[int, int, int]]] = {
     "hira": {"planner": (25, 29_950, 250), **EXPERTS},
     "auto": {"planner": (25, 29_950, 250), **EXPERTS, "reasoner": (5, 10_600, 50)},
@@ -66,12 +66,14 @@ def test_bounds_by_hand() -> None:
 
 def test_of_alternatives_the_one_that_takes_most_is_added() -> None:
     rows = {"planner": Usage(1, 10, 1), "code": Usage(5, 20, 2), "multimodal": Usage(2, 25, 2), "look": Usage(1, 30, 3)}
-    assert read(add_bounds(rows, ("code", "multimodal"))) == (1 + 5, 10 + 55, 1 + 5), "looking belongs to the expert"
+    assert read(add_bounds(rows, [{"code"}, {"multimodal", "look"}])) == (1 + 5, 10 + 55, 1 + 5), (
+        "calls of the one, tokens of the other"
+    )
     assert read(add_bounds(rows)) == (9, 85, 8)
     priced = {"code": Usage(1, 100, 1, cost=1.0), "reader": Usage(1, 10, 1, cost=2.0)}
-    assert read(add_bounds(priced, ("code", "reader"))) == (1, 10, 1), "the dearest, where prices are known"
+    assert read(add_bounds(priced, [{"code"}, {"reader"}])) == (1, 10, 1), "the dearest, where prices are known"
     half = {"code": Usage(1, 100, 1), "reader": Usage(1, 10, 1, cost=2.0)}
-    assert read(add_bounds(half, ("code", "reader"))) == (1, 100, 1)
+    assert read(add_bounds(half, [{"code"}, {"reader"}])) == (1, 100, 1)
 
 
 LEAST: dict[str, dict[str, int]] = {

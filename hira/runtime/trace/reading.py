@@ -308,7 +308,7 @@ def subtasks_of(events: Sequence[Event]) -> list[ReadSubtask]:
                     subtask, expert=event.expert, reason=event.reason, recalled=event.recalled
                 )
             case SubtaskDone() if subtask := subtasks.get(event.subtask):
-                expert = subtask.expert or event.expert
+                expert = event.expert or subtask.expert
                 subtasks[event.subtask] = replace(subtask, expert=expert, conclusion=event.conclusion, ok=event.ok)
     return list(subtasks.values())
 
