@@ -255,6 +255,13 @@ def test_a_list_of_experts_keeps_the_options_that_a_file_gives_them(folder: Path
     }
 
 
+def test_a_list_of_experts_replaces_a_table_whose_object_is_no_text(folder: Path, home: Path) -> None:
+    config(home, '[experts.sql]\nobject = ["shop:sql"]\n')
+    assert list(load({}, {"HIRA_EXPERTS": "shop:sql"}, folder, home).experts) == ["shop:sql"]
+    with pytest.raises(UsageError, match=r"experts\.sql\.object|experts\.str"):
+        load({}, {}, folder, home)
+
+
 def test_only_the_user_sets_the_sandbox_and_the_collector(folder: Path, home: Path) -> None:
     assert load({}, {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:4318"}, folder, home).otel == "http://c:4318"
     for name, value in (("sandbox", "off"), ("otel", "http://elsewhere")):

@@ -69,7 +69,7 @@ def assignment_of(names: tuple[str, ...], *, notes: bool) -> type[Assignment]:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """The finding of the first expert of a subtask. If that computes, `other` is an expert that searches, which may try the
+    """The finding of a subtask's first expert. If that computes, `other` is an expert that searches, which may try the
     subtask too."""
 
     finding: Finding

@@ -204,7 +204,7 @@ def merge_layers(layers: Iterable[Layer]) -> tuple[dict[str, Any], dict[str, str
             elif key in _MERGED and isinstance(value, Mapping) and isinstance(known, Mapping):
                 values[key] = {**known, **value}
             elif key == "experts" and isinstance(known, Mapping) and not isinstance(value, Mapping):
-                named = {table["object"]: name for name, table in known.items() if "object" in table}
+                named = {table["object"]: name for name, table in known.items() if isinstance(table.get("object"), str)}
                 places = [value] if isinstance(value, str) else value  # a list keeps the options of a farther table
                 values[key] = {
                     named.get(place, place): known.get(named.get(place), {"object": place}) for place in places
