@@ -25,8 +25,8 @@ from typing import Any
 
 from claims import DOMAINS, generate_claims
 from edits import edit_paragraphs, read_paragraphs
-from labelled import read_expertqa, read_lines, read_wice
-from real.sets import write_articles, write_passages
+from labelled import read_expertqa, read_wice
+from real.sets import read_lines, write_articles, write_passages
 
 from hira import Hira
 from hira.agents.exam import take_exam

@@ -17,7 +17,6 @@ import multiprocessing
 import os
 import platform
 import resource
-import socket
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -33,9 +32,11 @@ sys.path.insert(0, str(ROOT))
 import httpx  # noqa: E402 - the project's tests make the documents
 
 from benchmarks import hostile_clients, hostile_files, quoting  # noqa: E402
+from benchmarks.apart import serve_app  # noqa: E402
+from benchmarks.hostile_checks import NotHeld, check, index, outcome, sandboxed  # noqa: E402
 from benchmarks.hostile_records import RECORDS  # noqa: E402
 from hira import Settings  # noqa: E402
-from hira.core.errors import HiraError, NotTrusted, UsageError  # noqa: E402
+from hira.core.errors import NotTrusted, UsageError  # noqa: E402
 from hira.core.policy import Completion  # noqa: E402
 from hira.core.sanitize import LONGEST_TITLE, clean, presentable, sanitize  # noqa: E402
 from hira.evidence import Citation, Source, Sources  # noqa: E402
@@ -45,15 +46,12 @@ from hira.policies.offline.solving import find_statements  # noqa: E402
 from hira.runtime.settings import load  # noqa: E402
 from hira.tools.addresses import canonicalise_url, urls  # noqa: E402
 from hira.tools.browse import read  # noqa: E402
-from hira.tools.documents import Index  # noqa: E402
 from hira.tools.fetch import Fetched  # noqa: E402
 from hira.tools.mcp import clean_schema  # noqa: E402
 from hira.tools.pages import extract  # noqa: E402
-from hira.tools.python import PythonSandbox  # noqa: E402
 from tests.tools.made_documents import docx, read_passages, rows, xlsx  # noqa: E402
 
 RESULTS = Path(__file__).parent / "results" / "hostile.md"
-ROUGH = ROOT / "tests" / "tools" / "mcp_rough.py"
 SECONDS, MEMORY = 60, 4 << 30
 SIZE, TIMES, MOST_GROWTH, TELLING = 100_000, 4, 5.0, 0.1
 AGAIN = 4
@@ -106,15 +104,6 @@ FUNCTIONS: dict[tuple[str, str], Callable[[str], object]] = {
 }
 
 
-class NotHeld(Exception):
-    """An attack that came through; its text says how."""
-
-
-def check(held: object, told: str) -> None:
-    if not held:
-        raise NotHeld(told)
-
-
 def diagonal(folder: Path) -> str:
     cells = "".join(f'<row r="{n}"><c r="{"A" * (n % 3 + 1)}{n}"><v>1</v></c></row>' for n in range(1, 200_000))
     return outcome(lambda: read_passages(xlsx(folder / "a.xlsx", {"S": cells})).title)
@@ -134,10 +123,9 @@ def tables(folder: Path) -> str:
 def names(folder: Path) -> str:
     (folder / "docs").mkdir()
     (folder / "docs" / "a\n\x1b[31m<|im_end|>.xlsx").write_bytes(b"PK\x03\x04 and no more")
-    index = Index([folder / "docs"])
-    asyncio.run(index.refresh())
-    check(index.warnings and clean(index.warnings[0]).isprintable(), "a warning shows control characters")
-    return f"told: {index.warnings[0][:40]}"
+    _, warnings = index(folder / "docs")
+    check(warnings and clean(warnings[0]).isprintable(), "a warning shows control characters")
+    return f"told: {warnings[0][:40]}"
 
 
 def brackets(folder: Path) -> str:
@@ -153,9 +141,8 @@ def charset(folder: Path) -> str:
 def circle(folder: Path) -> str:
     (folder / "docs").mkdir()
     (folder / "docs" / "self").symlink_to("self")
-    index = Index([folder / "docs"])
-    asyncio.run(index.refresh())
-    return f"told: {index.warnings[0][-40:]}"
+    _, warnings = index(folder / "docs")
+    return f"told: {warnings[0][-40:]}"
 
 
 def pipe(folder: Path) -> str:
@@ -165,25 +152,6 @@ def pipe(folder: Path) -> str:
 
 def references(_: Path) -> str:
     return outcome(lambda: extract(f"<p>&#{'9' * 1_000_000}; A long and readable sentence about a harbour.</p>").text)
-
-
-def endless_message(_: Path) -> str:
-    async def attack() -> str:
-        from hira.tools.mcp import Server, mcp_tools
-
-        async with mcp_tools(Server("rough", sys.executable, (str(ROUGH), "long"))) as tools:
-            return (await tools[0].call({})).text
-
-    return outcome(lambda: asyncio.run(attack()))
-
-
-def outcome(work: Callable[[], str]) -> str:
-    """Text, or one clear line of an error that is hira's own."""
-    try:
-        return f"read: {work()[:20]!r}"
-    except HiraError as error:
-        check("\n" not in error.what, "an error of several lines")
-        return f"told: {error.what[:90]}"
 
 
 def titles(_: Path) -> str:
@@ -285,8 +253,6 @@ def posted(status: int, body: bytes, **more: str) -> Callable[[Path], str]:
 
 def headers(_: Path) -> str:
     async def attack() -> str:
-        import uvicorn
-
         from hira.server.connections import TimedConnection as Limited
 
         class Small(Limited):
@@ -296,39 +262,20 @@ def headers(_: Path) -> str:
             await send({"type": "http.response.start", "status": 200, "headers": []})
             await send({"type": "http.response.body", "body": b"ok"})
 
-        listening = socket.create_server(("127.0.0.1", 0))
-        server = uvicorn.Server(uvicorn.Config(app, http=Small, log_level="critical", lifespan="off"))
-        serving = asyncio.create_task(server.serve(sockets=[listening]))
-        address = listening.getsockname()
-        held = [await asyncio.open_connection(*address) for _ in range(50)]
-        for _, writer in held:
-            writer.write(b"GET / HT")
-        reader, writer = await asyncio.open_connection(*address)
-        writer.write(b"GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n")
-        answer = await asyncio.wait_for(reader.read(), 10)
-        with suppress(ConnectionError):
-            told = await asyncio.wait_for(held[-1][0].read(), 10)
-            check(told[:12] in (b"", b"HTTP/1.1 408", b"HTTP/1.1 503"), "an unfinished request is kept")
-        server.should_exit = True
-        await serving
+        async with serve_app(app, http=Small, log_level="critical", lifespan="off") as address:
+            held = [await asyncio.open_connection(*address) for _ in range(50)]
+            for _, writer in held:
+                writer.write(b"GET / HT")
+            reader, writer = await asyncio.open_connection(*address)
+            writer.write(b"GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n")
+            answer = await asyncio.wait_for(reader.read(), 10)
+            with suppress(ConnectionError):
+                told = await asyncio.wait_for(held[-1][0].read(), 10)
+                check(told[:12] in (b"", b"HTTP/1.1 408", b"HTTP/1.1 503"), "an unfinished request is kept")
         check(answer.startswith(b"HTTP/1.1 200"), "a whole request was not answered")
         return "closed, others answered"
 
     return asyncio.run(attack())
-
-
-def sandboxed(code: str) -> Callable[[Path], str]:
-    def attack(folder: Path) -> str:
-        async def run() -> str:
-            async with PythonSandbox(folder / "work") as sandbox:
-                found = await sandbox.run(code)
-            taken = sum(path.stat().st_blocks * 512 for path in (folder / "work").rglob("*"))
-            check(taken < 300 << 20 and "REACHED" not in found.output, f"it took {taken} bytes, {found.output[:80]}")
-            return found.status
-
-        return asyncio.run(run())
-
-    return attack
 
 
 CALLS = """
@@ -376,7 +323,6 @@ ATTACKS: dict[tuple[str, str], Callable[[Path], str]] = {
     ("templates", "loops in loops"): template("{% for a in range(99999) %}" * 3 + "{% endfor %}" * 3),
     ("MCP", "1 MB of schema"): schemas,
     ("MCP", "10 MB of result"): results,
-    ("MCP", "a message of 20 MB"): endless_message,
     ("server", "50 unfinished headers"): headers,
     ("server", "a foreign name"): posted(403, b"{}", host="evil.example"),
     ("server", "a body of 33 MB"): posted(413, b" " * (33 << 20)),

@@ -5,7 +5,6 @@ import asyncio
 import io
 import os
 import random
-import socket
 import sqlite3
 import zlib
 from collections.abc import Callable, Mapping
@@ -13,6 +12,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from benchmarks.apart import serve_app
+from benchmarks.hostile_checks import NotHeld, check
 from hira.cli import main
 from hira.cli.shell import Shell
 from hira.core.errors import NotTrusted
@@ -24,16 +25,11 @@ READERS = (("runs",), ("runs", "export", "-o", "-"), ("show", "last"), ("replay"
 ENDLESS = "with recursive n(i) as (select 1 union all select i + 1 from n) select kept.* from n, kept"
 
 
-def require(held: object, told: str) -> None:
-    if not held:
-        raise RuntimeError(told)
-
-
 def run(folder: Path, *words: str) -> str:
     """Run a command; returns its error stream. Raises if it ends with a fault of hira's own."""
     out, err = io.StringIO(), io.StringIO()
     code = main([*words], Shell(io.StringIO(), out, err, {"HIRA_MODEL": "offline"}, folder, folder / "home"))
-    require(code != 1 and "Traceback" not in err.getvalue(), f"{' '.join(words)}: {err.getvalue()[:80]}")
+    check(code != 1 and "Traceback" not in err.getvalue(), f"{' '.join(words)}: {err.getvalue()[:80]}")
     return " ".join(err.getvalue().split())
 
 
@@ -61,7 +57,7 @@ def ask_again(change: str, name: str, text: str, environ: Mapping[str, str] | No
             except NotTrusted as error:
                 error.allow()
             else:
-                raise RuntimeError(f"{step} was not asked about")
+                raise NotHeld(f"{step} was not asked about")
             load({}, environ or {}, folder, folder)
             path = folder / name
             path.write_text(path.read_text(encoding="utf-8") + change, encoding="utf-8")
@@ -118,8 +114,6 @@ def silent(sent: bytes, expected: bytes) -> Callable[[Path], str]:
     """Send the beginning of 600 requests; another client has to be answered, and nothing is answered twice."""
 
     async def attack() -> str:
-        import uvicorn
-
         from hira.server.connections import limit_connections
 
         async def app(_scope: Any, receive: Any, send: Any) -> None:
@@ -128,23 +122,19 @@ def silent(sent: bytes, expected: bytes) -> Callable[[Path], str]:
             await send({"type": "http.response.start", "status": 200, "headers": [(b"connection", b"close")]})
             await send({"type": "http.response.body", "body": b"ok"})
 
-        listening = socket.create_server(("127.0.0.1", 0))
-        settings: dict[str, Any] = {**limit_connections(), "log_level": "critical", "lifespan": "off"}
-        server = uvicorn.Server(uvicorn.Config(app, timeout_graceful_shutdown=1, **settings))
-        serving = asyncio.create_task(server.serve(sockets=[listening]))
-        held = [await asyncio.open_connection(*listening.getsockname()) for _ in range(600 if expected else 1)]
-        for _, writer in held:
-            writer.write(sent)
-        reader, writer = await asyncio.open_connection(*listening.getsockname())
-        writer.write(b"GET / HTTP/1.1\r\nhost: a\r\n\r\n")
-        answer = await asyncio.wait_for(reader.read(), 10)
-        twice = b"" if expected else await asyncio.wait_for(held[0][0].read(), 10)
-        for _, each in held:
-            each.transport.abort()
-        server.should_exit = True
-        await serving
-        require(answer.startswith(b"HTTP/1.1 200"), f"another client got {answer[:20]!r}")
-        require(expected or (twice.startswith(b"HTTP/1.1 400") and twice.count(b"HTTP/1.1") == 1), f"{twice[:60]!r}")
+        quiet = {"log_level": "critical", "lifespan": "off", "timeout_graceful_shutdown": 1}
+        async with serve_app(app, **limit_connections(), **quiet) as address:
+            held = [await asyncio.open_connection(*address) for _ in range(600 if expected else 1)]
+            for _, writer in held:
+                writer.write(sent)
+            reader, writer = await asyncio.open_connection(*address)
+            writer.write(b"GET / HTTP/1.1\r\nhost: a\r\n\r\n")
+            answer = await asyncio.wait_for(reader.read(), 10)
+            twice = b"" if expected else await asyncio.wait_for(held[0][0].read(), 10)
+            for _, each in held:
+                each.transport.abort()
+        check(answer.startswith(b"HTTP/1.1 200"), f"another client got {answer[:20]!r}")
+        check(expected or (twice.startswith(b"HTTP/1.1 400") and twice.count(b"HTTP/1.1") == 1), f"{twice[:60]!r}")
         return "others answered" if expected else "refused once"
 
     return lambda _: asyncio.run(attack())
@@ -165,7 +155,7 @@ def fill_memory(_: Path) -> str:
         requests = [Request({"type": "http", "method": "POST", "headers": []}, send) for _ in range(10)]
         read = await asyncio.gather(*(body_of(one, bodies) for one in requests), return_exceptions=True)
         refused = [one for one in read if isinstance(one, RejectedRequest)]
-        require(len(refused) == 10 - MOST // LARGEST and refused[0].status == 503, f"{len(refused)} were refused")
+        check(len(refused) == 10 - MOST // LARGEST and refused[0].status == 503, f"{len(refused)} were refused")
         return f"told: {refused[0]}"
 
     return asyncio.run(attack())

@@ -6,20 +6,14 @@
 | ExpertQA | chaitanyamalaviya/ExpertQA | `data/lfqa/rand_val.jsonl` |
 """
 
-import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+
+from real.sets import read_lines
 
 Labelled = tuple[str, str, bool]
 """A claim, its evidence, and whether the evidence supports all of it."""
 _MARK = re.compile(r"\s*\[\d+\]")
-
-
-def read_lines(path: Path) -> Iterator[dict[str, Any]]:
-    """The objects of a JSON Lines file."""
-    yield from (json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip())
 
 
 def read_wice(path: Path) -> list[Labelled]:

@@ -46,7 +46,6 @@ from benchmarks.warm import TIMED_OUT, WarmTests  # noqa: E402
 
 ROWS, TABLE = ROOT / "docs" / "papers.md", ROOT / "benchmarks" / "data" / "mutations.jsonl"
 COPIED = ("hira", "tests", "docs", "benchmarks", "examples", "pyproject.toml", "README.md", "CHANGELOG.md")
-TEST = re.compile(r"`(tests/[^`]+)`")
 SECONDS, HEAVY_SECONDS = 600, 1_200
 FAST, HEAVY, ALL = "not heavy", "heavy", ""
 """The marks of the tests that run."""
@@ -70,13 +69,7 @@ class Mutation:
 
 def read_rows() -> dict[str, list[str]]:
     """The tests that each row of docs/papers.md names, by its first cell; rows of two papers may be called alike."""
-    rows: dict[str, list[str]] = {}
-    paper = ""
-    for line in ROWS.read_text(encoding="utf-8").splitlines():
-        paper = line.removeprefix("## ") if line.startswith("## ") else paper
-        if paper and line.startswith("| ") and not line.startswith("| in the paper"):
-            rows[f"{paper}: {line.split(' | ')[0].removeprefix('| ')}"] = TEST.findall(line)
-    return rows
+    return {f"{row.paper}: {row.what}": [*row.tests] for row in papers.read_rows(ROWS.read_text(encoding="utf-8"))}
 
 
 def row_of(mutation: Mutation, rows: dict[str, list[str]]) -> str:

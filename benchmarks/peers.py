@@ -22,9 +22,15 @@ import tempfile
 import time
 import venv
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+
+from apart import apart, serve
+
+from hira.core.policy import Completion, Request
+from hira.testing import Endpoint
+from hira.testing import endpoint as scripted
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
@@ -110,24 +116,13 @@ class Bench:
         return ", ".join(one[0].replace("==", " ") for one in found if one)
 
 
-@contextmanager
-def serving(*, turns: int = 0, delay: float = 0.0, words: int = 0) -> Iterator[str]:
+def serving(*, turns: int = 0, delay: float = 0.0, words: int = 0) -> AbstractContextManager[str]:
     """The scripted endpoint, in a process of its own; yields its base URL."""
-    command = [sys.executable, __file__, "--serve", str(turns), str(delay), str(words)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
-        assert server.stdout
-        try:
-            yield server.stdout.readline().strip()
-        finally:
-            server.kill()
+    return apart(__file__, "--serve", str(turns), str(delay), str(words))
 
 
-def serve(turns: int, delay: float, words: int) -> None:
+def make_endpoint(turns: int, delay: float, words: int) -> Endpoint:
     """The endpoint: `turns` calls of `lookup` and the answer, or a text of so many words, each of them new."""
-    from hira.core.policy import Completion, Request
-    from hira.testing import Endpoint
-    from hira.testing import endpoint as scripted
-
     text = " ".join(f"word{at}" + "." * (at % 12 == 11) for at in range(words))
     reply = scripted.turns(turns)
 
@@ -135,9 +130,7 @@ def serve(turns: int, delay: float, words: int) -> None:
         ours = [tool for tool in request.tools if tool["function"]["name"] == "lookup"]  # hira offers Python, too
         return Completion(text) if words else reply(replace(request, tools=tuple(ours)))
 
-    with Endpoint(script, delay=delay, keep=False) as endpoint:
-        print(endpoint.base_url, flush=True)
-        sys.stdin.read()
+    return Endpoint(script, delay=delay, keep=False)
 
 
 Row = tuple[str, dict[str, float], str, str]
@@ -316,7 +309,7 @@ def main() -> None:
     chosen = parser.parse_args()
     if chosen.serve:
         turns, delay, words = chosen.serve
-        serve(int(turns), delay, int(words))
+        serve(make_endpoint(int(turns), delay, int(words)))
         return
     contenders = [one for one in CONTENDERS if one.name.startswith(tuple(chosen.contender or [""]))]
     with tempfile.TemporaryDirectory() as folder:

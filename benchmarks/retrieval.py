@@ -17,7 +17,6 @@ answers and the outdated ones; a right answer counts if it stands in a passage b
 
 import argparse
 import asyncio
-import json
 import platform
 import sqlite3
 import statistics
@@ -27,6 +26,8 @@ import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
+
+from real.sets import read_lines
 
 from hira.agents.queries import merge, plan_queries, search_rewritten
 from hira.agents.run_context import RunContext
@@ -65,10 +66,6 @@ needs are among the first {top}. "Kept aside" are the questions that were not lo
 
 Search = Callable[[str], Awaitable[list[str]]]
 Question = dict[str, Any]
-
-
-def read(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
 
 
 def write_files(folder: Path, passages: list[dict[str, Any]]) -> dict[tuple[str, str], str]:
@@ -176,7 +173,7 @@ async def measure_company(folder: Path) -> str:
     outdated one."""
     index = Index([folder])
     tool = search_documents(index)
-    questions = read(Path(__file__).parent / "data" / "company.jsonl")
+    questions = list(read_lines(Path(__file__).parent / "data" / "company.jsonl"))
     among = first = 0
     for question in questions:
         texts = [passage.text for passage in (await tool.call({"query": question["question"]})).passages]
@@ -200,7 +197,7 @@ async def main() -> None:
     parser.add_argument("--work", type=Path, metavar="FOLDER", help="where the passages and their index are kept")
     parser.add_argument("--write", action="store_true", help="also write results/retrieval.md")
     arguments = parser.parse_args()
-    passages, questions = read(arguments.passages), read(arguments.questions)
+    passages, questions = list(read_lines(arguments.passages)), list(read_lines(arguments.questions))
     encoder = None
     if arguments.embed:
         own = RoleSettings(base_url=arguments.base_url)

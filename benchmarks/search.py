@@ -11,10 +11,10 @@ import argparse
 import asyncio
 import platform
 import statistics
-import subprocess
-import sys
 import time
 from pathlib import Path
+
+from apart import apart, serve
 
 from hira.testing.web import FakeWeb
 from hira.tools.search import open_backend, open_client, search_tool
@@ -40,7 +40,7 @@ def main() -> None:
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.serve:
-        serve(arguments.searches)
+        serve(FakeWeb({"/kama": "<title>The Kama</title><p>A long river.</p>"}, together=arguments.searches))
         return
     rounds = [asyncio.run(measured(arguments.searches)) for _ in range(arguments.rounds)]
     walls, lags = zip(*rounds, strict=True)
@@ -59,22 +59,7 @@ def main() -> None:
         RESULTS.write_text(page, encoding="utf-8")
 
 
-def serve(searches: int) -> None:
-    with FakeWeb({"/kama": "<title>The Kama</title><p>A long river.</p>"}, together=searches) as web:
-        print(web.url, flush=True)
-        sys.stdin.read()
-
-
 async def measured(searches: int) -> tuple[float, float]:
-    server = subprocess.Popen(
-        [sys.executable, __file__, "--serve", "--searches", str(searches)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert server.stdout
-    assert server.stdin
-    url = server.stdout.readline().strip()
     lags = [0.0]
 
     async def beat() -> None:
@@ -83,15 +68,14 @@ async def measured(searches: int) -> tuple[float, float]:
             await asyncio.sleep(0.001)
             lags.append(time.perf_counter() - due)
 
-    async with open_client({}) as client:
-        search = search_tool([open_backend("searxng", client, base_url=url)])
-        heart = asyncio.create_task(beat())
-        began = time.perf_counter()
-        await asyncio.gather(*(search.call({"query": f"Kama {n}"}) for n in range(searches)))
-        wall = time.perf_counter() - began
-        heart.cancel()
-    server.stdin.close()
-    server.wait(10)
+    with apart(__file__, "--serve", "--searches", str(searches)) as url:
+        async with open_client({}) as client:
+            search = search_tool([open_backend("searxng", client, base_url=url)])
+            heart = asyncio.create_task(beat())
+            began = time.perf_counter()
+            await asyncio.gather(*(search.call({"query": f"Kama {n}"}) for n in range(searches)))
+            wall = time.perf_counter() - began
+            heart.cancel()
     return wall, max(lags)
 
 

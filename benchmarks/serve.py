@@ -14,7 +14,6 @@ import argparse
 import asyncio
 import json
 import platform
-import socket
 import subprocess
 import sys
 import tempfile
@@ -23,7 +22,7 @@ from itertools import cycle
 from pathlib import Path
 
 import httpx
-import uvicorn
+from apart import serve_app
 from batch import DOCUMENTS, QUESTION, resident
 from lag import METHOD, lagging
 
@@ -78,7 +77,6 @@ class Reader:
 
 
 async def served(clients: int, seconds: float, *, hostile: bool = False) -> list[tuple[str, str]]:
-    listening = socket.create_server(("127.0.0.1", 0), backlog=1024)
     with tempfile.TemporaryDirectory() as folder, hostile_web() if hostile else FakeWeb({}, hits={}) as web:
         settings = Settings(model="offline", docs=(DOCUMENTS,), journal=Path(folder) / "journal.sqlite")
         if hostile:
@@ -86,14 +84,10 @@ async def served(clients: int, seconds: float, *, hostile: bool = False) -> list
             settings = settings.with_values(more, "this benchmark")
         policies = {"reasoner": Reader()} if hostile else None
         async with application(settings, policies=policies) as app:
-            server = uvicorn.Server(uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=5))
             with short_pauses():
-                serving = asyncio.create_task(server.serve(sockets=[listening]))
-                async with lagging() as lags:
-                    address = f"http://127.0.0.1:{listening.getsockname()[1]}"
-                    rows = await asked(address, clients, seconds, web.url if hostile else "")
-                server.should_exit = True
-                await serving
+                serving = serve_app(app, log_level="error", timeout_graceful_shutdown=5)
+                async with serving as (host, port), lagging() as lags:
+                    rows = await asked(f"http://{host}:{port}", clients, seconds, web.url if hostile else "")
     return [*rows, *lags.rows]
 
 

@@ -20,7 +20,6 @@ import gc
 import json
 import platform
 import random
-import socket
 import sqlite3
 import subprocess
 import sys
@@ -34,8 +33,8 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import uvicorn
-from apart import apart, serve
+from apart import apart, serve, serve_app
+from batch import resident
 
 from hira import Settings
 from hira.agents.experts import DeepSearch, SimpleSearch
@@ -87,17 +86,13 @@ async def search(query: str) -> Observation:
     return Observation(passages=(Passage(Source("mills.txt", "Mills", PAGE), f"{query}: {PAGE}"),))
 
 
-def resident_kb() -> int:
-    return int(Path("/proc/self/status").read_text().split("VmRSS:")[1].split()[0])
-
-
 async def soak(base_url: str, questions: int, concurrency: int) -> tuple[Counter[str], Counter[str], dict[str, float]]:
     """Endings by status, what ended those that were not answered, and the figures."""
     policy = open_policy("m", base_url=base_url, api_key="k")
     workflow = HiRA(experts=(SimpleSearch(), DeepSearch()))
     endings: Counter[str] = Counter()
     reasons: Counter[str] = Counter()
-    memory: dict[int, int] = {}
+    memory: dict[int, float] = {}
     calls = 0
 
     async def ask(number: int) -> Rollout:
@@ -118,7 +113,7 @@ async def soak(base_url: str, questions: int, concurrency: int) -> tuple[Counter
             done = endings.total()
             if done in (questions // 5, questions):
                 gc.collect()
-                memory[done] = resident_kb()
+                memory[done] = resident()
 
     numbers = iter(range(questions))
     began = time.perf_counter()
@@ -128,8 +123,8 @@ async def soak(base_url: str, questions: int, concurrency: int) -> tuple[Counter
     await policy.aclose()
     assert gate.flying == 0, "calls are still under way"
     assert len(asyncio.all_tasks()) == 1, "tasks are left"
-    early, late = memory[questions // 5] / 1024, memory[questions] / 1024
-    return endings, reasons, {"wall": wall, "calls": calls, "early": early, "late": late}
+    figures = {"wall": wall, "calls": calls, "early": memory[questions // 5], "late": memory[questions]}
+    return endings, reasons, figures
 
 
 def page(questions: int, concurrency: int, share: float) -> str:
@@ -177,7 +172,7 @@ def resources() -> dict[str, int]:
     """What this process holds."""
     gc.collect()
     return {
-        "resident memory, MB": resident_kb() // 1024,
+        "resident memory, MB": int(resident()),
         "descriptors": len(list(Path("/proc/self/fd").iterdir())),
         "threads": threading.active_count(),
         "tasks": len(asyncio.all_tasks()),
@@ -186,24 +181,22 @@ def resources() -> dict[str, int]:
 
 async def soak_server(base_url: str, clients: int, seconds: float, leaving: float) -> str:
     """Serve the clients, and return the figures as rows of a table."""
-    listening = socket.create_server(("127.0.0.1", 0), backlog=1024)
     with tempfile.TemporaryDirectory() as folder:
         docs, journal = Path(folder, "docs"), Path(folder, "journal.sqlite")
         docs.mkdir()
         (docs / "mills.txt").write_text(PAGE)
         settings = Settings(model="m", base_url=base_url, api_key="k", docs=(docs,), journal=journal)
-        async with application(settings) as app:
-            server = uvicorn.Server(uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=5))
-            serving = asyncio.create_task(server.serve(sockets=[listening]))
-            address = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        async with (
+            application(settings) as app,
+            serve_app(app, log_level="error", timeout_graceful_shutdown=5) as (host, port),
+        ):
+            address = f"http://{host}:{port}"
             first = await ask_apart(address, clients, 20, leaving)
             await until_idle(journal)
             before = resources()
             told = await ask_apart(address, clients, seconds, leaving)
             await until_idle(journal)
             after = resources()
-            server.should_exit = True
-            await serving
         ended = count_endings(journal)
     rows = [
         *((name, first[name] + number) for name, number in told.items()),
