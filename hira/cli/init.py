@@ -139,10 +139,9 @@ def _model(findings: SetupFindings) -> str:
         return f'# The endpoint is set by {findings.base_url}{has}. Name its model:\n# model = "NAME"'
     if usable and not findings.keys:
         server = usable[0]
-        model = next((name for name in server.models if "embed" not in name.lower()), server.models[0])
-        others = [name for name in server.models if name != model][:SOME]
+        others = [name for name in server.models if name != server.chat_model][:SOME]
         also = f"\n# It also has {' '.join(', '.join(others).split())}." if others else ""
-        lines = f"model = {json.dumps(model)}\nbase_url = {json.dumps(server.base_url)}"
+        lines = f"model = {json.dumps(server.chat_model)}\nbase_url = {json.dumps(server.base_url)}"
         return f"# {server.server or 'A server'} on this machine.\n{lines}{also}"
     if findings.keys:
         return (

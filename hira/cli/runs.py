@@ -17,6 +17,7 @@ from hira.core.policy import Usage
 from hira.core.sanitize import without_userinfo
 from hira.journal import Journal
 from hira.journal.records import Entry
+from hira.runtime.answer import usage_as_json
 from hira.runtime.settings import FILE, Settings
 from hira.runtime.settings.reading import find_own_file
 
@@ -101,13 +102,7 @@ def as_json(entry: Entry, usage: Usage) -> dict[str, object]:
         "model": entry.settings.get("model", ""),
         "began": entry.began,
         "ended": entry.ended,
-        "usage": {
-            "calls": usage.calls,
-            "prompt_tokens": usage.prompt_tokens,
-            "completion_tokens": usage.completion_tokens,
-            "cost": usage.cost,
-            "seconds": round(usage.seconds, 3),
-        },
+        "usage": usage_as_json(usage),
     }
 
 

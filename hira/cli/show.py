@@ -44,9 +44,13 @@ class RecordOptions:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 
-def show(options: RecordOptions, shell: Shell) -> int:
+def _read(options: RecordOptions, shell: Shell) -> Reading:
     with open_journal(options.journal, shell) as journal:
-        reading = read(journal, options.run)
+        return read(journal, options.run)
+
+
+def show(options: RecordOptions, shell: Shell) -> int:
+    reading = _read(options, shell)
     if options.json:
         shell.say_json(_as_json(reading))
     else:
@@ -147,8 +151,7 @@ def _as_json(reading: Reading) -> dict[str, object]:
 
 
 def verify(options: RecordOptions, shell: Shell) -> int:
-    with open_journal(options.journal, shell) as journal:
-        reading = read(journal, options.run)
+    reading = _read(options, shell)
     record = reading.rollout
     citations: Sequence[Citation] = record.citations
     if options.settings.get("verify") == "lexical":
@@ -181,8 +184,7 @@ async def verify_by_model(reading: Reading, settings: Settings, shell: Shell) ->
 
 
 def trace(options: RecordOptions, shell: Shell) -> int:
-    with open_journal(options.journal, shell) as journal:
-        reading = read(journal, options.run)
+    reading = _read(options, shell)
     if options.output is None and options.otel is None:
         raise UsageError("no output is named", fix="name the page with -o FILE, or a collector with --otel")
     if options.output is not None:

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
+from hira.core.errors import count_of
 from hira.core.page import make_standalone_page, read_beside
 from hira.evaluation.cells import Cell, join_way
 from hira.evaluation.record import Record
@@ -26,8 +27,7 @@ def page(
     summary: Sequence[SummaryRow], records: Sequence[Record], cells: Sequence[Cell], run: Mapping[str, Any]
 ) -> str:
     """Return the page as HTML; `run` has the data, the metric and the number of questions."""
-    questions = "question" if run["questions"] == 1 else "questions"
-    about = f"{run['questions']:,} {questions}, {len(summary)} ways of asking, scored by {run['metric']}"
+    about = f"{count_of(run['questions'], 'question')}, {len(summary)} ways of asking, scored by {run['metric']}"
     body = f"""<main>
 <header><p class="made">hira eval</p><h1>{escape(str(run["data"]))}</h1><p class="about">{escape(about)}</p></header>
 {"".join(_sections(summary))}

@@ -238,9 +238,7 @@ class Evaluation:
         question = self._question(task)
         watched = self._watching[question.begin_as] = ToolCounts()
         began = time.monotonic()
-        batch = self._many[task.cell.name]
-        assert isinstance(batch, Batch)  # noqa: S101 - not on Ray
-        done = await batch.answer(question)
+        done = await self._many[task.cell.name].answer(question)
         del self._watching[question.begin_as]
         return await self._score(task, done, watched, time.monotonic() - began)
 

@@ -104,6 +104,11 @@ class Probe:
     lacks_v1: bool = False
     """The requested URL fails, but the same with /v1 works."""
 
+    @property
+    def chat_model(self) -> str:
+        """The first of the models that does not look like one for embeddings."""
+        return next((name for name in self.models if "embed" not in name.lower()), self.models[0])
+
 
 async def probe(base_url: str, api_key: str = "") -> Probe:
     """Ask an endpoint for its models. Raises nothing that the endpoint could cause."""

@@ -8,6 +8,7 @@ from typing_extensions import TypeVar
 
 from hira.agents.trajectory import Rollout, Status
 from hira.core.errors import BadReply, UsageError
+from hira.core.policy import Usage
 from hira.evidence import Citation, Source, Sources, find_cited, flag_claims
 from hira.evidence.citations import find_page, find_places, locate
 
@@ -119,7 +120,7 @@ class Answer(Generic[T]):
 
     def json(self) -> dict[str, Any]:
         """The answer as one JSON object: the same keys for every run, and `output` where a type was asked for."""
-        record, usage = self.rollout, self.rollout.usage
+        record = self.rollout
         return {
             "question": record.question,
             "answer": self.text,
@@ -147,13 +148,7 @@ class Answer(Generic[T]):
                 {"text": finding.subtask.text, "expert": finding.expert, "conclusion": finding.conclusion}
                 for finding in record.findings
             ],
-            "usage": {
-                "calls": usage.calls,
-                "prompt_tokens": usage.prompt_tokens,
-                "completion_tokens": usage.completion_tokens,
-                "cost": usage.cost,
-                "seconds": round(usage.seconds, 3),
-            },
+            "usage": usage_as_json(record.usage),
             "workflow": record.workflow,
             "model": self.model,
             "run_id": record.run,
@@ -168,6 +163,16 @@ class Answer(Generic[T]):
         places = {path: list(named) for path, named in self.output_places.items()}
         error = self.rollout.output_error
         return {"output": value, "output_sources": sources, "output_places": places, "output_error": error}
+
+
+def usage_as_json(usage: Usage) -> dict[str, Any]:
+    return {
+        "calls": usage.calls,
+        "prompt_tokens": usage.prompt_tokens,
+        "completion_tokens": usage.completion_tokens,
+        "cost": usage.cost,
+        "seconds": round(usage.seconds, 3),
+    }
 
 
 def citations_as_json(citations: Sequence[Citation], sources: Sources) -> list[dict[str, Any]]:

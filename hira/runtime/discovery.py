@@ -33,9 +33,8 @@ async def find_endpoint(settings: Settings, ports: Sequence[int]) -> Settings:
         lines = [f"a server at {url} needs a key: {fix}" for url in locked]
         return chosen.with_origins({}, lines)
     server = servers[0]
-    model = next((name for name in server.models if "embed" not in name.lower()), server.models[0])
     origin = f"{server.server or 'a server'} found on this machine"
-    return settings.with_values({"model": model, "base_url": server.base_url}, origin)
+    return settings.with_values({"model": server.chat_model, "base_url": server.base_url}, origin)
 
 
 async def find_only_model(settings: Settings, key: str) -> Settings:

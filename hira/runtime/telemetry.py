@@ -23,6 +23,7 @@ from hira.core.events import (
 )
 from hira.core.sanitize import without_userinfo
 from hira.runtime.spans import (
+    RUN,
     Attributes,
     Span,
     run_attributes,
@@ -131,9 +132,6 @@ def _make_spans(run: str, spans: Sequence[Span]) -> "list[ReadableSpan]":
         )
         for span in spans
     ]
-
-
-RUN = "run"
 
 
 class Telemetry:

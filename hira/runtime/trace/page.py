@@ -63,26 +63,11 @@ def data(reading: Reading) -> dict[str, Any]:
         },
         "subtasks": [_subtask(reading, index, conversations) for index in range(len(known))],
         "conversations": conversations,
-        "memory": [
-            {"channel": entry.channel, "text": entry.text, "origin": entry.origin,
-             "subtask": entry.subtask, "at": ends.get(entry.subtask, clock.span)}
-            for entry in reading.remembered
-        ],
-        "citations": [
-            {
-                "source": citation.source,
-                "place": citation.place,
-                "claim": citation.claim,
-                "quote": citation.quote,
-                "verdict": citation.verdict,
-                "why": citation.explain(),
-                "attributed": citation.attributed,
-            }
-            for citation in reading.rollout.citations
-        ],
+        "memory": [{**asdict(entry), "at": ends.get(entry.subtask, clock.span)} for entry in reading.remembered],
+        "citations": [{**asdict(citation), "why": citation.explain()} for citation in reading.rollout.citations],
         "sources": [_source(source, reading.rollout.citations) for source in reading.rollout.sources.read.values()],
         "notices": reading.rollout.notices,
-    }  # fmt: skip
+    }
 
 
 class Clock:
