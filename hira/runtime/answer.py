@@ -139,10 +139,7 @@ class Answer(Generic[T]):
                 }
                 for source in self.sources
             ],
-            "facts": [
-                {"text": fact.text, "sources": list(fact.sources), "subtask": fact.subtask}
-                for fact in record.memory.facts
-            ],
+            "facts": [{**asdict(fact), "sources": list(fact.sources)} for fact in record.memory.facts],
             "resources": [asdict(resource) for resource in record.memory.resources],
             "subtasks": [
                 {"text": finding.subtask.text, "expert": finding.expert, "conclusion": finding.conclusion}

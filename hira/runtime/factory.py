@@ -265,8 +265,7 @@ def configure_roles(
         goes_on: Continuation = "turns" if continuation == "turns" else "chain"
         first = endpoints.places[0]
         place = (first.base_url or OPENAI_URL, first.model) if policy is opened.get(endpoints) else ("", "")
-        known = facts.about(*place)
-        return RoleConfig(policy, sampling, spoken, goes_on, prices, otherwise, replies, place, known)
+        return RoleConfig(policy, sampling, spoken, goes_on, prices, otherwise, replies, place, facts.about(*place))
 
     roles = {"*": RoleSettings(), **dict.fromkeys(policies, RoleSettings()), **settings.roles}
     return {role: configure(role, role_settings) for role, role_settings in roles.items()}, tuple(opened.values())

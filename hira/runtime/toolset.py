@@ -338,12 +338,11 @@ async def open_toolset(
     except BaseException:
         await stack.aclose()
         raise
-    extra = (*extra, *general)
     return Toolset(
         settings,
         index,
         backends,
-        extra,
+        (*extra, *general),
         not refused,
         tuple(retrievers),
         stack,

@@ -83,16 +83,14 @@ def find_place(name: str, role: str, role_settings: RoleSettings, settings: Sett
     general endpoint. A litellm model has its provider's address and keys, unless others were given for it.
     """
     if name.startswith(IN_PROCESS):
-        return EndpointPlace(
-            name, "", "", "", settings.adapter if role_settings.adapter is None else role_settings.adapter
-        )
+        adapter = settings.adapter if role_settings.adapter is None else role_settings.adapter
+        return EndpointPlace(name, "", "", "", adapter)
     if name.startswith(GGUF):
         return EndpointPlace(name, "", "", "")
-    named = role_settings.base_url or settings.base_url
-    model, elsewhere = place_of(name.removeprefix("openai:") if named else resolve_name(name))
+    base_url, key = role_settings.base_url or settings.base_url, role_settings.api_key.get_secret_value()
+    model, elsewhere = place_of(name.removeprefix("openai:") if base_url else resolve_name(name))
     if elsewhere or model.startswith(GGUF):
         return EndpointPlace(model, elsewhere, "", "")
-    base_url, key = role_settings.base_url or settings.base_url, role_settings.api_key.get_secret_value()
     origin = f"role {role}" if key else settings.origin("api_key")
     if model.startswith(LITELLM) and not role_settings.base_url and not _is_meant_for(model, "base_url", settings):
         base_url = ""
