@@ -194,7 +194,7 @@ def _add_serving(commands: Any) -> None:
         "mcp",
         "serve hira as an MCP server with the tools `ask`, `search` and `open`",
         *(MODEL, SOURCES, MEMORY, *LIMITS),
-        flag("--workflow", "NAME", "hira (default); a call may name another"),
+        flag("--workflow", "NAME", "auto (default); a call may name another"),
         flag("--http", "PORT", "over HTTP on this machine's loopback address instead of stdio"),
     )
 

@@ -64,7 +64,10 @@ def make_workflow(settings: Settings, experts: "Sequence[Expert]" = ()) -> Built
         elif value and settings.origin(general).startswith("--"):
             raise UsageError(f"{settings.origin(general)} is not an option of workflow {name!r}", fix="remove it")
     if settings.workflows:
-        given |= _read_options(settings).get(name, {})
+        tables = _read_options(settings)
+        for extended, options in tables.items():  # those of `hira` are options of `auto` too
+            given |= options if issubclass(make, WORKFLOWS[extended]) else {}
+        given |= tables.get(name, {})
     if "experts" in typing.get_type_hints(make):
         from hira.agents.experts import EXPERTS  # some workflows have none
         from hira.runtime.objects import check_experts, load_experts

@@ -110,7 +110,8 @@ async def application(
     hosts: frozenset[str] | None = LOCAL,
 ) -> AsyncIterator[Starlette]:
     """The app, with what its runs share open as long as the context lasts. Raises what is wrong with the settings."""
-    made = {name: make_workflow(settings.with_values({"workflow": name}, "hira serve")) for name in WORKFLOWS}
+    names = sorted(WORKFLOWS, key=lambda name: name != settings.workflow)  # the default comes first
+    made = {name: make_workflow(settings.with_values({"workflow": name}, "hira serve")) for name in names}
     common = await open_session(settings, workflow=WorkflowUnion(made), policies=policies)
     sessions = {name: common.beside(workflow) for name, workflow in made.items()}
     with tempfile.TemporaryDirectory(prefix="hira-serve-") as folder:

@@ -210,13 +210,19 @@ class NewRun:
 
 
 class Runs:
-    """All runs of the server, by name. `sessions` are by workflow; `hidden` are the texts that no watcher sees."""
+    """All runs of the server, by name. `sessions` are by workflow, the default first; `hidden` are the texts that no
+    watcher sees."""
 
     def __init__(self, sessions: Mapping[str, Session], hidden: Hidden) -> None:
         self.sessions = sessions
         self.hidden = hidden
         self.known: dict[str, WatchedRun] = {}
         self.resuming = asyncio.Lock()
+
+    @property
+    def default(self) -> str:
+        """The workflow of requests that name none."""
+        return next(iter(self.sessions))
 
     def session(self, workflow: str) -> Session:
         """Return the session of a workflow. Raises `RejectedRequest` if it is not served."""

@@ -51,16 +51,17 @@ async def begin(state: AppState, request: Request) -> Response:
     try:
         run_request = _Begun.model_validate_json(await body_of(request, state.bodies))
     except ValidationError:
-        what = 'write {"question": "…", "workflow": "hira", "approve": false}'
+        what = 'write {"question": "…", "workflow": "auto", "approve": false}'
         raise RejectedRequest(400, what) from None
     question = run_request.question.strip()
     if not question:
         raise RejectedRequest(400, "the question is empty")
     check_length(len(question))
-    state.runs.session(run_request.workflow or "hira")
+    workflow = run_request.workflow or state.runs.default
+    state.runs.session(workflow)
     earlier = await read_response(state, client, run_request.follows, "follows") if run_request.follows else None
     new = NewRun(question, approve=run_request.approve or False, attended=True, earlier=earlier)
-    watched = state.runs.begin(client, run_request.workflow or "hira", new)
+    watched = state.runs.begin(client, workflow, new)
     return JSONResponse(watched.describe(), 201)
 
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from hira.agents.calls import frame_source
+from hira.agents.experts import EXPERTS
 from hira.agents.planner import Attempt
 from hira.agents.run_context import RunContext
 from hira.agents.verifier import CheckedAnswer, check_answer
@@ -31,8 +32,8 @@ class Auto(HiRA):
     answer is a refusal, if a verifier that counts does not confirm it, or if words show that it comes from no passage
     or needs a computation. The first answer stays unless the second is better confirmed.
 
-    It has all options of `hira`, and so inherits them. A run without a search, with attached files, with tools of the
-    user or with subtasks that somebody approves starts with `hira`, because `rag` has none of these.
+    It has all options of `hira`, and so inherits them. A run without a search, with attached files, with tools or
+    experts of the user, or with subtasks that somebody approves starts with `hira`, because `rag` has none of these.
     """
 
     pages: int = 10
@@ -44,7 +45,8 @@ class Auto(HiRA):
 
     async def run(self, question: str, context: RunContext, attempt: Attempt | None = None) -> str:
         tools, record = context.tools, context.rollout
-        if tools.search is None or tools.extra or tools.scoped or context.files or context.options.approve:
+        own = [expert for expert in self.experts if expert not in EXPERTS]
+        if tools.search is None or tools.extra or tools.scoped or own or context.files or context.options.approve:
             return await super().run(question, context, attempt)
         answer = record.answer = await Rag(self.pages).run(question, context)
         checks = context.options.verify != "off" or context.options.verifier is not None

@@ -251,7 +251,7 @@ class Settings(StrictModel):
     base_url: str = ""
     api: Api = "chat"
     api_key: SecretStr = SecretStr("")
-    workflow: str = "hira"
+    workflow: str = "auto"
     instructions: str = ""
     workflows: Mapping[str, Mapping[str, bool | int | float | str]] = Field(default_factory=dict)
     roles: Mapping[str, RoleSettings] = Field(default_factory=dict)

@@ -25,15 +25,18 @@ function chosen() {
 
 async function workflows() {
   const { data } = await call("/v1/models");
+  const usual = data[0].id;
   choices.replaceChildren(...data.map(({ id }) => {
-    const box = element("input", { type: "checkbox", value: id, checked: id === "hira" });
+    const box = element("input", { type: "checkbox", value: id, checked: id === usual });
     return element("label", {}, [box, id]);
   }));
-  choices.addEventListener("change", () => {
+  const nameThem = () => {
     const named = how.querySelector("summary");
-    named.textContent = chosen().join(" · ") || "hira";
+    named.textContent = chosen().join(" · ") || usual;
     named.setAttribute("aria-label", `workflows: ${named.textContent}`);
-  });
+  };
+  choices.addEventListener("change", nameThem);
+  nameThem();
 }
 
 async function describeSetup() {
@@ -47,7 +50,7 @@ async function ask(event) {
   how.open = false;
   const text = question.value.trim();
   if (!text) return;
-  const names = chosen().length ? chosen() : ["hira"];
+  const names = chosen().length ? chosen() : [null];
   try {
     const begun = await Promise.all(names.map(workflow => call("/api/runs", { method: "POST", body: { question: text, workflow, approve: approve.checked } })));
     complain(null);
