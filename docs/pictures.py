@@ -41,7 +41,7 @@ PICTURES = ROOT / "docs" / "pictures"
 MINI = ROOT / "hira" / "evaluation" / "mini" / "docs"
 QUESTION = "Which ferry did the mayor of Brenn command?"
 TERMINALS = {
-    "terminal": ("Who built the lighthouse of Sule?", "hira"),
+    "terminal": ("Who built the lighthouse of Sule?", "auto"),
     "terminal_unverified": ("Where did the builder of the lighthouse of Sule study?", "rag"),
 }
 """The questions, and their workflows, whose runs are drawn: an answer that holds, and a wrong one."""
@@ -60,7 +60,8 @@ def terminal(model: str, name: str) -> None:
                 run = hira.stream(question)
                 await run.work(view)
             view.console = console
-            console.print(Text(f'$ hira ask "{question}" --docs islands -m {model}', style="bold"))
+            named = "" if workflow == Settings().workflow else f" --workflow {workflow}"
+            console.print(Text(f'$ hira ask "{question}" --docs islands{named} -m {model}', style="bold"))
             console.print(view.draw())
             return text(run.answer)
 
@@ -97,7 +98,7 @@ def asked(driven: Browser, server: Served, *, approve: bool = False, workflows: 
 
 def pages(folder: Path) -> str:
     """Pictures of the live page; returns the name of a run."""
-    settings = Settings(model="offline", docs=(MINI,), journal=folder / "journal.sqlite")
+    settings = Settings(model="offline", docs=(MINI,), workflow="hira", journal=folder / "journal.sqlite")
     answered = "return document.querySelectorAll('.answer:not([hidden])').length"
     with browser(folder / "profile") as driven, served(settings) as server:
         driven.size(*DESKTOP)

@@ -26,7 +26,7 @@ from hira.runtime.trace.reading import read
 from hira.testing import Endpoint, ScriptedPolicy, calling
 
 QUESTION = "When was ASEAN founded?"
-OFFLINE = Settings(model="offline")
+OFFLINE = Settings(model="offline", workflow="hira")
 CONTRACT = {
     "question", "answer", "status", "citations", "sources", "facts", "resources", "subtasks", "usage", "workflow",
     "model", "run_id", "error", "answers_question", "notices",

@@ -85,7 +85,7 @@ async def test_every_reply_is_bounded_and_short_turns_have_less(docs: Path) -> N
         "ASEAN was founded on 8 August 1967 [s1].",
     ]
     with Endpoint(replies) as endpoint:
-        answer, _, _ = await ask(endpoint, docs, workflows={"hira": {"faithful": True}})
+        answer, _, _ = await ask(endpoint, docs, workflow="hira", workflows={"hira": {"faithful": True}})
         assert (answer.status, set(lengths(endpoint))) == ("answered", {REPLY, RECORD})
         schemas = [call.body["max_tokens"] for call in endpoint.calls if "response_format" in call.body]
     assert set(schemas) == {RECORD}

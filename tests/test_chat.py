@@ -53,7 +53,7 @@ READS_MORE = (calling("subtask", task=THIRD), HOSTED)
 @pytest.fixture(params=["in memory", "recorded"])
 def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Settings:
     journal = tmp_path / "journal.sqlite" if request.param == "recorded" else None
-    return Settings(model="offline", journal=journal)
+    return Settings(model="offline", journal=journal, workflow="hira")
 
 
 async def test_a_follow_up_question_knows_what_was_said_read_and_remembered(docs: Path, settings: Settings) -> None:
@@ -75,7 +75,7 @@ async def test_a_follow_up_question_knows_what_was_said_read_and_remembered(docs
 
 
 async def test_follow_up_questions_are_resumed_and_replayed_with_what_came_before(docs: Path, tmp_path: Path) -> None:
-    settings = Settings(model="offline", journal=tmp_path / "journal.sqlite")
+    settings = Settings(model="offline", journal=tmp_path / "journal.sqlite", workflow="hira")
     async with Hira(docs=docs, policies={"*": script(READS, KNOWS)}, settings=settings) as hira:
         chat = hira.chat()
         await chat.ask(FIRST)

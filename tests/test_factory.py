@@ -26,6 +26,7 @@ from hira.testing.web import FakeWeb
 from hira.tools import Toolbox, tool
 from hira.tools.python import refusal
 from hira.workflows import HiRA
+from hira.workflows.auto import Auto
 
 NO_PORTS: tuple[int, ...] = ()
 
@@ -444,8 +445,9 @@ async def test_a_session_knows_what_the_program_handed_over(docs: Path) -> None:
 
     for given, handed in (
         ({}, ()),
-        ({"workflow": HiRA()}, ()),
-        ({"workflow": HiRA(max_subtasks=3)}, ("workflow 'hira'",)),
+        ({"workflow": Auto()}, ()),
+        ({"workflow": HiRA()}, ("workflow 'hira'",)),
+        ({"workflow": Auto(max_subtasks=3)}, ("workflow 'auto'",)),
         ({"tools": [tides]}, ("tool 'tides'",)),
         ({"policies": {"planner": ScriptedPolicy([])}}, ("policy of 'planner'",)),
         ({"search": search}, ("search",)),

@@ -40,6 +40,15 @@ def test_options_of_files_and_of_the_command_line_are_merged(tmp_path: Path) -> 
     assert (workflow.describe_experts, workflow.parallel) == (False, 3)
 
 
+def test_auto_has_the_options_of_hira_and_its_own_come_first(tmp_path: Path) -> None:
+    (tmp_path / "hira.toml").write_text(
+        "[workflows.auto]\nparallel = 3\n[workflows.hira]\nfaithful = true\nparallel = 2\n"
+    )
+    workflow: Any = make_workflow(from_command_line(tmp_path))
+    assert (workflow.name, workflow.faithful, workflow.parallel) == ("auto", True, 3)
+    assert make_workflow(from_command_line(tmp_path, "--workflow", "hira")).parallel == 2  # type: ignore[attr-defined]
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [

@@ -69,10 +69,14 @@ def as_issued(task: str, finding: Finding, report: Filled) -> Filled:
     return Filled(CHANGED.fill(task=sanitize(done), report=report), report.prompt, report.values)
 
 
+def is_approved(context: RunContext) -> bool:
+    """Return whether a person approves the subtasks of this run, or did so in the part that its record holds."""
+    return context.options.approve is not None or bool(context.log and context.log.holds(APPROVAL))
+
+
 async def _get_decisions(subtasks: Sequence[Subtask], context: RunContext) -> Sequence[Decision]:
     """One decision for each subtask, from the record or from the person. Raises `Stop` if the run is ended first."""
-    log = context.log
-    if context.options.approve is None and not (log and log.holds(APPROVAL)):
+    if not is_approved(context):
         return subtasks
     # the run is part of the request, so that no other run takes its decisions over
     request = {"run": context.rollout.run, "subtasks": [[subtask.id, subtask.text] for subtask in subtasks]}

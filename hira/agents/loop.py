@@ -106,7 +106,8 @@ class Loop:
                 self.observe(list(zip(step.calls, results, strict=True)))
                 step = await self.think()
         except EndpointError:
-            self.keep_read()
+            if self.conversation.context.rollout.usage.calls:  # passages alone are no answer of a model
+                self.keep_read()
             raise
         if not step.answer:
             self.keep_read()

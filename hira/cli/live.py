@@ -73,7 +73,7 @@ class Writing:
 
 @dataclass(slots=True)
 class Branch:
-    """One subtask, or the planner itself. `tools` are its calls, oldest first; a call without seconds still runs."""
+    """One subtask, or the run itself. `tools` are its calls, oldest first; a call without seconds still runs."""
 
     text: str
     expert: str = ""
@@ -246,6 +246,7 @@ class RunTree(Drawing):
         """Return the current drawing. All texts are plain, so that no source can style or hide anything."""
         width = max(20, self.console.width - 12)
         tree = Tree(Text(brief(self.planner.text, width), style="bold"))
+        self._show_tools(tree, self.planner, width)
         for name, branch in self.subtasks.items():
             self._show(tree, f"{name}. {branch.text}", branch, width)
         if self.sources and not self.ended:
@@ -275,15 +276,18 @@ class RunTree(Drawing):
         node = tree.add(Text(brief(title, width)))
         if branch.expert:
             node = node.add(Text(brief(branch.expert, width), style="cyan"))
+        self._show_tools(node, branch, width)
+        if branch.ok is not None:
+            node.add(Text(brief(branch.conclusion, width), style="green" if branch.ok else "yellow"))
+        for conversation, writing in branch.busy.items():
+            self._show_writing(node, conversation.partition("/")[2] or conversation, writing, width)
+
+    def _show_tools(self, node: Tree, branch: Branch, width: int) -> None:
         if len(branch.tools) > TOOLS_SHOWN:
             node.add(Text(f"… {len(branch.tools) - TOOLS_SHOWN} earlier calls", style="dim"))
         for text, seconds, ok in branch.tools[-TOOLS_SHOWN:]:
             after = " …" if seconds is None else f" ({'' if ok else 'failed, '}{format_duration(seconds)})"
             node.add(Text(brief(text, width - len(after)) + after, style="dim" if ok else "yellow"))
-        if branch.ok is not None:
-            node.add(Text(brief(branch.conclusion, width), style="green" if branch.ok else "yellow"))
-        for conversation, writing in branch.busy.items():
-            self._show_writing(node, conversation.partition("/")[2] or conversation, writing, width)
 
 
 def format_spent(usage: Usage, seconds: float, limits: Mapping[str, float]) -> str:

@@ -160,10 +160,10 @@ def check_options(texts: Iterable[str], workflows: Iterable[str]) -> None:
     """Raise `UsageError` for an option of --set whose workflow is not in use."""
     used = list(workflows)
     for name in parse_workflow_options(texts):
-        if name not in used:
-            what = f"--set names an option of {name!r}, and the workflow is {' and '.join(map(repr, used))}"
-            from hira.workflows import WORKFLOWS  # only here: `hira --help` does without them
+        from hira.workflows import WORKFLOWS, has_options_of  # only here: `hira --help` does without them
 
+        if name not in WORKFLOWS or not any(has_options_of(workflow, name) for workflow in used):
+            what = f"--set names an option of {name!r}, and the workflow is {' and '.join(map(repr, used))}"
             if name not in WORKFLOWS and any(":" in name for name in used):
                 raise UsageError(what, fix="a workflow of your own takes no --set; write its options into its class")
             known = f"add --workflow {name}, or remove the option" if name in WORKFLOWS else ""

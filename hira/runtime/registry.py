@@ -16,7 +16,7 @@ from hira.core.plugin import find_installed, load_named, package_of
 from hira.core.policy import Policy
 from hira.policies.dialects import DIALECTS, NATIVE, Dialect
 from hira.runtime.settings import Settings
-from hira.workflows import WORKFLOWS, BuiltIn, Workflow
+from hira.workflows import WORKFLOWS, BuiltIn, Workflow, has_options_of
 
 if TYPE_CHECKING:
     from hira.agents.expert import Expert
@@ -49,7 +49,7 @@ def make_workflow(settings: Settings, experts: "Sequence[Expert]" = ()) -> Built
                 what = f"{name!r} is not a workflow: {workflow!r:.80}"
                 raise UsageError(what, fix="name an object: docs/workflows.md")
             check_workflow(workflow)
-        _read_options(settings)
+        _read_options(settings, name)
         return cast("BuiltIn", workflow)
     if name not in WORKFLOWS:
         fix = did_you_mean(name, [*WORKFLOWS, *find_installed(INSTALLED)])
@@ -63,11 +63,7 @@ def make_workflow(settings: Settings, experts: "Sequence[Expert]" = ()) -> Built
             given[general] = value
         elif value and settings.origin(general).startswith("--"):
             raise UsageError(f"{settings.origin(general)} is not an option of workflow {name!r}", fix="remove it")
-    if settings.workflows:
-        tables = _read_options(settings)
-        for extended, options in tables.items():  # those of `hira` are options of `auto` too
-            given |= options if issubclass(make, WORKFLOWS[extended]) else {}
-        given |= tables.get(name, {})
+    given |= _read_options(settings, name)
     if "experts" in typing.get_type_hints(make):
         from hira.agents.experts import EXPERTS  # some workflows have none
         from hira.runtime.objects import check_experts, load_experts
@@ -87,24 +83,26 @@ def find_hidden_workflow(settings: Settings) -> list[str]:
     return [f"{name!r} is hira's own workflow; that of the package {packages} is not used"] if packages else []
 
 
-def _read_options(settings: Settings) -> dict[str, dict[str, Any]]:
-    """Return the options of each workflow that the settings name, with the types of its fields.
+def _read_options(settings: Settings, workflow: str) -> dict[str, Any]:
+    """Return the options that the settings give to the workflow, with the types of its fields: those of a workflow that
+    it extends, then its own.
 
     Raises `UsageError` for a workflow that does not exist, and for an option that a workflow does not have, also where
     another one is run: a misspelt name would be passed over for good.
     """
-    read: dict[str, dict[str, Any]] = {}
-    for name, options in settings.workflows.items():
+    given: dict[str, Any] = {}
+    for name, options in sorted(settings.workflows.items(), key=lambda table: table[0] == workflow):
         table = f"workflows.{name}"
         if name not in WORKFLOWS:
             where = settings.locate(table, table) or f"table [{table}]"
             raise UsageError(f"unknown workflow {name!r}", where=where, fix=did_you_mean(name, WORKFLOWS))
         has = options_of(WORKFLOWS[name])
-        read[name] = {
+        read = {
             option: _option(name, has, option, value, where=settings.locate(f"{table}.{option}", table))
             for option, value in options.items()
         }
-    return read
+        given |= read if has_options_of(workflow, name) else {}
+    return given
 
 
 def options_of(make: Any) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Async programs over roles, each reading like its paper's algorithm. Each is loaded when it is first used."""
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from hira.core.plugin import LazyMapping
 from hira.workflows.workflow import BuiltIn, Workflow, rollout
@@ -36,7 +36,12 @@ WORKFLOWS: Mapping[str, Callable[..., BuiltIn]] = LazyMapping(
 )
 """The built-in workflows by name."""
 
-__all__ = ["MARS", "MATPO", "WORKFLOWS", "BuiltIn", "HiRA", "MaMs", "MarsRL", "Workflow", "rollout"]
+__all__ = ["MARS", "MATPO", "WORKFLOWS", "BuiltIn", "HiRA", "MaMs", "MarsRL", "Workflow", "has_options_of", "rollout"]
+
+
+def has_options_of(workflow: str, other: str) -> bool:
+    """Return whether a built-in workflow has the options of another one: `auto` has those of `hira`."""
+    return workflow in WORKFLOWS and WORKFLOWS[other] in cast("type", WORKFLOWS[workflow]).__mro__
 
 
 def load_workflow(name: str, module: str) -> Callable[..., BuiltIn]:

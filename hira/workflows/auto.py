@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from hira.agents.approved import is_approved
 from hira.agents.calls import frame_source
 from hira.agents.experts import EXPERTS
 from hira.agents.planner import Attempt
@@ -44,9 +45,8 @@ class Auto(HiRA):
         return super().roles | Rag.roles
 
     async def run(self, question: str, context: RunContext, attempt: Attempt | None = None) -> str:
-        tools, record = context.tools, context.rollout
-        own = [expert for expert in self.experts if expert not in EXPERTS]
-        if tools.search is None or tools.extra or tools.scoped or own or context.files or context.options.approve:
+        record = context.rollout
+        if self.needs_experts(context):
             return await super().run(question, context, attempt)
         answer = record.answer = await Rag(self.pages).run(question, context)
         checks = context.options.verify != "off" or context.options.verifier is not None
@@ -60,6 +60,14 @@ class Auto(HiRA):
         second = await super().run(question, context, Attempt(answer, passages))
         record.answer = second
         return second if grade(second, await check_answer(context)) > grade(answer, first) else answer
+
+    def needs_experts(self, context: RunContext) -> bool:
+        """Return whether the run has something that `rag` does not use, or lacks a search."""
+        tools = context.tools
+        if tools.search is None or "search" in self.without:
+            return True
+        own = [expert for expert in self.experts if expert not in EXPERTS]
+        return bool(tools.extra or tools.scoped or own or context.files or is_approved(context))
 
     def bound(self, sizes: Sizes) -> dict[str, Usage]:
         return {**super().bound(sizes), **Rag(self.pages).bound(sizes)}

@@ -62,7 +62,8 @@ def test_stdout_is_the_answer_and_its_sources_and_nothing_else(place: Command, a
     assert (empty, source) == ("", "[s1] asean — asean.txt (supported)")
     assert quote.startswith("     “")
     assert "8 August 1967" in quote
-    assert "subtask 1: " in said.err
+    assert "reasoner calls search: " in said.err
+    assert "subtask 1: " in place(*asked, "--workflow", "hira").err
 
 
 async def test_offline_is_announced_in_one_line_where_nobody_chose_it(place: Command) -> None:
@@ -80,7 +81,7 @@ async def test_offline_is_announced_in_one_line_where_nobody_chose_it(place: Com
 
 
 def test_the_only_model_of_an_endpoint_need_not_be_named(place: Command, endpoint: Endpoint) -> None:
-    said = place("ask", QUESTION, "--docs", "docs", "--base-url", endpoint.base_url)
+    said = place("ask", QUESTION, "--docs", "docs", "--base-url", endpoint.base_url, "--workflow", "hira")
     assert said.code == 0
     assert f"using scripted at {endpoint.base_url}" in said.err
 
@@ -114,7 +115,7 @@ def test_the_answer_is_written_into_a_file_by_its_suffix_too(place: Command, ask
         (["ask", "x", "--output", "a.png"], "unknown kind of file '.png'", ".docx, .pdf, .bib, .ris, .txt"),
         (["ask", "x", "--max-tokens", "many"], "invalid int value: 'many'", "write a whole number after --max-tokens"),
         (["ask", "x", "--max-time", "long"], "'long' is not a duration", "write 90, 90s, 5m or 1h"),
-        (["ask", "x", "--set", "mars.max_turns=5"], "the workflow is 'hira'", "add --workflow mars"),
+        (["ask", "x", "--set", "mars.max_turns=5"], "the workflow is 'auto'", "add --workflow mars"),
         (["ask", "x", "--host", "::1"], "unrecognized arguments: --host", "--host is for hira serve"),
         (["ask", "x", "--base-url", "localhost:9/v1"], "does not begin with http", "write http://localhost:9/v1"),
         (["ask", "x", "--base-url", "htp:/x"], "does not begin with http", "write http://HOST:PORT/v1"),
@@ -289,7 +290,7 @@ def test_an_answer_that_a_limit_ended_claims_no_search_that_did_not_happen(
     place: Command, asked: tuple[str, ...]
 ) -> None:
     for calls in ("1", "2"):
-        said = place(*asked, "--max-calls", calls, "--quiet")
+        said = place(*asked, "--workflow", "hira", "--max-calls", calls, "--quiet")
         assert said.code == 5
         assert said.out.startswith("I could not answer this question, because the run ended before any search")
     assert "do not hold" in place("ask", "Who painted ASEAN?", *asked[2:], "--quiet").out

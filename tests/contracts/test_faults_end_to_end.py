@@ -112,7 +112,7 @@ def command(docs: Path, base_url: str, *argv: str, **environ: str) -> tuple[int,
     out, err = io.StringIO(), io.StringIO()
     shell = Shell(io.StringIO(), out, err, environ, docs.parent, docs.parent / "home")
     given = ["ask", QUESTION, "--docs", "docs", "--base-url", base_url, "--model", "scripted", "--quiet"]
-    given += ["--set", "hira.faithful=true", *argv]
+    given += ["--workflow", "hira", "--set", "hira.faithful=true", *argv]
     return main(given, shell), out.getvalue(), err.getvalue()
 
 
@@ -157,7 +157,7 @@ async def test_a_run_that_fell_back_and_shortened_is_replayed_from_its_record(do
         Endpoint(script, faults=lambda number: "400-overflow" if number == EXPERT else "") as good,
     ):
         model = f"first@{bad.base_url},second@{good.base_url}"
-        settings = Settings(model=model, docs=(docs,), journal=tmp_path / "journal.sqlite")
+        settings = Settings(model=model, docs=(docs,), journal=tmp_path / "journal.sqlite", workflow="hira")
         async with Hira(settings=settings) as hira:
             run = hira.stream(QUESTION)
             await run.work(lambda event: heard.append(event.text) if isinstance(event, Notice) else None)

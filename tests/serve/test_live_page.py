@@ -29,7 +29,7 @@ def docs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_question_grows_into_an_answer_whose_passage_can_be_opened_and_is_found_again(
     driven: Browser, docs: Path, tmp_path: Path
 ) -> None:
-    settings = Settings(model="offline", docs=(docs,), journal=tmp_path / "j.sqlite")
+    settings = Settings(model="offline", docs=(docs,), journal=tmp_path / "j.sqlite", workflow="hira")
     with served(settings) as server:
         go(driven, f"{server.url}/")
         driven.run(ASK, "How high is the tower of Alta?")
@@ -101,6 +101,7 @@ def test_the_page_names_model_and_documents_then_how_a_role_is_getting_on_then_t
             docs=(docs,),
             verify="off",
             journal=tmp_path / "j.sqlite",
+            workflow="hira",
         )
         with served(settings) as server:
             go(driven, f"{server.url}/")
@@ -138,8 +139,9 @@ def slow_but_for_the_planner(request: Request) -> float:
 def test_subtasks_are_seen_before_the_answer_and_stop_answers_now(driven: Browser, docs: Path, tmp_path: Path) -> None:
     with Endpoint(scripted, delay=slow_but_for_the_planner) as endpoint:
         settings = Settings(
-            model="m", base_url=endpoint.base_url, api_key="k", docs=(docs,), journal=tmp_path / "j.sqlite"
-        )
+            model="m", base_url=endpoint.base_url, api_key="k", docs=(docs,), journal=tmp_path / "j.sqlite",
+            workflow="hira",
+        )  # fmt: skip
         with served(settings) as server:
             go(driven, f"{server.url}/")
             driven.run(ASK, "How high is the tower of Alta?")
@@ -153,7 +155,7 @@ def test_subtasks_are_seen_before_the_answer_and_stop_answers_now(driven: Browse
 
 def test_the_page_asks_for_the_key_where_one_is_needed(driven: Browser, docs: Path) -> None:
     keys: Any = {"ada": {"key": "key-of-ada-1"}}
-    with served(Settings(model="offline", docs=(docs,), keys=keys)) as server:
+    with served(Settings(model="offline", docs=(docs,), keys=keys, workflow="hira")) as server:
         go(driven, f"{server.url}/")
         until(driven, "return document.getElementById('key').open")
         use = "document.getElementById('secret').value = arguments[0]; document.querySelector('#key button').click()"
@@ -175,7 +177,7 @@ def test_markup_in_questions_names_and_documents_stays_text(driven: Browser, tmp
     docs.mkdir()
     text = f"# {HOSTILE}\n\nThe tower of Alta is 31 metres high. {HOSTILE}\n"
     (docs / "<img src=x onerror=window.hit=1>.md").write_text(text, encoding="utf-8")
-    with served(Settings(model="offline", docs=(docs,), journal=tmp_path / "j.sqlite")) as server:
+    with served(Settings(model="offline", docs=(docs,), journal=tmp_path / "j.sqlite", workflow="hira")) as server:
         go(driven, f"{server.url}/")
         driven.run(ASK, f"How high is the tower of Alta? {HOSTILE}")
         until(driven, "return document.querySelector('.answer:not([hidden])')?.textContent")
@@ -193,7 +195,7 @@ def test_markup_in_questions_names_and_documents_stays_text(driven: Browser, tmp
 
 
 def test_nothing_is_loaded_from_elsewhere(docs: Path) -> None:
-    with served(Settings(model="offline", docs=(docs,))) as server:
+    with served(Settings(model="offline", docs=(docs,), workflow="hira")) as server:
         reply = httpx.get(f"{server.url}/")
         assert "default-src 'none'" in reply.headers["content-security-policy"]
         assert "http://" not in reply.text

@@ -187,7 +187,8 @@ async def test_a_run_under_way_is_watched(tmp_path: Path, collector: Collector) 
         "The tower is 31 m high [s1].",
     ]
     with Endpoint(replies) as endpoint:
-        async with Hira(endpoint.model, base_url=endpoint.base_url, docs=tmp_path / "docs", otel=collector.url) as hira:
+        where = {"base_url": endpoint.base_url, "docs": tmp_path / "docs", "otel": collector.url}
+        async with Hira(endpoint.model, workflow="hira", **where) as hira:
             answer = await hira.ask(QUESTION)
     assert answer.status == "answered"
     names = {one.span_id: one.name for one in collector.spans}

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from hira.agents.run_context import RunOptions
+from hira.agents.experts import EXPERTS, Account, Task
+from hira.agents.run_context import RunContext, RunOptions
 from hira.evidence import Source
 from hira.testing import ScriptedPolicy
 from hira.testing.script import calling, make_context
@@ -18,6 +19,16 @@ from hira.workflows.bound import Sizes
 QUESTION = "How high is the tower of Alta?"
 READ = "The tower of Alta is 31 m high."
 OTHER = "The tower of Alta was finished in 1907."
+
+
+class Timetable:
+    """An expert of the user."""
+
+    name, description, ability, cost = "timetable", "knows when ferries leave", "timetable", 1
+    needs = frozenset[str]()
+
+    async def work(self, task: Task, context: RunContext) -> Account:
+        raise NotImplementedError
 
 
 def make_box(queries: list[str], text: str = READ) -> Toolbox:
@@ -105,7 +116,7 @@ async def test_a_refusal_after_one_search_is_not_the_last_word() -> None:
     assert (record.status, record.usage.calls) == ("answered", 2)
 
 
-@pytest.mark.parametrize("reason", ["files", "tools", "no search"])
+@pytest.mark.parametrize("reason", ["files", "tools", "experts", "no search"])
 async def test_what_rag_cannot_use_starts_with_the_planner(reason: str, tmp_path: Path) -> None:
     @tool(pure=True)
     async def measure(name: str) -> str:
@@ -120,8 +131,16 @@ async def test_what_rag_cannot_use_starts_with_the_planner(reason: str, tmp_path
         context.files = (tmp_path / "plan.txt",)
     if reason == "no search":
         context.tools = Toolbox(extra=(measure,))
-    record = await rollout(Auto(), QUESTION, context)
+    flow = Auto(experts=(*EXPERTS, Timetable())) if reason == "experts" else Auto()
+    record = await rollout(flow, QUESTION, context)
     assert next(iter(record.trajectories.values())).role == "planner"
+
+
+async def test_a_search_that_is_left_out_is_not_made() -> None:
+    queries: list[str] = []
+    policy = ScriptedPolicy([r"\boxed{I have nothing to answer from.}"])
+    record = await rollout(Auto(without=frozenset({"search"})), QUESTION, make_context(policy, tools=make_box(queries)))
+    assert (record.status, queries) == ("failed", [])
 
 
 async def test_without_a_check_the_first_answer_is_the_answer() -> None:
