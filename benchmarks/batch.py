@@ -47,7 +47,9 @@ def resident() -> float:
 
 async def batched(many: int, concurrency: int) -> Rows:
     with tempfile.TemporaryDirectory() as folder:
-        settings = Settings(model="offline", docs=(DOCUMENTS,), journal=Path(folder) / "journal.sqlite")
+        settings = Settings(
+            model="offline", docs=(DOCUMENTS,), workflow="hira", journal=Path(folder) / "journal.sqlite"
+        )
         async with Hira(settings=settings) as hira:
             await hira.ask(QUESTION.format(0))
             questions = [QUESTION.format(at) for at in range(many)]

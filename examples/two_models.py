@@ -22,7 +22,8 @@ SCRIPT = {
 
 with Endpoint(SCRIPT) as endpoint:
     # in hira.toml: [roles.planner] model = "large"; on the command line: --role planner=large
-    with Hira("small", base_url=endpoint.base_url, docs=DOCS, roles={"planner": "large"}) as hira:
+    roles = {"planner": "large"}
+    with Hira("small", base_url=endpoint.base_url, docs=DOCS, workflow="hira", roles=roles) as hira:
         answer = hira.ask_sync(QUESTION)
     calls_by_model = Counter(call.body["model"] for call in endpoint.calls)
 

@@ -13,7 +13,7 @@ DOCS = Path(__file__).parent.parent / "docs"
 
 
 async def main() -> None:
-    async with Hira("offline", docs=DOCS) as hira:
+    async with Hira("offline", docs=DOCS, workflow="hira") as hira:
         run = hira.stream("How many subtasks may the planner hand out?")
         async for event in run:
             match event:

@@ -46,7 +46,7 @@ async def ask_approval(subtasks: Sequence[Subtask], context: RunContext, dispatc
     `dispatch` may bring fewer, of the first ones, when the run is ended meanwhile; there is no finding for the rest.
     """
     try:
-        decisions = await _get_decisions(subtasks, context)
+        decisions = await _get_decisions(subtasks, context) if is_approved(context) else subtasks
     except Stop as stop:
         context.stop(stop)
         return [_note_undelivered(context, subtask, HELD.fill(why=stop.what)) for subtask in subtasks]
@@ -76,8 +76,6 @@ def is_approved(context: RunContext) -> bool:
 
 async def _get_decisions(subtasks: Sequence[Subtask], context: RunContext) -> Sequence[Decision]:
     """One decision for each subtask, from the record or from the person. Raises `Stop` if the run is ended first."""
-    if not is_approved(context):
-        return subtasks
     # the run is part of the request, so that no other run takes its decisions over
     request = {"run": context.rollout.run, "subtasks": [[subtask.id, subtask.text] for subtask in subtasks]}
     spec = CallSpec("tool", APPROVAL, digest_of_tool(APPROVAL, request), PERSON, lambda: request)

@@ -48,9 +48,7 @@ def _check_function(name: str, argument: str, function: Any) -> None:
 
 
 def check_workflow(workflow: Any) -> None:
-    """Raise `UsageError` for what is no workflow; a name is one."""
-    if isinstance(workflow, str):
-        return
+    """Raise `UsageError` for what is no workflow."""
     _no_class(workflow, "workflow")
     if not isinstance(getattr(workflow, "name", None), str) or not workflow.name:
         raise UsageError(f"workflow has no name: {workflow!r}", fix=_WORKFLOW)
@@ -146,7 +144,7 @@ def _name_of(expert: Any) -> str:
 
 
 _CHECKS: Mapping[str, Callable[[Any], None]] = {
-    "workflow": check_workflow,
+    "workflow": lambda workflow: None if isinstance(workflow, str) else check_workflow(workflow),
     "tools": check_tools,
     "experts": check_experts,
     "policies": _check_policies,

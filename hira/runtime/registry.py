@@ -45,9 +45,6 @@ def make_workflow(settings: Settings, experts: "Sequence[Expert]" = ()) -> Built
 
         with settings.located("workflow"):
             workflow = load_named(name, INSTALLED)
-            if isinstance(workflow, str):
-                what = f"{name!r} is not a workflow: {workflow!r:.80}"
-                raise UsageError(what, fix="name an object: docs/workflows.md")
             check_workflow(workflow)
         _read_options(settings, name)
         return cast("BuiltIn", workflow)
