@@ -2,7 +2,7 @@
 
 import typing
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import TypeAdapter, ValidationError
@@ -60,7 +60,7 @@ def make_workflow(settings: Settings, experts: "Sequence[Expert]" = ()) -> Built
             given[general] = value
         elif value and settings.origin(general).startswith("--"):
             raise UsageError(f"{settings.origin(general)} is not an option of workflow {name!r}", fix="remove it")
-    given |= _read_options(settings, name)
+    given |= _read_options(settings, name) if settings.workflows else {}
     if "experts" in typing.get_type_hints(make):
         from hira.agents.experts import EXPERTS  # some workflows have none
         from hira.runtime.objects import check_experts, load_experts
@@ -94,18 +94,14 @@ def _read_options(settings: Settings, workflow: str) -> dict[str, Any]:
             where = settings.locate(table, table) or f"table [{table}]"
             raise UsageError(f"unknown workflow {name!r}", where=where, fix=did_you_mean(name, WORKFLOWS))
         has = options_of(WORKFLOWS[name])
-        read = {
-            option: _option(name, has, option, value, where=settings.locate(f"{table}.{option}", table))
-            for option, value in options.items()
-        }
-        given |= read if has_options_of(workflow, name) else {}
+        for option, value in options.items():
+            read = _option(name, has, option, value, where=settings.locate(f"{table}.{option}", table))
+            given |= {option: read} if has_options_of(workflow, name) else {}
     return given
 
 
 def options_of(make: Any) -> dict[str, Any]:
     """The options of a workflow with their types: the fields of its dataclass."""
-    if not is_dataclass(make):
-        return {}
     hints = typing.get_type_hints(make)
     return {field.name: hints[field.name] for field in fields(make) if field.name not in _NO_OPTIONS}
 
