@@ -2,11 +2,13 @@
 
 import asyncio
 import json
+from contextlib import closing
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
+from hira import Hira
 from hira.agents.coordinator import Coordinator
 from hira.agents.expert import Account, Task, reason
 from hira.agents.experts import Code, DeepSearch, SimpleSearch
@@ -19,6 +21,10 @@ from hira.core.events import Notice, SubtaskAssigned, SubtaskDone
 from hira.core.memory import DualMemory, Fact, Recall, Resource
 from hira.core.prompts import Prompt
 from hira.evidence import Source
+from hira.journal import Journal
+from hira.runtime.replay import replay
+from hira.runtime.settings import Settings
+from hira.runtime.trace import read
 from hira.testing import ScriptedPolicy, calling
 from hira.testing.script import ScriptError, make_context
 from hira.tools import Observation, Passage, Toolbox, tool
@@ -194,6 +200,32 @@ async def test_both_experts_of_a_subtask_count_as_having_had_it() -> None:
     assert [(finding.expert, finding.ok) for finding in findings] == [("sums", False), ("deep", True)]
     (third,) = await coord.delegate([Subtask("3", "How wide is it?")], memory)
     assert (third.expert, third.conclusion, len(quick.tasks)) == ("deep", "It is 31 m high [s1].", 1)
+
+
+@pytest.mark.parametrize(
+    ("says", "expert", "ok"),
+    [("The tower of Alta is 31 m high [s1].", "simple_search", True), ("The documents do not say it.", "code", False)],
+)
+async def test_a_record_has_the_turns_of_both_experts_and_replays(
+    tmp_path: Path, says: str, expert: str, *, ok: bool
+) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "alta.md").write_text("The tower of Alta is 31 m high.\n", encoding="utf-8")
+    question = "How high is the tower of Alta?"
+    script = {
+        "planner": [calling("subtask", task=question), rf"\boxed{{{says}}}"],
+        "coordinator": [assigned("code")],
+        "code": [r"\boxed{The tower of Alta is 47 m high.}"],
+        "simple_search": [says],
+    }
+    settings = Settings(docs=(tmp_path / "docs",), verify="lexical", journal=tmp_path / "journal.sqlite")
+    async with Hira(settings=settings, workflow="hira", policies={"*": ScriptedPolicy(script)}) as hira:
+        answer = await hira.ask(question)
+    assert list(answer.rollout.trajectories) == ["planner", "1/assign/coordinator", "1/code", "1/simple_search"]
+    with closing(Journal(tmp_path / "journal.sqlite")) as journal:
+        assert (await replay(journal, answer.rollout.run)).same
+        (subtask,) = read(journal, answer.rollout.run).subtasks
+    assert (subtask.expert, subtask.ok, subtask.reason) == (expert, ok, "code states 47 without a source")
 
 
 async def test_an_expert_of_ones_own_may_know_what_nothing_that_was_read_says() -> None:
