@@ -3,7 +3,7 @@
     python benchmarks/batch.py [--questions 1000] [--concurrency 64] [--write]
 
 The questions are asked of local documents through the whole HiRA workflow, with the journal, in a process of its own;
-resident memory is taken after a fifth and three fifths of them and at the end. What the lags are is told in lag.py.
+resident memory is taken after a fifth and three fifths of them and at the end. lag.py explains the lags.
 `offline` computes inside the loop, which an endpoint does not. The evaluation is `hira eval`'s: scored, recorded line
 by line, summarised at the end. As in `hira ask --batch` and `hira eval`, garbage is
 collected as `short_pauses` says.

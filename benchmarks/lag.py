@@ -1,8 +1,8 @@
 """How long an event loop is held up: by the clock, by the processor time that it takes itself, and beside a bare loop.
 
 A tick is a task that sleeps 10 ms; by the clock, its lag is how late it wakes up. On a machine that others use, too,
-that counts their work as well. So two other figures stand beside it: the lag of a bare loop, which ticks at the same
-time in a process of its own and does nothing else; and the processor time that passed in this process between two
+that counts their work as well. So there are two other figures: the lag of a bare loop, which ticks at the same time in
+a separate process and does nothing else; and the processor time that passed in this process between two
 ticks, of the loop's own thread and of all threads together, which a tick that comes in time keeps near 10 ms or below.
 """
 

@@ -5,8 +5,8 @@
 The server runs in this process, the clients in another one; each asks its next question as soon as it has an answer,
 every other one as a stream. With `--hostile` one more client has its runs read hostile pages all the time: each pattern
 of hostile.py, a megabyte of it, as HTML and as plain text. A scripted reader opens the page and answers with a part of
-it, and the client then loads the run whole, with the text of its sources, as the live page does. What the lags are is
-told in lag.py; they are taken from the first client's connection to the last one's end. As in `hira serve`, garbage is
+it, and the client then loads the run whole, with the text of its sources, as the live page does. lag.py explains the
+lags; they are taken from the first client's connection to the last one's end. As in `hira serve`, garbage is
 collected as `short_pauses` says.
 """
 

@@ -1,4 +1,4 @@
-"""The planner on one model, everyone else on another, over real HTTP. A scripted server stands in for both.
+"""The planner on one model, everyone else on another, over real HTTP. A scripted server replaces both.
 
 python examples/two_models.py
 """

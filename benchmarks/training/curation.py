@@ -11,8 +11,8 @@ the real prompt, and answered by a judge who is wrong about one in twenty, so th
 around it.
 
 Expected, stated before the run: near-duplicates by surface precision ≥ 0.98 and recall ≥ 0.95, by rewording recall
-under 0.3 (that is no surface: it would take meaning); trivial and impossible recall ≥ 0.95, and no more than a tenth
-of good questions lost; clarity precision and recall ≥ 0.8."""
+under 0.3 (finding these takes their meaning, not their surface); trivial and impossible recall ≥ 0.95, and no more than
+a tenth of good questions lost; clarity precision and recall ≥ 0.8."""
 
 import argparse
 import asyncio

@@ -9,8 +9,8 @@ plain TRL. MarsRL: the agentic pipeline against the synchronous schedule.
     python benchmarks/training/gpu.py --minutes 9             begins no part after so many minutes
     python benchmarks/training/gpu.py --tiny     a dry run of all that with a tiny model, on a CPU too
 
-What is missing on the machine is told first (`ready.py`). A part that fails is told with its error, and the others are
-made all the same; the exit code is then 1.
+The command first lists what is missing on the machine (`ready.py`). If a part fails, it prints the error and continues
+with the other parts; the exit code is then 1.
 
 Goals, stated before the run: the peak of CUDA's allocator within 10 % of `hira.trainers.plan`; tokens a second of
 rollouts and of updates at least 0.9 times those of TRL's GRPOTrainer with the same rows. Those of MarsRL stand in

@@ -2,8 +2,8 @@
 
 A question takes one subtask, one search, and one page that names four keepers: who keeps the mill in Brevik? The policy
 stands behind the same seam as any model: it is sent the real workflow's real requests, reads their names and values as
-`offline` does, and writes real calls. It decides few things, each by a softmax whose weights are learned, and all that
-it writes and is told are tokens, a word each; of what it writes, a word either carries a decision or is certain.
+`offline` does, and writes real calls. It decides few things, each by a softmax whose weights are learned, and all text
+that it writes or reads consists of tokens, a word each. A word that it writes either carries a decision or is certain.
 """
 
 import math

@@ -1,5 +1,5 @@
-"""Whether this machine has what a benchmark of training needs: all that is missing is told at once, before anything is
-loaded. Stands on the standard library and on `packaging` alone, and asks no network."""
+"""Check that this machine has what a benchmark of training needs, and list all that is missing before anything loads.
+This module uses only the standard library and `packaging`, and no network."""
 
 import sys
 import tomllib

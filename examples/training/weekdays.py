@@ -136,7 +136,7 @@ def solution(lines: Sequence[Line]) -> str:
 def report(lines: Sequence[Line], written: str) -> str:
     """What was counted, held against the day that is written in the solution.
 
-    By how much they differ is told, and not only whether: seven distances are learned soon, two verdicts alone late or
+    The report also says by how much they differ: a model learns seven distances soon, two verdicts alone late or
     not at all (benchmarks/results/training_demo_marsrl.md).
     """
     right_end = lines[-1].end

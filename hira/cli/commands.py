@@ -106,7 +106,7 @@ def _add_setup(commands: Any) -> None:
         "init",
         "write a hira.toml for this folder, and test it",
         flag("--docs", "PATH", "file or folder to search (default: found automatically)", action="append"),
-        switch("--force", "overwrite a hira.toml that is there"),
+        switch("--force", "overwrite an existing hira.toml"),
         switch("--no-try", "do not ask the model a test question"),
     )
     probing = switch("--probe", "test the endpoint's capabilities with a few short requests")

@@ -75,7 +75,7 @@ _KEPT = compile_lazily("\x00(\\d+)\x00")
 _TARGET = r"""\(\s*+<?+((?:[^\s()<>]|\([^\s()<>]*\))*+)>?+(?:\s++(?:"[^"]*"|'[^']*'|\([^()]*\)))?+\s*+\)"""
 _IMAGE = compile_lazily(rf"!\[([^\[\]]*)\]{_TARGET}")
 _LINK = compile_lazily(rf"\[([^\[\]]*)\]{_TARGET}")
-# what follows brackets and is no link: the arguments of a call in prose
+# text after brackets that is not a link, such as the arguments of a call in prose
 _LINKING = compile_lazily(r"\]\((?!(?!\s*+www\.)[\w\s.,;=+*#%-]*+\))", re.IGNORECASE)
 _DEFINED = compile_lazily(r"\[([^\[\]\n]{0,1000})\]:(?=\s*+<?+([^\s<>\[\]]*+)(.?))")
 _DEFINING = compile_lazily(r"\]:(?=\s*+<?+([^\s<>\[\]]*+)(.?))")

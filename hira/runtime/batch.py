@@ -136,7 +136,7 @@ class Batch:
         owner = scope(self._owner, question.docs)
         if question.run and journal:
             # it is asked anew only where it was never recorded, its record is gone, or it asks something else: one that
-            # cannot be gone on with now has been paid for
+            # cannot be resumed now has been paid for
             with suppress(NoRun):
                 if (await asyncio.to_thread(journal.entry, question.run)).question == question.text:
                     return await resume_run(owner, question.run)

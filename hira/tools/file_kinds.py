@@ -1,6 +1,7 @@
 """Kinds of files, by their names, and what this installation can do with them.
 
-Some files are no documents: they are neither indexed in folders nor readable by programs, unless named explicitly.
+Some files do not count as documents: hira does not index them in folders, and programs cannot read them, unless the
+user names them.
 """
 
 import mimetypes

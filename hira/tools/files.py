@@ -70,7 +70,7 @@ def files_tool(
             str, Field(description="the part to read of a long file, such as 'page 3' or 'pages 3-5'")
         ] = "",
     ) -> Observation:
-        """Read a file that the user attached. Of a long one you are told the parts first; then ask for one of them."""
+        """Read a file that the user attached. A long file is listed by its parts first; then ask for one of them."""
         with ReadingChild() as child:  # a call that is cancelled ends the read
             shown = await asyncio.to_thread(show_part, path, part, child)
         for remark in [*reading.remarks]:

@@ -1,6 +1,6 @@
 """Which key goes to which endpoint. Nothing else decides it; docs/security.md has the table.
 
-A key that the user gave (an argument, the environment, their own configuration) goes to endpoints that the user named,
+A key that the user gave (an argument, the environment, the user configuration) goes to endpoints that the user named,
 and to OpenAI's own. An endpoint that another file names, a project's or a profile, is given no key but one of that
 file: whoever wrote it would receive the key.
 """
@@ -62,7 +62,7 @@ def pair_keys(layers: Sequence[Layer], values: dict[str, Any], origins: dict[str
         values["roles"] = roles
 
 
-_NAME = "name that endpoint yourself (--base-url, base_url=, HIRA_BASE_URL, your own configuration) to send it"
+_NAME = "name that endpoint yourself (--base-url, base_url=, HIRA_BASE_URL, your user configuration) to send it"
 
 
 class EndpointPlace(NamedTuple):

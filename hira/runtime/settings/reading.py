@@ -167,7 +167,7 @@ def documents_alone(layers: Iterable[Layer], values: dict[str, Any], origins: di
 
 
 def find_own_file(environ: Mapping[str, str], home: Path) -> Path:
-    """The user's own configuration."""
+    """The user configuration."""
     return Path(environ.get("XDG_CONFIG_HOME") or home / ".config") / "hira" / FILE
 
 

@@ -30,14 +30,14 @@ def check_harmless(values: Mapping[str, Any], path: Path) -> None:
     """Raise `UsageError` for what a project's file may not decide: it can come with a folder that someone else made,
     and it names the endpoint that sees the documents."""
     if guard := next((name for name in _GUARDS if name in values), ""):
-        fix = f"set HIRA_{guard.upper()} or write it into your own configuration"
+        fix = f"set HIRA_{guard.upper()} or put it in your user configuration"
         raise UsageError(f"{guard!r} may not be set by a project's file", where=f"in {path}", fix=fix)
     written = {name: [path.parent / Path(str(values.get(name, "."))).expanduser()] for name in ("journal", "cache")}
     for name, named in {"docs": values.get("docs", ()), **written}.items():
         for named_path in named:
             if not named_path.resolve().is_relative_to(path.parent.resolve()):
                 what = f"a project's file may not name {_NAMED[name]} elsewhere: {named_path}"
-                fix = f"name it in HIRA_{name.upper()} or in your own configuration"
+                fix = f"name it in HIRA_{name.upper()} or in your user configuration"
                 raise UsageError(what, where=f"in {path}", fix=fix)
 
 
@@ -49,7 +49,7 @@ def check_litellm(places: Iterable[Mapping[str, Any]], path: Path) -> None:
         for name in names:
             if name.startswith(LITELLM) and (place.get("base_url") or "://" in name):
                 what = f"a project's file may not name a base URL for {without_userinfo(name)!r}, which litellm asks"
-                fix = "name the base URL with --base-url, base_url=, HIRA_BASE_URL or in your own configuration"
+                fix = "name the base URL with --base-url, base_url=, HIRA_BASE_URL or in your user configuration"
                 raise UsageError(what, where=f"in {path}", fix=fix)
 
 
@@ -89,7 +89,7 @@ def drop_untrusted(
         values = {**layer.values, "mcp": allowed} if servers else dict(layer.values)
         if layer.kind == "project" and values.pop("keys", None):
             origins.pop("keys")
-            refused.append(f"[keys] of {layer.origins['keys']} are not used; write them into your own configuration")
+            refused.append(f"[keys] of {layer.origins['keys']} are not used; put them in your user configuration")
         kept.append(replace(layer, values=values, origins=origins))
         if held:
             fix = f"with {MCP_CONSENT}={','.join(servers)} hira asks whether it may"

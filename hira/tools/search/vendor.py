@@ -1,6 +1,7 @@
 """The web search of a model's vendor, over the Responses API: a model searches, and the pages it names are the hits.
 
-The model's words about a page are shown and are no evidence: hira opens the page and checks claims against its text.
+The model's words about a page are shown but do not count as evidence: hira opens the page and checks claims against its
+text.
 """
 
 import re
