@@ -61,16 +61,16 @@ def list_alternatives(experts: Sequence[Expert]) -> list[frozenset[str]]:
 
 
 def add_bounds(rows: Mapping[str, Usage], alternatives: Collection[Collection[str]] = ()) -> Usage:
-    """Add up the roles; of alternatives, each of which is some roles, only the one that takes most: by cost if every
-    cost is known, otherwise by tokens."""
+    """Add up the roles; of alternatives, each of which is some roles, only the most calls, the most tokens and the most
+    that is known to be paid for one."""
     named = {role for roles in alternatives for role in roles}
     total = sum((usage for role, usage in rows.items() if role not in named), Usage())
     sums = [sum((rows[role] for role in roles if role in rows), Usage()) for roles in alternatives]
     if not sums:
         return total
-    priced = all(usage.cost is not None for role, usage in rows.items() if role in named)
-    worst = max(sums, key=lambda usage: (usage.cost or 0.0) if priced else usage.tokens)
-    return total + replace(worst, calls=max(usage.calls for usage in sums))
+    most = max(sums, key=lambda usage: usage.tokens)
+    costs = [usage.cost for usage in sums if usage.cost is not None]
+    return total + replace(most, calls=max(usage.calls for usage in sums), cost=max(costs, default=None))
 
 
 def bound_verifier(sizes: Sizes) -> Usage:

@@ -71,9 +71,10 @@ def test_of_alternatives_the_one_that_takes_most_is_added() -> None:
     )
     assert read(add_bounds(rows)) == (9, 85, 8)
     priced = {"code": Usage(1, 100, 1, cost=1.0), "reader": Usage(1, 10, 1, cost=2.0)}
-    assert read(add_bounds(priced, [{"code"}, {"reader"}])) == (1, 10, 1), "the dearest, where prices are known"
-    half = {"code": Usage(1, 100, 1), "reader": Usage(1, 10, 1, cost=2.0)}
-    assert read(add_bounds(half, [{"code"}, {"reader"}])) == (1, 100, 1)
+    most = add_bounds(priced, [{"code"}, {"reader"}])
+    assert (*read(most), most.cost) == (1, 100, 1, 2.0), "the tokens of the one, the cost of the other"
+    free = {"reader": Usage(1, 10, 1, cost=0.0), "code": Usage(1, 100, 1, cost=0.0)}
+    assert read(add_bounds(free, [{"reader"}, {"code"}])) == (1, 100, 1), "a model that costs nothing takes tokens, too"
 
 
 LEAST: dict[str, dict[str, int]] = {
