@@ -54,7 +54,7 @@ async def settle_output(context: RunContext, output: OutputType) -> None:
         cited = find_field_citations(record.output, list(record.citations))
         if record.status == "answered" and (bare := [path for path, citations in cited.items() if not citations]):
             where = "the output" if bare == [VALUE] else f"{', '.join(bare[:_SHOWN])} in the output"
-            context.note(f"no supported claim has the value of {where}: compare it", important=True)
+            context.note(f"no supported claim contains the value of {where}: check it", important=True)
     except (DialectError, EndpointError, Stop) as error:
         record.output_error = f"the model wrote no value of the output type: {error.what}"
         context.note(record.output_error, important=True)

@@ -48,7 +48,7 @@ class OutputType:
             if self.enforced:
                 _check_schema(self.shape)
             return
-        what = f"`output_type` is no type of which a JSON schema can be made: {self.shape!r:.80}"
+        what = f"no JSON schema can be made from `output_type`: {self.shape!r:.80}"
         fix = "give a pydantic model, a dataclass, another type, or a JSON schema"
         if not (isinstance(self.shape, type) or get_origin(self.shape)):
             raise UsageError(what, fix=fix)

@@ -62,7 +62,7 @@ async def search_rewritten(
     try:
         queries = await plan_queries(writer, query, Filled(""), KNOWN.fill(notes=notes))
     except (EndpointError, Stop) as error:
-        context.note(f"no other queries are searched for: {error.what}")
+        context.note(f"no other queries are searched: {error.what}")
         return first
     more = await together([search({**arguments, "query": other}) for other in queries if other != query])
     return merge(first, more)

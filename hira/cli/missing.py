@@ -39,7 +39,7 @@ def what_is_missing(answer: Answer, *, searched: bool) -> HiraError:
         more = "other documents or a web search that hold" if searched else "documents (--docs) that hold"
         fix = f"name {more} it, or ask more precisely"
     elif answer.rollout.lacking and is_accepted(answer.citations):
-        why = f"nothing supported speaks of: {', '.join(answer.rollout.lacking)}"
+        why = f"no supported claim mentions: {', '.join(answer.rollout.lacking)}"
         fix = "read the quoted sources, or ask in their words"
     elif answer.rollout.answers in (Relevance.PARTLY, Relevance.NO) and is_accepted(answer.citations):
         part = answer.rollout.answers is Relevance.PARTLY

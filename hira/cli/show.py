@@ -78,7 +78,7 @@ def _lines(reading: Reading) -> Iterator[str]:
     if reading.rollout.citations:
         yield ""
     if reading.rollout.lacking:
-        yield f"nothing supported speaks of: {', '.join(reading.rollout.lacking)}"
+        yield f"no supported claim mentions: {', '.join(reading.rollout.lacking)}"
     for citation in reading.rollout.citations:
         yield from _format_citation(reading, citation)
 
@@ -170,7 +170,7 @@ def verify(options: RecordOptions, shell: Shell) -> int:
         shell.say("\n".join(_format_citation(reading, citation)))
     lacking = find_lacking(citations, record.question) if citations is not record.citations else record.lacking
     if lacking and not options.json:
-        shell.say(f"nothing supported speaks of: {', '.join(lacking)}")
+        shell.say(f"no supported claim mentions: {', '.join(lacking)}")
     accepted = is_accepted(citations) and not is_refusal(record.answer) and not lacking
     return OK if accepted else NO_EVIDENCE
 

@@ -203,4 +203,4 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Suggest the nearest known name, or all of them."""
     names = list(known)
     near = find_near(name, names)
-    return f"did you mean {near[0]!r}?" if near else f"known are: {', '.join(names)}"
+    return f"did you mean {near[0]!r}?" if near else f"choose from: {', '.join(names)}"

@@ -289,7 +289,7 @@ def tool(
     async def run(arguments: dict[str, Any], context: Context | None = None) -> Observation:
         if first:
             if context is None:
-                raise ToolError(f"{name or function.__name__} works only within a run, which tells it the context")
+                raise ToolError(f"{name or function.__name__} works only within a run, which provides its context")
             arguments = {first: context, **arguments}
         if inspect.iscoroutinefunction(function):
             result = await function(**arguments)

@@ -60,7 +60,7 @@ def require_short_answer(item: Item) -> None:
     """Raise `UsageError` unless an answer can equal a known answer as a whole."""
     require_answer(item)
     if item.every:
-        what = f"question {item.id!r} has several answers that all have to be said, and no answer is equal to them"
+        what = f"question {item.id!r} needs several answers at once, so no answer can equal one of them"
         raise UsageError(what, fix="--metric match")
 
 

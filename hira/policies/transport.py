@@ -358,12 +358,12 @@ class Chunks:
             self.over = not line
         elif self._within:
             if line:
-                raise httpx.RemoteProtocolError("a chunk is longer than it says")
+                raise httpx.RemoteProtocolError("a chunk is longer than its stated size")
             self._within = False
         else:
             size = _SIZE.fullmatch(line)
             if size is None:
-                raise httpx.RemoteProtocolError(f"this is no size of a chunk: {line[:20]!r}")
+                raise httpx.RemoteProtocolError(f"this is not the size of a chunk: {line[:20]!r}")
             self._left = int(size[1], 16)
             self._within, self._trailers = self._left > 0, self._left == 0
 

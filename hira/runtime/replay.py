@@ -163,10 +163,10 @@ def stand_ins(values: Mapping[str, Any]) -> Toolbox:
     record: Mapping[str, Any] = validate(_ToolboxRecord, values, "the tools of the run")
 
     async def refuse_call(_arguments: Mapping[str, Any]) -> Observation:
-        raise ToolError("this run is replayed, and the record does not hold this call")
+        raise ToolError("this is a replay, and the record does not contain this call")
 
     def refuse_media(path: str) -> Media:
-        raise ToolError(f"this run is replayed, and {path!r} is not read")
+        raise ToolError(f"this is a replay, which does not read {path!r}")
 
     def make(*records: Mapping[str, Any]) -> tuple[Tool, ...]:
         return tuple(Tool(**record, run=refuse_call) for record in records)

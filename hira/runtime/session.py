@@ -52,7 +52,7 @@ CLOSING_SECONDS = 10.0
 
 
 def make_closed_error() -> UsageError:
-    return UsageError("this Hira is closed", fix="make another, or ask before the end of its `with`")
+    return UsageError("this Hira is closed", fix="open another, or ask before the end of its `with`")
 
 
 class RunInProgress(Protocol):

@@ -117,7 +117,7 @@ def _check_history(request: Request) -> None:
     if open_calls:
         raise ScriptError(f"calls {sorted(open_calls)} of {request.conversation!r} have no result")
     if not request.tools and any(message.calls for message in request.messages):
-        raise ScriptError(f"the history of {request.conversation!r} speaks of tools that the request does not show")
+        raise ScriptError(f"the history of {request.conversation!r} mentions tools that the request does not show")
 
 
 def _complete(completion: Completion, request: Request, number: int) -> Completion:

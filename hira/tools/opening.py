@@ -87,7 +87,7 @@ def _open_part(name: str, flags: int, folder: int) -> int:
         return os.open(name, flags | _NO_LINK, dir_fd=folder)
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.ENOTDIR):
-            raise ToolError(f"{name} was exchanged for a link while it was read") from None
+            raise ToolError(f"{name} was replaced by a link while hira read it") from None
         raise
 
 

@@ -105,7 +105,7 @@ def draft_plan(configuration: Configuration, folder: Path, environ: Mapping[str,
     if recipe.roles and not recipe.roles <= workflow.roles:
         what = f"the recipe {recipe.name!r} trains {', '.join(sorted(recipe.roles))}"
         fix = f'use workflow = "{recipe.workflow}"'
-        raise UsageError(f"{what}, which the workflow {workflow.name!r} has not", fix=fix)
+        raise UsageError(f"{what}, which the workflow {workflow.name!r} does not have", fix=fix)
     _check_credit(configuration, recipe)
     if configuration.reward.over:
         make_workflow(settings.with_values({"workflow": configuration.reward.over}, "reward.over"))
@@ -192,7 +192,7 @@ def read_problems(
     asked = items if kind == "queries" else [item for item in items if item.answerable]
     if kind == "answers":
         if lacking := next((item for item in items if not (item.answerable or item.unanswerable)), None):
-            fix = 'name its column: data.columns.answer = "NAME"; where nothing can be known, write "answer": []'
+            fix = 'name its column: data.columns.answer = "NAME"; if the answer is unknown, write "answer": []'
             raise UsageError(f"question {lacking.id!r} of {name} has no answer", fix=fix)
         if not asked:
             raise UsageError(f"no question of {name} has an answer", fix="give each question its `answer`")

@@ -198,7 +198,7 @@ class TrainConfig(_StrictConfig):
     @model_validator(mode="after")
     def _check_saving(self) -> "TrainConfig":
         if self.save_every % self.iterations:
-            what = f"save_every {self.save_every} would save amid {self.iterations} iterations"
+            what = f"save_every {self.save_every} would save in the middle of {self.iterations} iterations"
             fix = "make train.save_every a multiple of train.iterations: a run resumes between sets of rollouts"
             raise UsageError(what, where="[train]", fix=fix)
         return self

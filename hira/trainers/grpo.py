@@ -285,7 +285,7 @@ class RoleTrainer(Trainer):
         adapters."""
         if fingerprint(self.bare) != self.base:
             fix = "train adapters only, and never merge them into the base while training"
-            raise HiraError("the base's weights are not what they were when the run began", fix=fix)
+            raise HiraError("the base's weights have changed since the run began", fix=fix)
         if len(set(gather_object([fingerprint(self.bare, adapters=True)]))) > 1:
             fix = "report it with the output of hira-train doctor RUN"
             raise HiraError("the processes ended with different weights", fix=fix)

@@ -83,7 +83,7 @@ def check_sound(model: Any, ids: Sequence[int], adapter: str, device: Any, step:
     """Raise `HiraError` if the model's logits are no longer numbers: before the step that broke it is saved."""
     activate(model, adapter)
     if not bool(torch.isfinite(_logits(model, ids, device)).all()):
-        raise HiraError(f"after step {step} what the adapter {adapter!r} says is not a number", fix=LOWER_RATE)
+        raise HiraError(f"after step {step}, an output of the adapter {adapter!r} is not a number", fix=LOWER_RATE)
 
 
 def check_effect(model: Any, ids: Sequence[int], adapter: str, device: Any) -> None:
@@ -94,7 +94,7 @@ def check_effect(model: Any, ids: Sequence[int], adapter: str, device: Any) -> N
     """
     activate(model, adapter)
     if torch.equal(_logits(model, ids, device), _logits(model, ids, device, base=True)):
-        what = f"after the first step the adapter {adapter!r} changes nothing in what the model says"
+        what = f"after the first step, the adapter {adapter!r} still has no effect on the model"
         fix = "check that the LoRA target modules are in the model, and that the learning rate is not tiny"
         raise HiraError(what, fix=fix)
 
@@ -146,7 +146,7 @@ def too_little(micro: Micro, budget: int) -> Iterator[None]:
         raise HiraError(
             f"a micro-batch of {len(micro.rows)} rows of up to {micro.width:,} tokens does not fit into the memory",
             where=f"role {micro.role!r}, budget {budget:,} tokens",
-            fix="lower the budget, the length of replies or the LoRA rank, or set bits = 4; `plan` tells what fits",
+            fix="lower the budget, the length of replies or the LoRA rank, or set bits = 4; `plan` shows what fits",
         ) from error
 
 

@@ -77,7 +77,7 @@ async def test_a_value_that_no_supported_claim_has_is_named(docs: Path, caplog: 
     async with hira:
         answer = await hira.ask("Who built the Nordmole?", output_type=Mole)
     assert answer.output_sources["year"] == ()
-    assert "no supported claim has the value of year in the output: compare it" in caplog.text
+    assert "no supported claim contains the value of year in the output: check it" in caplog.text
 
 
 async def test_a_bare_value_that_no_supported_claim_has_is_the_output(docs: Path) -> None:
@@ -85,7 +85,7 @@ async def test_a_bare_value_that_no_supported_claim_has_is_the_output(docs: Path
     async with hira:
         answer = await hira.ask("When was the Nordmole built?", output_type=int)
     assert answer.output_sources == {"value": ()}
-    assert "no supported claim has the value of the output: compare it" in answer.notices
+    assert "no supported claim contains the value of the output: check it" in answer.notices
 
 
 async def test_a_value_that_only_the_passage_of_a_claim_has_gets_no_source(docs: Path) -> None:

@@ -140,7 +140,7 @@ def test_the_answer_is_written_into_a_file_by_its_suffix_too(place: Command, ask
         (["compare", "x", "--workflow", "hira,rag", "--file", "none.txt"], "does not exist", ""),
         (["compare", "x", "--docs", "docs", "--workflow", "hira,rag", "--set", "hira.n=1"], "no option 'n'", ""),
         (["report", " "], "the topic is empty", 'hira report "topic"'),
-        (["report", "x", "--quiet"], "a report needs something to be read", ""),
+        (["report", "x", "--quiet"], "a report needs something to read", ""),
         (["report", "x", "--docs", "docs", "-o", "report.png"], "unknown kind of file '.png'", ""),
         (["report", "x", "--docs", "docs", "-o", "no/report.md"], "there is no folder", ""),
         (["report", "x", "--docs", "docs", "--workflow", "hira"], "invalid choice", ""),

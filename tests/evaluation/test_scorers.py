@@ -83,8 +83,8 @@ def test_a_question_that_lacks_what_a_metric_needs_is_named_with_the_way_out() -
         ("race", replace(TOWER, meta={"criteria": CRITERIA}), "has no reference", "a report to compare with"),
         ("race", replace(TOWER, meta={"criteria": CRITERIA, "reference": " "}), "has no reference", "a report"),
         ("match", replace(TOWER, answers=()), "has no reference answer", "--column answer=NAME"),
-        ("em", several, "has several answers that all have to be said", "--metric match"),
-        ("numeric", several, "has several answers that all have to be said", "--metric match"),
+        ("em", several, "needs several answers at once", "--metric match"),
+        ("numeric", several, "needs several answers at once", "--metric match"),
     ):
         with pytest.raises(UsageError, match=what) as caught:
             check(metric, [replace(item, id="7")], "q.jsonl")

@@ -182,7 +182,7 @@ async def test_a_file_or_folder_exchanged_for_a_link_after_the_walk_is_not_read(
         "The lighthouse keeper is Ansa Veld."
     ]
     assert await index.names() == ["a.md"]
-    assert ["was exchanged for a link" in line for line in index.warnings] == [True, True]
+    assert ["was replaced by a link" in line for line in index.warnings] == [True, True]
     index.close()
 
 

@@ -270,7 +270,7 @@ def test_a_step_that_breaks_the_weights_is_told_and_never_saved(tmp_path: Path) 
     made = model()
     before = adapters(made)
     settings = {"warmup": 1, "save_every": 1, "lr": 1e30}  # a rate of nothing, then one that breaks all
-    with pytest.raises(HiraError, match="after step 2 what the adapter 'default' says is not a number") as caught:
+    with pytest.raises(HiraError, match="after step 2, an output of the adapter 'default' is not a number") as caught:
         trainer(tmp_path, made, groups(1), matpo, steps=3, **settings).run()
     assert "lower the learning rate" in caught.value.fix
     assert not all(torch.equal(one, before[name]) for name, one in adapters(made).items())

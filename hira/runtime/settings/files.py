@@ -33,7 +33,7 @@ LONGEST = 64 * 1024
 def read_toml(path: Path) -> dict[str, Any]:
     """The values of a TOML file. Raises `UsageError` for one that cannot be read."""
     if not path.is_file() or path.stat().st_size > LONGEST:
-        what = f"{FILE} is no file of at most {LONGEST // 1024} KB"
+        what = f"{FILE} is not a file of at most {LONGEST // 1024} KB"
         raise UsageError(what, where=f"at {path}", fix="correct or remove it")
     import tomllib
 

@@ -207,9 +207,9 @@ class Encoder:
             )
             vectors = np.asarray([entry["embedding"] for entry in ordered], dtype=np.float32)
         except (TypeError, ValueError, KeyError):
-            raise EncoderFailed(f"{self.endpoint.name} answered with what are not vectors of one length") from None
+            raise EncoderFailed(f"{self.endpoint.name} did not answer with vectors of one length") from None
         if vectors.ndim != 2 or not vectors.shape[1] or not np.isfinite(vectors).all():
-            raise EncoderFailed(f"{self.endpoint.name} answered with what are not vectors of one length")
+            raise EncoderFailed(f"{self.endpoint.name} did not answer with vectors of one length")
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         return np.asarray(vectors / np.where(lengths > 0, lengths, 1), dtype=np.float32)
 

@@ -98,7 +98,7 @@ def read(folder: Path, place: str, most: int) -> bytes:
         handle = _open_unlocked(here, name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
     with os.fdopen(handle, "rb") as file:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise OSError(f"{place} is no regular file")
+            raise OSError(f"{place} is not a regular file")
         return file.read(most)
 
 

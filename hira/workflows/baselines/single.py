@@ -102,7 +102,7 @@ class CodeAct:
 
     async def run(self, question: str, context: RunContext) -> str:
         if context.tools.python is None:
-            fix = "hira doctor tells why code is not run on this machine"
+            fix = "hira doctor shows why this machine cannot run code"
             raise UsageError("this workflow needs Python, and this run has none", fix=fix)
         async with context.tools.python("1") as python:
             tools = [tool for tool in (python, context.tools.files, *context.tools.extra_for(REASONER)) if tool]

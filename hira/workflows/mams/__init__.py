@@ -56,7 +56,7 @@ class MaMs:
         if min(self.max_turns, self.several) < 1 or not LEAST <= self.chunk <= self.window:
             raise UsageError(
                 f"{self.max_turns} turns of {self.several} calls, chunks of {self.chunk} tokens in a window of "
-                f"{self.window}: nothing can be read so",
+                f"{self.window}: these limits leave nothing to do",
                 fix=f"at least one turn and one call, and {LEAST} ≤ chunk ≤ window",
             )
 
@@ -134,7 +134,7 @@ def collect_tools(context: RunContext, role: str) -> list[Tool]:
     extra = box.extra_for(role)
     tools = [tool for tool in (box.search, box.browse, box.files, *extra) if tool]
     if not (box.search or context.files or extra):
-        raise UsageError("a report needs something to be read", fix=WHERE_TO_SEARCH)
+        raise UsageError("a report needs something to read", fix=WHERE_TO_SEARCH)
     return tools
 
 

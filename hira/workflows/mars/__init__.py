@@ -53,7 +53,7 @@ class MARS:
                 f"a window of {self.window} tokens is too small for System 1", fix=f"give at least {LEAST}"
             )
         if min(self.max_turns, self.queries) < 1:
-            what = f"{self.max_turns} turns of {self.queries} queries: nothing can be found so"
+            what = f"{self.max_turns} turns of {self.queries} queries: these limits leave nothing to do"
             raise UsageError(what, fix="at least one of each")
         if strange := sorted(self._left_out - TOOLS):
             raise UsageError(

@@ -42,7 +42,7 @@ class MarsRL:
 
     def __post_init__(self) -> None:
         if min(self.passes, self.rounds, self.tries) < 1:
-            what = f"{self.passes} passes, {self.rounds} rounds, {self.tries} tries: nothing can be solved so"
+            what = f"{self.passes} passes, {self.rounds} rounds, {self.tries} tries: these limits leave nothing to do"
             raise UsageError(what, fix="at least one of each")
 
     async def run(self, question: str, context: RunContext) -> str:

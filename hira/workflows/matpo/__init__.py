@@ -61,7 +61,7 @@ class MATPO:
         if min(self.max_subtasks, self.worker_calls, self.parallel, self.reply) < 1 or self.window <= self.reply:
             raise UsageError(
                 f"{self.max_subtasks} subtasks, {self.parallel} at once, {self.worker_calls} calls, a window of "
-                f"{self.window} tokens with {self.reply} for the reply: nothing can be done so",
+                f"{self.window} tokens with {self.reply} for the reply: these limits leave nothing to do",
                 fix="at least one of each, and reply < window",
             )
         if self.results not in get_args(Speaker):
