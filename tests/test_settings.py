@@ -214,8 +214,8 @@ def test_a_wrong_value_is_told_with_where_it_was_set(folder: Path, home: Path) -
         ('model = "a"\nmodel = "b"', "name each key and table once"),
         ("roles = 3", "roles in hira.toml is not a table"),
         ("a = " + "[" * 50_000, "is not valid TOML"),
-        ("a" + ".a" * 40_000 + " = 1", "no file of at most 64 KB"),
-        (None, "no file of at most 64 KB"),
+        ("a" + ".a" * 40_000 + " = 1", "not a file of at most 64 KB"),
+        (None, "not a file of at most 64 KB"),
     ],
     ids=["no value", "no quotation marks", "a capital letter", "twice", "no table", "deep", "long", "a pipe"],
 )

@@ -145,7 +145,7 @@ def test_the_answer_is_written_into_a_file_by_its_suffix_too(place: Command, ask
         (["report", "x", "--docs", "docs", "-o", "no/report.md"], "there is no folder", ""),
         (["report", "x", "--docs", "docs", "--workflow", "hira"], "invalid choice", ""),
         (["report", "x", "--docs", "docs", "--role", "planner=x"], "unknown role 'planner'", ""),
-        (["report", "x", "--docs", "docs", "--set", "mams.chunk=1"], "nothing can be read so", ""),
+        (["report", "x", "--docs", "docs", "--set", "mams.chunk=1"], "these limits leave nothing to do", ""),
         (["rubric", " "], "the query is empty", ""),
         (["rubric", "x", "--report", "none.md"], "--report none.md: there is no such file", ""),
         (["rubric", "x", "--rubric", "bad/rubric.json"], "does not hold a valid rubric: there are 0 items", ""),
