@@ -1,7 +1,6 @@
 """Kinds of files, by their names, and what this installation can do with them.
 
-Some files do not count as documents: hira does not index them in folders, and programs cannot read them, unless the
-user names them.
+Some files are not documents: hira does not index them, and programs cannot read them, unless the user names them.
 """
 
 import mimetypes
