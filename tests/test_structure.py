@@ -231,7 +231,7 @@ def test_a_question_takes_the_way_that_the_page_shows(tmp_path: Path) -> None:
     steps = steps_below("The path of a question")
     assert 10 <= len(steps) <= 12
     command = [sys.executable, "-c", TRACED, str(PACKAGE.parent / "docs"), str(tmp_path / "journal.sqlite")]
-    environ = {"HIRA_MODEL": "offline", "HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
+    environ = {"HIRA_MODEL": "offline", "HIRA_WORKFLOW": "hira", "HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=environ, cwd=tmp_path)
     lines = [line for line in done.stderr.splitlines() if "/hira/" in line and line.count(" ") == 1]
     check_order(steps, [(path, name) for path, _, name in (line.partition(" ") for line in lines)])
