@@ -6,6 +6,7 @@ from hira.agents.approved import is_approved
 from hira.agents.calls import frame_source
 from hira.agents.experts import EXPERTS
 from hira.agents.planner import Attempt
+from hira.agents.retrieval import PAGES
 from hira.agents.run_context import RunContext
 from hira.agents.verifier import CheckedAnswer, check_answer
 from hira.core.bm25 import BM25
@@ -29,15 +30,15 @@ SENTENCES = 10
 
 @dataclass(frozen=True)
 class Auto(HiRA):
-    """`rag` first, with as many `pages`. `hira` continues, with the sentences nearest to that answer, if the
-    answer is a refusal, if a verifier that counts does not confirm it, or if words show that it comes from no passage
-    or needs a computation. The first answer stays unless the second is better confirmed.
+    """`rag` first, with as many `pages` of a web search as an expert reads. `hira` continues, with the sentences
+    nearest to that answer, if the answer is a refusal, if a verifier that counts does not confirm it, or if words show
+    that it comes from no passage or needs a computation. The first answer stays unless the second is better confirmed.
 
     It has all options of `hira`, and so inherits them. A run without a search, with attached files, with tools or
     experts of the user, or with subtasks that somebody approves starts with `hira`, because `rag` has none of these.
     """
 
-    pages: int = 10
+    pages: int = PAGES
     name: str = "auto"
 
     @property

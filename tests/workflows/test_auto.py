@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from hira.agents.experts import EXPERTS, Account, Task
+from hira.agents.retrieval import PAGES
 from hira.agents.run_context import RunContext, RunOptions
 from hira.evidence import Source
 from hira.testing import ScriptedPolicy
@@ -152,5 +153,5 @@ async def test_without_a_check_the_first_answer_is_the_answer() -> None:
 
 
 def test_its_bound_is_that_of_both() -> None:
-    assert Auto().bound(Sizes())["reasoner"] == Rag().bound(Sizes())["reasoner"]
+    assert Auto().bound(Sizes())["reasoner"] == Rag(PAGES).bound(Sizes())["reasoner"]
     assert Auto().bound(Sizes())["planner"] == HiRA().bound(Sizes())["planner"]
