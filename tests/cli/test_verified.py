@@ -9,7 +9,7 @@ import pytest
 
 from hira.cli import ENDPOINT
 from hira.core.policy import Request
-from hira.testing import Endpoint
+from hira.testing import Endpoint, calling
 from tests.cli.command import Command, Said, at
 
 MILL = "The mill of Orsk was built in 1742 by Ida Lorn.\nIn 1790 a flood took its wheel.\n"
@@ -111,11 +111,18 @@ BUILT = r"\boxed{The mill of Orsk was built in 1742 by Ida Lorn [s1].}"
 
 
 def test_a_failed_run_lists_what_it_read_without_a_verdict(hira: Command) -> None:
-    with Endpoint(faults=lambda _: "403") as endpoint:
-        said = ask(hira, endpoint)
+    search = calling("search", query="mill of Orsk")
+    with Endpoint([search], faults=lambda number: "403" if number > 1 else "") as endpoint:
+        said = ask(hira, endpoint, "--workflow", "react")
     assert said.code == ENDPOINT
     assert "[s1] mill — mill.md" in said.out
     assert "supported" not in said.out
+
+
+def test_a_run_whose_model_never_answered_ends_with_the_error_alone(hira: Command) -> None:
+    with Endpoint(faults=lambda _: "403") as endpoint:
+        said = ask(hira, endpoint)
+    assert (said.code, said.out) == (ENDPOINT, "")
 
 
 @pytest.fixture
