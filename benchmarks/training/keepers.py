@@ -17,18 +17,16 @@ from typing import NamedTuple
 from hira.core.messages import Message
 from hira.core.policy import Completion, Request, Tokens, Watch, cut_at_stop
 from hira.policies.offline.solving import Act, OfflineRequest, read_request, write_act
-from hira.trainers.demo.matpo import PEOPLE
+from hira.trainers.demo.matpo import ENOUGH, PEOPLE, REPORTED
 from hira.trainers.demo.matpo import TOWNS as ALL_TOWNS
 from hira.trainers.rollouts import Problem
 
 TOWNS = ALL_TOWNS[:12]
 THINGS = ("bell", "ferry", "mill", "well")
-ENOUGH = "That is enough."
 PLANS = ("1. Look around.", "2. Read on.", "3. Compare.", "4. Sum up.")
 _PAGE = re.compile(r"\[(s\d+)\] .*?\n(.*?)\n\[/s\d+\]", re.DOTALL)
 _KEPT = re.compile(r"The (\w+) is kept by (\w+)")
 _ASKED = re.compile(r"Who keeps the (\w+) in (\w+)\?")
-_REPORTED = re.compile(r"(\w+) \[(s\d+)\]")
 
 
 def asked(thing: str, town: str) -> str:
@@ -151,7 +149,7 @@ class _Turn:
     def planner(self, seen: OfflineRequest) -> str:
         thing, town = _ASKED.match(seen.value("question")).groups()
         if seen.results:
-            report = _REPORTED.search(seen.results[-1][1])
+            report = REPORTED.search(seen.results[-1][1])
             return self._last(seen, "planner", "\\boxed{" + (report[0] if report else "unknown") + "}")
         plan = self._plan("planner")
         full, *why = self._decided(("planner in full", ""))

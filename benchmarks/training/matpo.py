@@ -38,6 +38,7 @@ from hira.runtime.factory import open_session
 from hira.runtime.settings import Settings
 from hira.trainers.configuration import RolloutConfig
 from hira.trainers.credit import Credit, matpo
+from hira.trainers.demo.recipe import DAY
 from hira.trainers.metrics import summarise_scores
 from hira.trainers.rollouts import Rollouts
 from hira.trainers.rows import Credited, Group, Row
@@ -49,7 +50,6 @@ SILENT = (
     "With it workers learned no more than with credit to the planner only: the words that decide, in their reports, "
     "all stand where the planner is silent. Longer conversations leave some of them."
 )
-DAY = 1_767_225_600.0  # 2026-01-01: prompts read the same on every day
 FULL = MATPO(max_subtasks=3, worker_calls=3)
 REWARD = WithFormat(ByWords(exact))
 
@@ -125,24 +125,6 @@ def gradient(novice: keepers.Novice, credited: Credited) -> dict[str, float]:
     return found
 
 
-class Adam:
-    """Adam without decay, upwards."""
-
-    def __init__(self, rate: float) -> None:
-        self.rate = rate
-        self.first: dict[str, float] = {}
-        self.second: dict[str, float] = {}
-        self.steps = 0
-
-    def step(self, weights: dict[str, float], along: dict[str, float]) -> None:
-        self.steps += 1
-        for name, one in along.items():
-            self.first[name] = 0.9 * self.first.get(name, 0.0) + 0.1 * one
-            self.second[name] = 0.999 * self.second.get(name, 0.0) + 0.001 * one * one
-            size = (self.second[name] / (1 - 0.999**self.steps)) ** 0.5 + 1e-8
-            weights[name] += self.rate * self.first[name] / (1 - 0.9**self.steps) / size
-
-
 @dataclass(frozen=True)
 class Learned:
     """Success on what is held out before and after, rewards by update, what credit told last, and the weights."""
@@ -156,6 +138,8 @@ class Learned:
 
 
 async def learned(name: str, folder: Path, sizes: Sizes = Sizes(), seed: int = 0) -> Learned:
+    import torch
+
     variant, world, novice = VARIANTS[name], keepers.made(seed), keepers.Novice()
     began = time.perf_counter()
     world.write(folder / "documents")
@@ -172,7 +156,9 @@ async def learned(name: str, folder: Path, sizes: Sizes = Sizes(), seed: int = 0
         seed=seed,
         day=DAY,
     )
-    adam, rewards, told = Adam(sizes.rate), list[float](), dict[str, float]()
+    weights = torch.tensor([*novice.weights.values()], dtype=torch.float64)
+    adam = torch.optim.Adam([weights], lr=sizes.rate, maximize=True)
+    rewards, told = list[float](), dict[str, float]()
     try:
         before = summarise_scores(await exam.examine(sizes.exam), "right")["right"] or 0.0
         for update in range(sizes.updates):
@@ -180,7 +166,9 @@ async def learned(name: str, folder: Path, sizes: Sizes = Sizes(), seed: int = 0
             groups = (await rollouts.collect(update)).groups
             credited = variant.credit(groups)
             told = dict(credited.figures)
-            adam.step(novice.weights, gradient(novice, credited))
+            weights.grad = torch.tensor([*gradient(novice, credited).values()], dtype=torch.float64)
+            adam.step()
+            novice.weights.update(zip(novice.weights, weights.tolist(), strict=True))
             rewards.append(statistics.mean(one.reward or 0.0 for group in groups for one in group.counting))
         novice.forget()
         after = summarise_scores(await exam.examine(sizes.exam), "right")["right"] or 0.0

@@ -30,6 +30,7 @@ from hira.policies.local.engine import Sampled, SampleRequest
 from hira.policies.offline import OfflinePolicy
 from hira.tools import Toolbox
 from hira.tools.documents import Index, browse_documents, search_documents
+from hira.trainers.demo.tiny import BEGIN, END, TEMPLATE
 from hira.trainers.plan import DecoderShape
 from hira.trainers.rollouts import OpenContext, Problem
 
@@ -37,11 +38,6 @@ ROOT = Path(__file__).parents[2]
 DATA = ROOT / "hira" / "evaluation" / "mini"
 QWEN_05B = DecoderShape(24, 896, 14, 2, 64, 4864, 151_936, tied=True, small=2 * 896 + 18 * 64)
 TINY = DecoderShape(2, 64, 4, 2, 16, 128, 8_000, tied=True, small=2 * 64 + 8 * 16)
-START, END = "<|im_start|>", "<|im_end|>"
-TEMPLATE = (
-    "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n{% endfor %}"
-    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
-)
 _NEXT: ContextVar[tuple[str, str | None]] = ContextVar("next")
 
 
@@ -52,7 +48,7 @@ def tokenizer(words: int) -> PreTrainedTokenizerFast:
     learning = Tokenizer(models.BPE())
     learning.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     alphabet = pre_tokenizers.ByteLevel.alphabet()
-    special = ["<|endoftext|>", START, END]
+    special = ["<|endoftext|>", BEGIN, END]
     trainer = trainers.BpeTrainer(
         vocab_size=min(words, 6_000), initial_alphabet=alphabet, special_tokens=special, show_progress=False
     )

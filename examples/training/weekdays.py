@@ -238,7 +238,6 @@ WORKFLOW = MarsRL(rounds=3, tries=1, search=False)
 TIMES = {"verifier": 2}
 """How often a demonstration is dealt before all others have been: a report compares once, where it counts three
 times."""
-OPTIONS = {"rounds": WORKFLOW.rounds, "tries": WORKFLOW.tries, "search": WORKFLOW.search}
 _CUT = re.compile("|".join([*WEEK, *(rf"\b{number}\b" for number in NUMBERS)]))
 
 
@@ -397,7 +396,6 @@ WEEKDAYS = DemoRecipe(
     about="MarsRL GRPO",
     recipe=MARSRL,
     workflow=WORKFLOW,
-    options=OPTIONS,
     settings=settings_of,
     teacher=play_teacher,
     tokenizer=learn_tokenizer,

@@ -26,7 +26,7 @@ from hira.journal.encoding import read_json, validate
 from hira.runtime.registry import make_workflow
 from hira.runtime.settings import Settings
 from hira.runtime.settings import load as load_settings
-from hira.trainers.configuration import Configuration, DataConfig, RewardConfig
+from hira.trainers.configuration import Configuration, DataConfig, RewardConfig, SourceConfig
 from hira.trainers.credit import Credit
 from hira.trainers.credit.checks import run_credit
 from hira.trainers.credit.masking import drop_mastered, drop_overlong
@@ -82,10 +82,8 @@ def make_plan(configuration: Configuration, folder: Path, environ: Mapping[str, 
     """
     plan = draft_plan(configuration, folder, environ, home)
     part, kind = plan.configuration.data, plan.recipe.data
-    (train, unasked), (held_out, _) = (
-        read_problems(part, folder, name, kind, configuration.seed) for name in ("train", "held_out")
-    )
-    return replace(plan, problems=train, held_out=held_out, unasked=unasked)
+    problems, unasked = read_problems(part, folder, kind, configuration.seed)
+    return replace(plan, problems=problems, held_out=_read_held_out(part, folder, kind), unasked=unasked)
 
 
 def draft_plan(configuration: Configuration, folder: Path, environ: Mapping[str, str], home: Path) -> TrainingPlan:
@@ -157,38 +155,43 @@ def settings_of(
     return load_settings({"model": "offline", **settings_values}, quiet, folder, home, names)
 
 
-def read_problems(
-    part: DataConfig, folder: Path, which: str, kind: Data, seed: int = 0
+def read_problems(part: DataConfig, folder: Path, kind: Data, seed: int = 0) -> tuple[tuple[Problem, ...], int]:
+    """Read the problems of training, those of a file or of all sources, and count the questions that are left out
+    because their answer is unknown."""
+    if not part.sources:
+        source = SourceConfig(name=part.train, split=part.split, config=part.config, columns=part.columns)
+        return _read_source(source, folder, kind, part.limit)
+    read = [_read_source(source, folder, kind) for source in part.sources]
+    problems = [
+        replace(problem, id=f"{source.name}/{problem.id}")
+        for source, (problems, _) in zip(part.sources, read, strict=True)
+        for problem in draw(problems, source.sample, seed)
+    ]
+    return tuple(problems[: part.limit]), sum(unasked for _, unasked in read)
+
+
+def _read_held_out(part: DataConfig, folder: Path, kind: Data) -> tuple[Problem, ...]:
+    """Read the problems of exams, those of a file or of several by name."""
+    if isinstance(part.held_out, str):
+        return _read_source(SourceConfig(name=part.held_out, columns=part.columns), folder, kind)[0]
+    return tuple(
+        replace(problem, id=f"{label}/{problem.id}", set=label)
+        for label, name in part.held_out.items()
+        for problem in _read_source(SourceConfig(name=name, columns=part.columns), folder, kind)[0]
+    )
+
+
+def _read_source(
+    source: SourceConfig, folder: Path, kind: Data, limit: int | None = None
 ) -> tuple[tuple[Problem, ...], int]:
-    """Read the problems of a file or of all sources, and count the questions that are left out because their answer is
-    unknown."""
-    if which == "train" and part.sources:
-        parts = [
-            source.model_dump(include={"split", "config", "columns"}) | {"train": source.name}
-            for source in part.sources
-        ]
-        read = [read_problems(DataConfig(**part), folder, which, kind, seed) for part in parts]
-        problems = [
-            replace(problem, id=f"{source.name}/{problem.id}")
-            for source, (problems, _) in zip(part.sources, read, strict=True)
-            for problem in draw(problems, source.sample, seed)
-        ]
-        return tuple(problems[: part.limit]), sum(unasked for _, unasked in read)
-    name = getattr(part, which)
-    if isinstance(name, Mapping):
-        sets = {label: DataConfig(held_out=one, columns=part.columns) for label, one in name.items()}
-        return tuple(
-            replace(problem, id=f"{label}/{problem.id}", set=label)
-            for label, alone in sets.items()
-            for problem in read_problems(alone, folder, which, kind, seed)[0]
-        ), 0
+    name = source.name
     if not name:
         return (), 0
-    limit, split, config = (part.limit, part.split, part.config) if which == "train" else (None, "", "")
     if kind == "pairs":
         pairs = pairs_of(folder / Path(name).expanduser())[:limit]
         return tuple(Problem(pair.id, pair.query, (pair.accepted, pair.rejected)) for pair in pairs), 0
-    items = data.load(name, Selection(limit=limit, columns=part.columns, split=split, config=config), folder).items
+    selection = Selection(limit=limit, columns=source.columns, split=source.split, config=source.config)
+    items = data.load(name, selection, folder).items
     asked = items if kind == "queries" else [item for item in items if item.answerable]
     if kind == "answers":
         if lacking := next((item for item in items if not (item.answerable or item.unanswerable)), None):

@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from torch.utils.data import Dataset
 from transformers import PrinterCallback, Trainer, TrainingArguments
 
 from hira.core.errors import HiraError, UsageError, count_of
+from hira.journal.encoding import validate
 from hira.policies.local.template import Template
 from hira.trainers import records
 from hira.trainers.assembly import TrainingPlan, reward_of
@@ -222,18 +223,10 @@ def _sample_own(plan: TrainingPlan, tokenizer: Any, model: Any, tell: Tell, *, r
     """Return the model's own best rollouts, kept in the folder: a resumed run has the same demonstrations."""
     kept = plan.folder / DEMONSTRATIONS
     if resume and kept.is_file():
-        return [read_row(record) for record in records.read(kept)]
+        return [validate(Row, record) for record in records.read(kept)]
     rows = sample_best(plan, tokenizer, model, tell)
     records.write(kept, map(asdict, rows))
     return rows
-
-
-def read_row(record: Mapping[str, Any]) -> Row:
-    """Return a row from its record: JSON has lists where a row has tuples."""
-    values: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in record.items()
-    }
-    return Row(**values)
 
 
 def sample_best(plan: TrainingPlan, tokenizer: Any, model: Any, tell: Tell) -> list[Row]:

@@ -25,6 +25,7 @@ def programs() -> Iterator[None]:
 @pytest.mark.heavy
 @pytest.mark.usefixtures("programs")
 def test_matpo_is_worth_more_than_without_any_of_its_parts() -> None:
+    pytest.importorskip("torch")
     import matpo as program  # type: ignore[import-not-found]
 
     sizes = program.Sizes(updates=16, questions=3, rate=0.15, exam=3)

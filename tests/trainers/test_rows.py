@@ -4,12 +4,12 @@ import json
 import math
 from dataclasses import asdict, replace
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rollouts_made import rollout, turn
 
-from hira.trainers.rows import rows_of
+from hira.journal.encoding import validate
+from hira.trainers.rows import Row, rows_of
 
 
 def test_turns_that_go_on_from_one_another_are_one_row() -> None:
@@ -80,10 +80,6 @@ def test_a_conversation_is_overlong_where_its_last_reply_was_cut_off_and_not_an_
     assert [(row.part, row.overlong) for row in rows_of(rollout(planner=broken)).rows] == [(0, True), (1, True)]
 
 
-@pytest.mark.filterwarnings("default")
 def test_a_row_of_a_demonstration_is_read_as_it_was_recorded() -> None:
-    pytest.importorskip("trl")
-    from hira.trainers.sft import read_row
-
     (row,) = rows_of(rollout(planner=[turn([1, 2], [3, 4])])).rows
-    assert read_row(json.loads(json.dumps(asdict(row)))) == row
+    assert validate(Row, json.loads(json.dumps(asdict(row)))) == row

@@ -21,7 +21,7 @@ arguments_of, DemonstrationOrder = (
     later("hira.trainers.sft:arguments_of"),
     later("hira.trainers.sft:DemonstrationOrder"),
 )
-SftTrainer, read_row = later("hira.trainers.sft:SftTrainer"), later("hira.trainers.sft:read_row")
+SftTrainer = later("hira.trainers.sft:SftTrainer")
 drop_long = later("hira.trainers.sft:drop_long")
 logprobs, model, row = later("tiny:logprobs"), later("tiny:model"), later("tiny:row")
 tokenizer = later("tiny:tokenizer")
@@ -137,14 +137,6 @@ def test_conversations_longer_than_the_window_are_left_out_and_an_error_if_all_a
     with pytest.raises(UsageError, match="no conversation to learn from") as caught:
         keep(299)
     assert "or raise rollouts.window (299 tokens)" in caught.value.fix
-
-
-def test_a_row_of_a_record_is_the_row_again() -> None:
-    from dataclasses import asdict
-
-    (given,) = rows(1)
-    written = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(given).items()}
-    assert read_row(written) == given
 
 
 def test_nothing_is_learned_from_no_conversation() -> None:

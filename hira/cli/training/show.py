@@ -183,7 +183,7 @@ def _look_at(options: TrainOptions, shell: Shell) -> RunFiles:
             raise UsageError(what, where=str(folder), fix=f"check the run alone: hira-train doctor {first}")
         try:
             kind = RECIPES.get(configuration.recipe, GRPO).data
-            problems, _ = assembly.read_problems(configuration.data, shell.folder, "train", kind)
+            problems, _ = assembly.read_problems(configuration.data, shell.folder, kind)
         except HiraError:
             problems = ()
         steps = [record for record in records.read(folder / records.METRICS) if "train_runtime" not in record]

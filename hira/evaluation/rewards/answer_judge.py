@@ -91,14 +91,20 @@ def fill_words(prompt: Prompt, **words: object) -> Filled:
 
 
 async def ask_judge(
-    conversation: Conversation, prompt: Filled, shape: type[T], *, wrong: Callable[[T], str] = lambda _: ""
+    conversation: Conversation,
+    prompt: Filled,
+    shape: type[T],
+    *,
+    wrong: Callable[[T], str] = lambda _: "",
+    failed: str = "the judge failed",
 ) -> T | None:
-    """Return the judge's reply; None, with a notice, if it fails. An exhausted budget (`Stop`) still ends the run.
+    """Return the judge's reply; None, with a notice of what `failed`, if it fails. An exhausted budget (`Stop`) still
+    ends the run.
 
     `wrong` returns what is wrong with a reply that has the shape, "" if nothing is.
     """
     try:
         return await ask_for_record(conversation, user(prompt), shape, wrong=wrong)
     except (DialectError, EndpointError) as error:
-        conversation.context.events(Notice(f"{conversation.name}: the judge failed: {error.what}"))
+        conversation.context.events(Notice(f"{conversation.name}: {failed}: {error.what}"))
         return None

@@ -10,15 +10,13 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-from hira.agents.record import ask_for_record
 from hira.agents.run_context import Conversation
-from hira.core.errors import DialectError, EndpointError, UsageError
-from hira.core.events import Notice
-from hira.core.messages import user
+from hira.core.errors import UsageError
 from hira.core.prompts import Prompt
 from hira.core.sanitize import sanitize
 from hira.evaluation.files import Item
 from hira.evaluation.record import Record
+from hira.evaluation.rewards.answer_judge import ask_judge
 from hira.evaluation.run import Evaluation, EvaluationPlan, EvaluationTask
 from hira.evaluation.scorers import Scorer
 
@@ -144,10 +142,8 @@ async def judge(conversation: Conversation, stage: Stage, item: Item) -> StageDe
     """Return the judge's decision; None, with a notice, if it failed."""
     prompt, shape, verdict, keeping = JUDGED[stage]
     filled = prompt.fill(question=sanitize(item.question), answer=sanitize(item.gold))
-    try:
-        read = await ask_for_record(conversation, user(filled), shape)
-    except (DialectError, EndpointError) as error:
-        conversation.context.events(Notice(f"{conversation.name}: {item.id} is not decided, because {error.what}"))
+    read = await ask_judge(conversation, filled, shape, failed=f"{item.id} is not decided")
+    if read is None:
         return None
     told = read.model_dump(include={"discipline", "level"})
     return StageDecision(stage, item.id, kept=getattr(read, verdict) in keeping, why=read.reason, told=told)

@@ -12,13 +12,13 @@ from pydantic import BaseModel, Field
 
 from hira.agents.record import ask_for_record
 from hira.agents.run_context import Conversation
-from hira.core.errors import DialectError, EndpointError, UsageError
-from hira.core.events import Notice
+from hira.core.errors import UsageError
 from hira.core.messages import user
 from hira.core.prompts import Prompt
 from hira.core.sanitize import sanitize
 from hira.core.window import map_concurrently
 from hira.evaluation.files import Item, rows_of
+from hira.evaluation.rewards.answer_judge import ask_judge
 from hira.evaluation.rewards.match import contains
 from hira.evidence.citations import language
 from hira.trainers import records
@@ -158,10 +158,9 @@ async def write_question(conversation: Conversation, name: str, chain: FactChain
         leaked = leaks(written.question, chain)
         return f"The question is not usable: {'; '.join(leaked)}." if leaked else ""
 
-    try:
-        written = await ask_for_record(conversation, user(prompt), WrittenQuestion, wrong=wrong)
-    except (DialectError, EndpointError) as error:
-        conversation.context.events(Notice(f"{conversation.name}: no question {name}, because {error.what}"))
+    failed = f"there is no question {name}"
+    written = await ask_judge(conversation, prompt, WrittenQuestion, wrong=wrong, failed=failed)
+    if written is None:
         return None
     meta = {"path": [[fact.subject, fact.relation, fact.object] for fact in chain.facts]}
     return Item(name, written.question.strip(), (chain.end,), category=f"{len(chain.facts)} hops", meta=meta)

@@ -137,7 +137,6 @@ CITED = DemoRecipe(
     lessons=DEMONSTRATIONS,
     problems=problems,
     reward=score_cited,
-    pretrained=True,
     sizes=PRETRAINED,
     small=PRETRAINED_MINIATURE,
     examined="held-out questions answered rightly in one sentence with its source",

@@ -255,7 +255,6 @@ MATPO_DEMO = DemoRecipe(
     about="MATPO GRPO",
     recipe=RECIPE,
     workflow=WORKFLOW,
-    options={"max_subtasks": WORKFLOW.max_subtasks, "worker_calls": WORKFLOW.worker_calls},
     settings=settings_of,
     write=lambda folder, seed: make_world(seed).write(folder / "documents"),
     teacher=play_teacher,

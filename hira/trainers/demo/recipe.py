@@ -4,7 +4,7 @@ for asking."""
 import asyncio
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -95,16 +95,15 @@ class DemoRecipe:
 
     `settings(folder)` are those of the runs, and `write(folder, seed)` writes the files that they need.
     `teacher(seed, chance, problem)` plays all roles of one demonstration, with random numbers for its faults; `lessons`
-    is the number of problems that it demonstrates, None for all. A `pretrained` model learns the demonstrations as an
-    adapter; a tiny one begins at random, with the `tokenizer` that is learned from them. `adapters` has that of each
+    is the number of problems that it demonstrates, None for all. A tiny model begins at random, with the `tokenizer`
+    that is learned from them; without one, a pretrained model learns them as an adapter. `adapters` has that of each
     role. `varied` makes another demonstration from one, and `dealt` repeats the demonstrations of a role.
 
     `recipe` names the trained roles and their credit, `credit` has its options. `problems(seed, held_out=…)` are for
     training or for exams. `reward` also scores exams, unless there is an `exam`; exams run `examining` in place of
-    `workflow`, and `examined` describes their accuracy. `workflow` runs with `options` unlike its defaults, which the
-    profile keeps. `commands` ask the trained model at the end, by default some held-out questions. `curves` names
-    metrics of updates to draw, `figures` parts of exam scores to print, `sampled/PART` and `greedy/PART`; of several it
-    prints the mean. `note` follows them.
+    `workflow`, and `examined` describes their accuracy. `commands` ask the trained model at the end, by default some
+    held-out questions. `curves` names metrics of updates to draw, `figures` parts of exam scores to print,
+    `sampled/PART` and `greedy/PART`; of several it prints the mean. `note` follows them.
     """
 
     name: str
@@ -119,13 +118,11 @@ class DemoRecipe:
     lessons: int | None = None
     commands: Callable[[int], Sequence[Command]] | None = None
     tokenizer: Callable[[Sequence[Rollout]], Any] | None = None
-    pretrained: bool = False
     adapters: Mapping[str, str] = field(default_factory=lambda: {"*": "default"})
     dealt: Mapping[str, int] = field(default_factory=dict)
     exam: Callable[[int], Reward] | None = None
     examining: Workflow | None = None
     varied: "Callable[[Any], Changed] | None" = None
-    options: Mapping[str, bool | int] = field(default_factory=dict)
     credit: Mapping[str, str] = field(default_factory=dict)
     stages: StageConfig = field(default=StageConfig())
     shape: TinyShape = SHAPE
@@ -135,6 +132,13 @@ class DemoRecipe:
     curves: Mapping[str, str] = field(default_factory=lambda: {"right answers in training": "reward/accuracy"})
     figures: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     note: str = ""
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """The options of the workflow that are not its defaults, which the profile keeps."""
+        workflow: Any = self.workflow
+        defaults = {option.name: option.default for option in fields(workflow)}
+        return {name: value for name in defaults if (value := getattr(workflow, name)) != defaults[name]}
 
 
 AT_ONCE = 16
@@ -229,26 +233,26 @@ class Demo:
         import torch
 
         recipe, sizes = self.recipe, self.sizes
-        if not recipe.pretrained:
+        if recipe.tokenizer:
             torch.set_num_threads(1)  # faster for a model this small, with the same sums on every machine
         write_configuration(self.plan)
         rows: Sequence[Row] = ()
         if saved := last_checkpoint(self.folder):
             self.tell(f"resuming from {saved.name}")
-        elif recipe.pretrained:
+        elif recipe.tokenizer:
+            self._train_tiny(recipe.tokenizer)
+        else:
             from transformers import AutoTokenizer
 
             self._write_base()
             rollouts, summary = self._record()
             self.tell(summary)
             rows = self._render(AutoTokenizer.from_pretrained(self.place), rollouts)
-        else:
-            self._train_tiny()
         from hira.trainers.sft import teach_adapters
         from hira.trainers.training import Training, open_weights
 
         tokenizer, adapted = open_weights(self.plan)
-        if not recipe.pretrained:
+        if recipe.tokenizer:
             adapted.double()  # sampling does not depend on the other rows of a batch
         training = Training(
             plan=self.plan,
@@ -298,15 +302,14 @@ class Demo:
         rows = [row for record in rollouts for row in demonstrations_of(record, template)]
         return [row for row in rows for _ in range(self.recipe.dealt.get(row.role, 1))]
 
-    def _train_tiny(self) -> None:
+    def _train_tiny(self, learn_tokenizer: Callable[[Sequence[Rollout]], Any]) -> None:
         """Train a model from random weights, with its own tokenizer."""
         from hira.trainers.sft import DemonstrationOrder, SftTrainer
         from hira.trainers.weights import Muon
 
         recipe, sizes = self.recipe, self.sizes
-        assert recipe.tokenizer is not None  # noqa: S101 - every recipe of a tiny model has one
         rollouts, summary = self._record()
-        tokenizer = recipe.tokenizer(rollouts)
+        tokenizer = learn_tokenizer(rollouts)
         rows = self._render(tokenizer, rollouts)
         self.tell(f"{summary}: {len(rows)} conversations, {len(tokenizer)} tokens")
         base = make_model(tokenizer, self.seed, recipe.shape)
@@ -356,7 +359,7 @@ class Demo:
                 attempts=sizes.attempts,
                 refill=sizes.refill,
                 concurrency=ROLLOUTS_AT_ONCE,
-                window=PRETRAINED_WINDOW if self.recipe.pretrained else self.recipe.shape.window,
+                window=self.recipe.shape.window if self.recipe.tokenizer else PRETRAINED_WINDOW,
             ),
             marsrl=self.recipe.stages,
             credit=self.recipe.credit,
@@ -371,7 +374,7 @@ class Demo:
                 steps=sizes.learning,
                 batch=sizes.batch,
                 lr=sizes.learning_rate,
-                warmup=sizes.learning // 4 if self.recipe.pretrained else 10,
+                warmup=10 if self.recipe.tokenizer else sizes.learning // 4,
                 save_every=0,
             ),
             exam=ExamConfig(attempts=sizes.exam),

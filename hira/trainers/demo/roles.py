@@ -20,10 +20,9 @@ The results are in benchmarks/results/training_roles.md.
 import random
 import re
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from hira.core.policy import Completion, Request
 from hira.evaluation.rewards.answers import ByWords
@@ -153,7 +152,6 @@ def _make(name: str, recipe: Recipe, adapters: Mapping[str, str], norm: str) -> 
         about=f"{recipe.name.upper()} GRPO of {workflow.name}",
         recipe=recipe,
         workflow=workflow,
-        options=find_changes(workflow),
         adapters=adapters,
         credit={"norm": norm},
         settings=partial(settings_of, workflow.name),
@@ -161,18 +159,10 @@ def _make(name: str, recipe: Recipe, adapters: Mapping[str, str], norm: str) -> 
         teacher=partial(play_teacher, name),
         problems=problems,
         reward=ByWords(exact),
-        pretrained=True,
         sizes=SIZES,
         small=PRETRAINED_MINIATURE,
         examined="held-out questions of two steps right",
     )
-
-
-def find_changes(workflow: Any) -> Mapping[str, bool | int]:
-    """Return the options of a workflow that are not its defaults."""
-    return {
-        option.name: value for option in fields(workflow) if (value := getattr(workflow, option.name)) != option.default
-    }
 
 
 SIZES = replace(PRETRAINED, learning=24, batch=6, updates=8, questions=8, attempts=4, rate=2e-4, budget=4096)
