@@ -32,7 +32,7 @@ from real.sets import read_lines
 from hira.agents.queries import merge, plan_queries, search_rewritten
 from hira.agents.run_context import RunContext
 from hira.core.messages import Filled
-from hira.runtime.encoding import open_encoder
+from hira.runtime.encoding import open_models
 from hira.runtime.factory import configure_roles
 from hira.runtime.registry import EMBED
 from hira.runtime.settings import RoleSettings, Settings
@@ -201,7 +201,7 @@ async def main() -> None:
     encoder = None
     if arguments.embed:
         own = RoleSettings(base_url=arguments.base_url)
-        encoder = open_encoder(Settings(embed=arguments.embed, roles={EMBED: own}))
+        encoder, _ = open_models(Settings(embed=arguments.embed, roles={EMBED: own}))
     with tempfile.TemporaryDirectory() as temporary:
         folder = (arguments.work or Path(temporary)) / "files"
         folder.mkdir(parents=True, exist_ok=True)

@@ -40,8 +40,6 @@ class PublicSet:
     """Selects rows."""
     files: str = ""
     """The folder on the hub with the attached files of a `{split}`."""
-    gated: str = ""
-    """Explains how to get access."""
     drop: tuple[str, ...] = ()
     """Columns that are left out."""
     ask: str = ""
@@ -89,10 +87,6 @@ def _field(row: Mapping[str, Any]) -> str:
     return f"{subject} | {'NS' if subject in _NATURAL else 'CE' if subject in _COMPUTING else 'SF'}"
 
 
-def _gate(name: str) -> str:
-    return f"ask for access on the page of {name}, then log in with `hf auth login` or set HF_TOKEN"
-
-
 def _qa(config: str, split: str) -> PublicSet:
     return PublicSet(QA, split, {"question": "question", "answer": "golden_answers", "id": "id"}, config)
 
@@ -105,7 +99,6 @@ SETS: Mapping[str, PublicSet] = {
         "2023_all",
         category=_capability,
         files="2023/{split}",
-        gated=_gate("gaia-benchmark/GAIA"),
         drop=("Annotator Metadata",),
     ),
     "webwalkerqa": PublicSet(
@@ -123,7 +116,6 @@ SETS: Mapping[str, PublicSet] = {
         metric="hle",
         category=_field,
         keep=lambda row: not row.get("image"),
-        gated=_gate("cais/hle"),
         drop=("image_preview", "rationale_image", "rationale", "canary"),
     ),
     "frames": PublicSet(
@@ -256,7 +248,8 @@ def _explain_failure(name: str, spec: PublicSet, where: str, error: Exception) -
     """Return an error of hira's for one of the hub's packages, which have many types for few reasons."""
     text = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
     if "Gated" in type(error).__name__ or "gated" in text or "401" in text or "403" in text:
-        return AccessDenied(f"{name} is gated", where=where, fix=spec.gated or _gate(spec.hub))
+        fix = f"ask for access on the page of {spec.hub}, then log in with `hf auth login` or set HF_TOKEN"
+        return AccessDenied(f"{name} is gated", where=where, fix=fix)
     if isinstance(error, ValueError | FileNotFoundError) and "split" in text.lower():
         return UsageError(f"{name} cannot be read: {text}", where=where, fix="name another with --split or --config")
     return EndpointError(f"{name} could not be fetched: {text}", where=where, fix=f"hira eval {name}=FILE.jsonl")

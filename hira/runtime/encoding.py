@@ -18,24 +18,14 @@ if TYPE_CHECKING:
     from hira.tools.documents.encoder import Encoder, Endpoint, Reranker
 
 
-def open_encoder(settings: Settings) -> "Encoder | None":
-    """Return the encoder that `embed` or the role names, None without one. Raises `UsageError` if it cannot be used."""
-    endpoint = _open(EMBED, settings.embed, "encoder", settings)
-    if endpoint is None:
-        return None
-    from hira.tools.documents.encoder import Encoder
+def open_models(settings: Settings) -> "tuple[Encoder | None, Reranker | None]":
+    """Return the encoder that `embed` or its role names and the reranker that `rerank` or its role names, None for what
+    has no name. Raises `UsageError` if one cannot be used."""
+    from hira.tools.documents.encoder import Encoder, Reranker
 
-    return Encoder(endpoint)
-
-
-def open_reranker(settings: Settings) -> "Reranker | None":
-    """Return the reranker that `rerank` or the role names, None without one."""
-    endpoint = _open(RERANK, settings.rerank, "reranker", settings)
-    if endpoint is None:
-        return None
-    from hira.tools.documents.encoder import Reranker
-
-    return Reranker(endpoint)
+    embed = _open(EMBED, settings.embed, "encoder", settings)
+    rerank = _open(RERANK, settings.rerank, "reranker", settings)
+    return Encoder(embed) if embed else None, Reranker(rerank) if rerank else None
 
 
 def _open(role: str, setting: str, what: str, settings: Settings) -> "Endpoint | None":

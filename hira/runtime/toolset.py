@@ -379,9 +379,9 @@ async def open_index(
         raise _unread(settings.docs, listing.warnings, unseen=bool(listing.media))
     encoder, reranker = like.models if like else (None, None)
     if like is None and (settings.embed or settings.rerank or not {"embed", "rerank"}.isdisjoint(settings.roles)):
-        from hira.runtime.encoding import open_encoder, open_reranker
+        from hira.runtime.encoding import open_models
 
-        encoder, reranker = open_encoder(settings), open_reranker(settings)
+        encoder, reranker = open_models(settings)
     index = Index(settings.docs, settings.cache, exclude=settings.exclude, encoder=encoder, reranker=reranker)
     if like is None:
         stack.push_async_callback(index.aclose)

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
 from hira.trainers.credit.grpo import FLOOR, advantages
@@ -65,10 +66,7 @@ def mars(
             rows = [row for row in attempt.rows if row.conversation == name]
             ones += _weigh_rows(rows, Key(group.problem, system1), reward, advantage, often)
     scale = many_twos / many_ones if many_ones else 1.0
-    scaled = [
-        Weighted(weighted.row, weighted.group, weighted.reward, weighted.advantage, weighted.weight * scale)
-        for weighted in ones
-    ]
+    scaled = [replace(weighted, weight=weighted.weight * scale) for weighted in ones]
     excluded = sum(len(group.attempts) - len(group.counting) for group in groups)
     return Credited((*twos, *scaled), float(many_twos), tuple(sizes), dead, alone, excluded)
 
