@@ -141,9 +141,9 @@ async def hang(_: object) -> None:
     [
         (lambda whole: whole | {"data": whole["data"][:1]}, "answered with 1 vectors for 4 texts"),
         (lambda whole: whole | {"data": None}, "answered with 0 vectors for 4 texts"),
-        (lambda whole: whole | {"data": [{}] * 4}, "not vectors of one length"),
-        (lambda whole: whole | {"data": [{"embedding": [1.0] * n} for n in (1, 2, 3, 4)]}, "not vectors of one length"),
-        (lambda whole: whole | {"data": [{"embedding": [float("nan")]}] * 4}, "not vectors of one length"),
+        (lambda whole: whole | {"data": [{}] * 4}, "vectors of one length"),
+        (lambda whole: whole | {"data": [{"embedding": [1.0] * n} for n in (1, 2, 3, 4)]}, "vectors of one length"),
+        (lambda whole: whole | {"data": [{"embedding": [float("nan")]}] * 4}, "vectors of one length"),
         (lambda _: ["no"], "instead of JSON; check its address"),
         (lambda _: None, "cannot be reached"),
     ],
