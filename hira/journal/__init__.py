@@ -63,7 +63,6 @@ class Journal:
     def __init__(self, path: Path, patience: float = PATIENCE) -> None:
         self.path = path
         self.damage = Damage()
-        self._patience = patience
         try:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             path.touch(mode=0o600, exist_ok=True)  # for the user alone: it contains questions, answers and sources

@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, is_dataclass
 from functools import cache
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
@@ -76,12 +77,8 @@ def _spell(message: Message) -> str:
 
 
 def _count_shared(earlier: tuple[Message, ...], now: tuple[Message, ...]) -> int:
-    count = 0
-    for a, b in zip(earlier, now, strict=False):
-        if a is not b:
-            break
-        count += 1
-    return count
+    same = (before is message for before, message in zip(earlier, now, strict=False))
+    return sum(takewhile(bool, same))
 
 
 def digest_of_tool(name: str, arguments: Mapping[str, Any]) -> str:

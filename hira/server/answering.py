@@ -2,6 +2,7 @@
 the client goes away."""
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
@@ -24,7 +25,7 @@ from hira.server.records import (
 )
 from hira.server.runs import NewRun, WatchedRun
 from hira.server.state import STOPPING, AppState, body_of
-from hira.server.wire import STILL, about, as_refusal, content_of, describe_progress, error_of, now, pieces, sse
+from hira.server.wire import STILL, about, as_refusal, content_of, describe_progress, error_of, pieces, sse
 
 
 async def complete_chat(state: AppState, request: Request) -> Response:
@@ -38,7 +39,7 @@ async def complete_chat(state: AppState, request: Request) -> Response:
     form = chat.read_answer_form(chat_request)
     new = NewRun(question.text, files, output=form.output, earlier=earlier, instructions=question.instructions)
     watched = state.runs.begin(client, chat_request.model, new)
-    made = now()
+    made = int(time.time())
     if chat_request.stream:
         counted = bool(chat_request.stream_options and chat_request.stream_options.include_usage)
         return RunStream(watched, _stream_chat(state, watched, chat_request.model, made, form.tool, counted=counted))
@@ -67,7 +68,7 @@ async def create_response(state: AppState, request: Request) -> Response:
     output, store = responses.read_answer_form(response_request).output, response_request.store is not False
     new = NewRun(question.text, files, output=output, earlier=earlier, instructions=instructions, store=store)
     watched = state.runs.begin(client, response_request.model, new)
-    writer = responses.ResponseWriter(watched.run.id, response_request, now(), state.scrub)
+    writer = responses.ResponseWriter(watched.run.id, response_request, int(time.time()), state.scrub)
     if response_request.stream:
         return RunStream(watched, _stream_response(state, watched, writer))
     await _wait(watched, request.receive)
@@ -172,8 +173,7 @@ async def _stream_chat(
         elif not news:
             yield STILL
     if watched.failure:
-        refused = as_refusal(watched.failure)
-        yield sse(error_of(refused))
+        yield sse(error_of(as_refusal(watched.failure)))
     else:
         answer = watched.run.answer
         text = state.scrub(answer.text)

@@ -92,9 +92,8 @@ def _describe_problem(url: str, endpoint: Probe, models: frozenset[str]) -> str:
     if endpoint.status >= BROKEN:
         return f"{url} answers with status {endpoint.status}: questions to {named} may fail"
     if endpoint.lacks_v1:
-        return (
-            f"the base URL {url} lacks /v1: questions to {named} fail; set it to {without_userinfo(endpoint.base_url)}"
-        )
+        right = without_userinfo(endpoint.base_url)
+        return f"the base URL {url} lacks /v1: questions to {named} fail; set it to {right}"
     unknown = sorted(models - {*endpoint.models}) if endpoint.models else []
     if unknown:
         has = ", ".join(endpoint.models[:_SHOWN]) + (", …" if len(endpoint.models) > _SHOWN else "")

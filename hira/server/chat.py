@@ -58,8 +58,8 @@ def completion(answer: Answer, text: str, model: str, reasoning: str, made: int,
     """Format the whole answer, with this text, as one chat completion; as a call of the tool if there is one."""
     message: dict[str, Any] = {"role": "assistant", **content_of(answer, text)}
     if tool and message["content"] is not None:
-        call = {"id": name_call(answer.rollout.run), "type": "function"}
-        message["tool_calls"] = [{**call, "function": {"name": tool, "arguments": message["content"]}}]
+        function = {"name": tool, "arguments": message["content"]}
+        message["tool_calls"] = [{"id": f"call_{answer.rollout.run}", "type": "function", "function": function}]
         message["content"] = None
     if reasoning:
         message["reasoning_content"] = reasoning
@@ -82,14 +82,10 @@ def chunk(run: str, model: str, made: int, delta: Mapping[str, Any], ending: str
     return {**head, "choices": [choice]}
 
 
-def name_call(run: str) -> str:
-    return f"call_{run}"
-
-
 def write_call(run: str, tool: str, arguments: str) -> Iterator[dict[str, Any]]:
     """Yield the pieces of a call of the tool that takes the answer."""
-    yield {"tool_calls": [{"index": 0, "id": name_call(run), "type": "function",
-                           "function": {"name": tool, "arguments": ""}}]}  # fmt: skip
+    function = {"name": tool, "arguments": ""}
+    yield {"tool_calls": [{"index": 0, "id": f"call_{run}", "type": "function", "function": function}]}
     for piece in pieces(arguments):
         yield {"tool_calls": [{"index": 0, "function": {"arguments": piece}}]}
 
@@ -112,8 +108,7 @@ def usage(spent: Usage) -> dict[str, Any]:
 
 
 def annotations(answer: Answer, text: str) -> list[dict[str, Any]]:
-    """The citations as the chat API has them; documents have a file URL by their name, with the
-    page."""
+    """The citations as the chat API has them; documents have a file URL by their name, with the page."""
     return [
         {
             "type": "url_citation",

@@ -64,12 +64,9 @@ def read_question(messages: Sequence[Spoken], field: str, more: int = 0) -> Rece
         raise RejectedRequest(400, "a user message with text is missing", field=field)
     check_length(more + sum(len(text) for _, text in turns))
     lines = [(role, text) for role, text in turns if text]
-    instructions = "\n\n".join(text for role, text in lines if role in INSTRUCTING)
+    instructions = "\n\n".join(text for role, text in lines if role in ("system", "developer"))
     before = tuple((role, text) for role, text in turns[:last] if text and role in ("user", "assistant"))
     return ReceivedQuestion(turns[last][1], before, instructions)
-
-
-INSTRUCTING = ("system", "developer")
 
 
 def read_output(schema: Any, field: str) -> OutputType:
@@ -170,8 +167,7 @@ def _write_part(part: Mapping[str, Any], field: str, path: Path) -> Path | None:
     url = str(record.get("url") or record.get("file_data") or "")
     match = _DATA.fullmatch(url)
     if match is None:
-        what = f"content of the type {kind!r} must contain its data as a data: URI"
-        raise RejectedRequest(400, what, field=field)
+        raise RejectedRequest(400, f"content of the type {kind!r} must contain its data as a data: URI", field=field)
     name = str(record.get("filename") or "")
     suffix = Path(name).suffix or mimetypes.guess_extension(match[1]) or ".bin"
     if _PLAIN.fullmatch(name) and not path.with_name(name).exists():

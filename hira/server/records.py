@@ -95,7 +95,7 @@ async def find_earlier(state: AppState, client: Client, messages: Messages) -> E
     if not messages:
         return None
     watched = _find_run(state, client, messages)
-    known = await _leave(state, watched) if watched else None
+    known = await earlier_of(watched.run, state.session.journal) if watched else None
     return Earlier.of_messages(messages, known)
 
 
@@ -105,13 +105,7 @@ def _find_run(state: AppState, client: Client, messages: Messages) -> WatchedRun
         return None
     (_, question), (_, answer) = messages[-2:]
     for name, watched in reversed(state.runs.known.items()):
-        if (
-            client.owns(name)
-            and watched.run.question == printable(question)
-            and watched.ended
-            and watched.run.ended
-            and watched.run.answer.text
-        ):
+        if client.owns(name) and watched.run.question == printable(question) and watched.answered:
             content = content_of(watched.run.answer, state.scrub(watched.run.answer.text))
             if answer in (str(text).strip() for text in content.values()):
                 return watched
@@ -134,11 +128,7 @@ async def read_response(state: AppState, client: Client, name: str, field: str =
         raise RejectedRequest(400, what, "previous_response_not_found", field=field) from None
     except UsageError as error:
         raise RejectedRequest(400, error.what, field=field) from None
-    if not watched.ended or not watched.run.ended or not watched.run.answer.text:
+    if not watched.answered:
         what = f"the response {name[:80]!r} has no answer to continue from"
         raise RejectedRequest(400, what, field=field)
-    return await _leave(state, watched)
-
-
-async def _leave(state: AppState, watched: WatchedRun) -> Earlier:
     return await earlier_of(watched.run, state.session.journal)

@@ -171,9 +171,8 @@ class ResponseWriter:
         for piece in pieces(part[field]):
             yield self._event(f"response.{part['type']}.delta", **where, delta=piece, **more)
         for index, annotation in enumerate(part.get("annotations", ())):
-            yield self._event(
-                "response.output_text.annotation.added", **where, annotation_index=index, annotation=annotation
-            )
+            added = {"annotation_index": index, "annotation": annotation}
+            yield self._event("response.output_text.annotation.added", **where, **added)
         yield self._event(f"response.{part['type']}.done", **where, **{field: part[field]}, **more)
         yield self._event("response.content_part.done", **where, part=part)
 
@@ -209,14 +208,8 @@ class ResponseWriter:
         part: dict[str, Any] = {"type": "refusal", "refusal": content["refusal"]}
         if content["content"] is not None:
             part = {"type": "output_text", "text": content["content"], "annotations": marks, "logprobs": []}
-        status = status_of(answer)
-        return {
-            "id": f"msg_{self.run}",
-            "type": "message",
-            "role": "assistant",
-            "status": status,
-            "content": [part],
-        }
+        head = {"id": f"msg_{self.run}", "type": "message", "role": "assistant"}
+        return {**head, "status": status_of(answer), "content": [part]}
 
     def _head(self, status: str) -> dict[str, Any]:
         request = self.request

@@ -129,6 +129,10 @@ class WatchedRun:
         return self.task is not None and self.task.done()
 
     @property
+    def answered(self) -> bool:
+        return bool(self.ended and self.run.ended and self.run.answer.text)
+
+    @property
     def recorded(self) -> bool:
         """True if the run has ended and the journal has it, unless somebody deleted it there."""
         return self.ended and self.run.resumable
@@ -226,7 +230,7 @@ class Runs:
 
     def session(self, workflow: str) -> Session:
         """Return the session of a workflow. Raises `RejectedRequest` if it is not served."""
-        name = workflow.removeprefix("hira/") if workflow not in self.sessions else workflow
+        name = workflow if workflow in self.sessions else workflow.removeprefix("hira/")
         if name not in self.sessions:
             what = f"{workflow[:80]!r} does not exist; there are {', '.join(self.sessions)}"
             raise RejectedRequest(404, what, "model_not_found", field="model")

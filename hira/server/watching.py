@@ -51,8 +51,7 @@ async def begin(state: AppState, request: Request) -> Response:
     try:
         run_request = _Begun.model_validate_json(await body_of(request, state.bodies))
     except ValidationError:
-        what = 'write {"question": "…", "workflow": "auto", "approve": false}'
-        raise RejectedRequest(400, what) from None
+        raise RejectedRequest(400, 'write {"question": "…", "workflow": "auto", "approve": false}') from None
     question = run_request.question.strip()
     if not question:
         raise RejectedRequest(400, "the question is empty")
@@ -86,8 +85,9 @@ async def _entries(state: AppState, client: Client) -> Sequence[Entry]:
     mine = ((name, watched) for name, watched in state.runs.known.items() if client.owns(name))
     missed = [name for name, watched in mine if watched.recorded and name not in listed]
     there = await asyncio.gather(*(is_there(journal, name) for name in missed))
-    for name in (name for name, still in zip(missed, there, strict=True) if not still):
-        state.runs.forget(name)
+    for name, is_kept in zip(missed, there, strict=True):
+        if not is_kept:
+            state.runs.forget(name)
     return entries
 
 

@@ -2,7 +2,6 @@
 
 import json
 import re
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -36,11 +35,9 @@ def content_of(answer: Answer, text: str) -> dict[str, str | None]:
     return {"content": json.dumps(value, ensure_ascii=False), "refusal": None}
 
 
-_JSON = ("citations", "output_sources", "output_places")
-
-
 def about(answer: Answer) -> dict[str, Any]:
     """Return the fields of an answer that the chat API does not have."""
+    values = answer.json()
     return {
         "run_id": answer.rollout.run,
         "status": answer.status,
@@ -48,7 +45,7 @@ def about(answer: Answer) -> dict[str, Any]:
         "workflow": answer.rollout.workflow,
         "calls": answer.rollout.usage.calls,
         "cost": answer.rollout.usage.cost,
-        **{name: value for name, value in answer.json().items() if name in _JSON},
+        **{name: values[name] for name in ("citations", "output_sources", "output_places") if name in values},
     }
 
 
@@ -73,11 +70,8 @@ def find_marks(answer: Answer, text: str) -> Iterator[Mark]:
                 nearest = min(citing, key=lambda claim: abs(claim.end - start), default=None)
                 place = places.get((nearest.text, source_id), "") if nearest else ""
                 yield Mark(start, start + len(mark), source, place)
-    attributed = {
-        (citation.claim, citation.source)
-        for citation in answer.citations
-        if citation.attributed and citation.verdict.holds
-    }
+    holding = (citation for citation in answer.citations if citation.attributed and citation.verdict.holds)
+    attributed = {(citation.claim, citation.source) for citation in holding}
     for claim in made:
         start = text.rfind(claim.text, 0, claim.end)
         for name in sorted(source for about, source in attributed if about == claim.text and source in read):
@@ -160,7 +154,3 @@ def sse(value: Mapping[str, Any] | str) -> bytes:
     """Format one server-sent event."""
     data = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     return f"data: {data}\n\n".encode()
-
-
-def now() -> int:
-    return int(time.time())

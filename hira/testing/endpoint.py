@@ -130,9 +130,8 @@ class Endpoint:
         if seconds := self._delay(request_of(received.body)) if callable(self._delay) else self._delay:
             await asyncio.sleep(seconds)
         try:
-            completion = (
-                Completion("OK 42", usage=Usage(1, 9, 3)) if fault else self.script.reply(request_of(received.body))
-            )
+            good = Completion("OK 42", usage=Usage(1, 9, 3))
+            completion = good if fault else self.script.reply(request_of(received.body))
         except ScriptError as error:
             self.broken = str(error)
             await exchange.json(500, {"error": {"message": str(error), "type": "script_error"}})

@@ -10,10 +10,9 @@ from email.utils import format_datetime
 from typing import Any
 
 from hira.testing.server import Exchange
+from hira.testing.wire import event
 
 FOREVER = 3600.0
-
-
 Act = Callable[[Exchange], Awaitable[None]]
 Alter = Callable[[dict[str, Any]], dict[str, Any]]
 
@@ -60,7 +59,7 @@ def calls(*written: Mapping[str, Any]) -> Fault:
 
 def streams(*events: Any, done: bool = True) -> Fault:
     """A streamed reply of these events: bytes as they are, anything else as JSON."""
-    raw = [piece if isinstance(piece, bytes) else b"data: " + json.dumps(piece).encode() + b"\n\n" for piece in events]
+    raw = [piece if isinstance(piece, bytes) else event(piece) for piece in events]
     return Fault(lambda exchange: exchange.stream([*raw, *([b"data: [DONE]\n\n"] if done else [])]))
 
 
@@ -107,19 +106,11 @@ async def _stall(exchange: Exchange) -> None:
 
 def flows(pieces: Callable[[], Iterable[bytes]], pause: float) -> Fault:
     """A streamed response of these pieces, with a pause in seconds after each."""
-
-    async def act(exchange: Exchange) -> None:
-        await exchange.begin()
-        for piece in pieces():
-            await exchange.chunk(piece)
-            await asyncio.sleep(pause)
-        await exchange.end()
-
-    return Fault(act)
+    return Fault(lambda exchange: exchange.stream(pieces(), pause))
 
 
 def _event(text: str) -> bytes:
-    return b"data: " + json.dumps(delta(text)).encode() + b"\n\n"
+    return event(delta(text))
 
 
 def _numbers() -> Iterable[bytes]:
@@ -139,6 +130,8 @@ def _function(name: str, arguments: Any) -> dict[str, Any]:
 
 _GOOD = {"choices": [{"index": 0, "message": {"role": "assistant", "content": "OK 42"}, "finish_reason": "stop"}]}
 _OVERFLOW = "This model's maximum context length is 4096 tokens. However, your messages resulted in 9000 tokens."
+_LENGTH = "Unsupported parameter: 'max_tokens' is not supported. Use 'max_completion_tokens' instead."
+_SCHEMA = "'response_format' of type 'json_schema' is not supported"
 _HTML = "<!doctype html><html><head><title>Sign in</title></head><body><h1>Please sign in</h1></body></html>"
 
 _STATUSES = {
@@ -157,18 +150,8 @@ _STATUSES = {
     "408": refuses(408),
     "400-bad": refuses(400, error("messages: field required", "invalid_request_error"), x_request_id="req_7"),
     "400-overflow": refuses(400, error(_OVERFLOW, "invalid_request_error", "context_length_exceeded", "messages")),
-    "400-schema": refuses(
-        400, error("'response_format' of type 'json_schema' is not supported", param="response_format")
-    ),
-    "400-max-tokens": refuses(
-        400,
-        error(
-            "Unsupported parameter: 'max_tokens' is not supported. Use 'max_completion_tokens' instead.",
-            "invalid_request_error",
-            "unsupported_parameter",
-            "max_tokens",
-        ),
-    ),
+    "400-schema": refuses(400, error(_SCHEMA, param="response_format")),
+    "400-max-tokens": refuses(400, error(_LENGTH, "invalid_request_error", "unsupported_parameter", "max_tokens")),
     "400-stream-options": refuses(400, error("Unknown parameter: 'stream_options'.", param="stream_options")),
     "401-key": Fault(
         lambda exchange: exchange.json(401, error(f"wrong key: {exchange.headers.get('authorization', '')}"))

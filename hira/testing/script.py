@@ -131,9 +131,8 @@ def _complete(completion: Completion, request: Request, number: int) -> Completi
         completion = replace(completion, calls=calls, finish=finish)
     if not completion.usage.tokens:
         prompt_tokens = sum(count(message.text) for message in request.messages)
-        reply_tokens = count(
-            completion.reasoning + completion.text + "".join(call.arguments for call in completion.calls)
-        )
+        arguments = "".join(call.arguments for call in completion.calls)
+        reply_tokens = count(completion.reasoning + completion.text + arguments)
         completion = replace(completion, usage=Usage(1, prompt_tokens, reply_tokens))
     return completion
 

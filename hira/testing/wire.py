@@ -19,16 +19,10 @@ def request_of(body: Mapping[str, Any]) -> Request:
     """The request that hira sent, as far as the wire tells; `conversation` is the model's name."""
     schema = (body.get("response_format") or {}).get("json_schema", {}).get("schema")
     messages = body.get("messages") or [{"role": "user", "content": body.get("prompt", "")}]
+    named = {name: body.get(name) for name in ("temperature", "top_p", "top_k", "seed", "reasoning_effort")}
     return Request(
         tuple(map(read_message, messages)),
-        Sampling(
-            temperature=body.get("temperature"),
-            top_p=body.get("top_p"),
-            top_k=body.get("top_k"),
-            max_tokens=body.get("max_tokens", body.get("max_completion_tokens")),
-            seed=body.get("seed"),
-            reasoning_effort=body.get("reasoning_effort"),
-        ),
+        Sampling(**named, max_tokens=body.get("max_tokens", body.get("max_completion_tokens"))),
         tuple(body.get("stop") or ()),
         tuple(body.get("tools") or ()),
         schema,
@@ -40,7 +34,7 @@ def request_of(body: Mapping[str, Any]) -> Request:
 
 def reply_of(completion: Completion, model: str, stops: StopStyle) -> dict[str, Any]:
     """The whole reply, as a plain request gets it."""
-    message: dict[str, Any] = {"role": "assistant", "content": completion.text or None}
+    message: dict[str, Any] = {"role": "assistant", "content": completion.text}
     if completion.reasoning:
         message["reasoning_content"] = completion.reasoning
     if completion.calls:
@@ -48,8 +42,7 @@ def reply_of(completion: Completion, model: str, stops: StopStyle) -> dict[str, 
             {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
             for call in completion.calls
         ]
-    else:
-        message["content"] = completion.text
+        message["content"] = completion.text or None
     choice: dict[str, Any] = {"index": 0, "message": message, "finish_reason": _FINISH[completion.finish]}
     if completion.stop is not None and stops == "keep":
         message["content"] = completion.text + completion.stop
