@@ -216,7 +216,7 @@ def template(text: str) -> Callable[[Path], str]:
 
         why = try_rendering(json.dumps([[text], {}]))
         check(why, "it is rendered")
-        return f"told: it {why}"
+        return f"told: {why}"
 
     return attack
 

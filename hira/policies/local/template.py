@@ -1,28 +1,23 @@
 """A chat template as far as hira leans on it: what it can do is found out once, by rendering small conversations."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
-from pathlib import Path
 from typing import Any
 
-from hira.core.errors import HiraError, UsageError
+from hira.core.child import Worker, WorkerLimits, prepare
+from hira.core.errors import HiraError, UsageError, WorkerError
 from hira.core.messages import Message, ToolCall, assistant, system, user
 from hira.core.policy import Request
 from hira.policies.chat import media_refused
 from hira.policies.dialects.lenient import decode_json
 from hira.policies.failures import tools_refused
 
-CPU_SECONDS = 5
-WALL_SECONDS = 60.0
-MEMORY = 8 << 30
-"""Bytes of address space, most of them of libraries that are mapped and never read."""
-NO_MEMORY = 3
-_START = "from hira.policies.local.template import main; main()"
+_LIMITS = WorkerLimits(cpu_seconds=5, wall_seconds=60.0, memory=8 << 30)
+"""Most of the memory is that of libraries, which are mapped and never read."""
+_LOADING_SECONDS = 60
 _TOOL = {
     "type": "function",
     "function": {
@@ -62,31 +57,31 @@ def check_template(tokenizer: Any, where: str) -> None:
     special = {name: str(token) for name, token in tokenizer.special_tokens_map.items() if isinstance(token, str)}
     if why := try_rendering(json.dumps([texts, special])):
         fix = "use another model, or repair its template"
-        raise UsageError(f"the model's chat template {why}", where=where, fix=fix)
+        raise UsageError(f"the model's chat template cannot be rendered: {why}", where=where, fix=fix)
 
 
 @lru_cache(maxsize=64)
 def try_rendering(job: str) -> str:
-    """Describe the faults of the templates; cached, because one template renders many conversations."""
-    command = [sys.executable, "-P", "-c", _START]
-    environ = {"PYTHONPATH": str(Path(__file__).parents[3]), "PATH": ""}
+    """Describe the fault of the templates, empty without one; cached, because one template renders many
+    conversations."""
+    worker = Worker(replace(_LIMITS, cpu_seconds=_LOADING_SECONDS))
     try:
-        ended = subprocess.run(  # noqa: S603 - our own module
-            command, input=job.encode(), env=environ, check=False, capture_output=True, timeout=WALL_SECONDS
-        ).returncode
-    except subprocess.TimeoutExpired:
-        return f"needs more than {WALL_SECONDS:g} seconds to render four messages"
-    if ended == NO_MEMORY:
-        return "needs too much memory to render four messages"
-    return f"needs more than {CPU_SECONDS} seconds to render four messages" if ended < 0 else ""
+        worker.call(prepare, "transformers.utils.chat_template_utils")
+        worker.limits = _LIMITS
+        worker.call(render_beginnings, job)
+    except WorkerError as error:
+        return error.what
+    finally:
+        worker.close()
+    return ""
 
 
-def main() -> None:
-    """Render all beginnings of a conversation with each template. One that raises is asked again by who uses it."""
+def render_beginnings(job: str) -> None:
+    """Render all beginnings of a conversation with each template. One that raises is asked again by who uses it. Runs
+    in the child."""
     from transformers.utils.chat_template_utils import render_jinja_template
 
-    texts, special = json.loads(sys.stdin.buffer.read())
-    _limit_process()
+    texts, special = json.loads(job)
     for text in texts:
         for many in range(1, 2 * len(_TURNS) + 1):
             for tools in (None, [_TOOL]):
@@ -101,23 +96,9 @@ def _render(
         try:
             render([conversation], tools=tools, chat_template=text, add_generation_prompt=True, **special)
         except MemoryError:
-            sys.exit(NO_MEMORY)
+            raise
         except Exception:  # noqa: BLE001, S112 - a template raises what it likes
             continue
-
-
-def _limit_process() -> None:
-    if sys.platform != "win32":
-        import resource
-        import time
-
-        for kind, most in (
-            (resource.RLIMIT_CPU, int(time.process_time()) + CPU_SECONDS),
-            (resource.RLIMIT_AS, MEMORY),
-            (resource.RLIMIT_CORE, 0),
-        ):
-            with suppress(ValueError):  # a lower bound is set already
-                resource.setrlimit(kind, (most, most))
 
 
 _SAID, _ASKED, _FOUND = "probe-said", "probe-asked", "probe-found"
