@@ -285,8 +285,7 @@ class Journal:
         return self._read(query, values)
 
     def _read(self, query: str, values: Sequence[Any]) -> list[sqlite3.Row]:
-        """Query the database. Raises `NoJournal` if it cannot be read now, for example while another process holds
-        it."""
+        """Query the database. Raises `NoJournal` if it cannot be read now, as while another process holds it."""
         try:
             with self._reading:
                 return self._reader.execute(query, values).fetchall()

@@ -40,8 +40,7 @@ class Digests:
     _begun: dict[tuple[Any, ...], tuple[tuple[Any, ...], "hashlib.blake2b"]] = field(default_factory=dict)
 
     def of(self, model: str, request: Request) -> tuple[str, int]:
-        """Return the request's digest, and the number of messages it shares with the previous request of its
-        conversation."""
+        """Return the request's digest, and the number of messages shared with the conversation's previous request."""
         about = (model, request.stop, request.sampling, request.tools, request.schema, request.continues)
         earlier = self.latest.get(request.conversation)
         kept = _count_shared(earlier.messages, request.messages) if earlier else 0
@@ -93,8 +92,7 @@ def digest_text(text: str) -> str:
 
 
 def dump_request(model: str, request: Request, kept: int) -> dict[str, Any]:
-    """Return the stored form of a request that shares its first `kept` messages with the previous one of its
-    conversation."""
+    """Return the stored form of a request: what it adds to the first `kept` messages of the previous one."""
     sampling = {name: value for name, value in fields_of(request.sampling).items() if value is not None}
     added = [*map(dump_message, request.messages[kept:])]
     return {"model": model, "kept": kept, "added": added, "sampling": sampling, "stop": request.stop}
@@ -112,8 +110,7 @@ _COMPRESSED = b"\x78"
 
 
 def pack(value: Any) -> bytes:
-    """Write the value, dataclasses too, as JSON. Values that pydantic cannot write, such as halves of characters, take
-    the slower way."""
+    """Write the value, dataclasses too, as JSON; halves of characters, which pydantic refuses, by `json`."""
     try:
         return to_json(value)
     except ValueError:
@@ -201,8 +198,7 @@ _make_adapter: Callable[[Any], TypeAdapter[Any]] = cache(TypeAdapter)
 
 
 def validate(kind: Any, value: Any, name: str = "") -> Any:
-    """Return the value as this type. Raises `DamagedRecord` that says where the first field does not fit; `name` is for
-    one that nobody else names."""
+    """Return the value as this type. Raises `DamagedRecord` that names the first wrong field, or else `name`."""
     try:
         return _make_adapter(kind).validate_python(value)
     except ValidationError as error:

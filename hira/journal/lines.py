@@ -21,8 +21,7 @@ def append_lines(file: IO[bytes], records: Iterable[Any], *, allow_nan: bool = T
 
 
 def read_lines(raw: bytes) -> Iterator[tuple[bytes, dict[str, Any] | None]]:
-    """Yield each line with its object, None if it has none. Texts may contain other separators of lines than the
-    file."""
+    """Yield each line with its object, None if it has none. Texts may contain other separators of lines."""
     for line in raw.splitlines(keepends=True):
         try:
             record = read_json(line)

@@ -296,8 +296,7 @@ class Log:
         row: tuple[Any, ...],
         began: float,
     ) -> T:
-        """Change a result and record what it becomes. Where that fails, the result of a call that cannot be repeated is
-        recorded as it came."""
+        """Record what a result becomes. If that fails, keep as it came what cannot be called again."""
         try:
             changed = await change(result)
         except Exception:
@@ -338,8 +337,7 @@ class Log:
             self._rows.append(("sources", (self.run, storable(location), source)))
 
     def event(self, event: Event) -> None:
-        """Keep an event; it is written together with the next call of a policy. The pieces of a text are not kept: the
-        end of the turn has it whole."""
+        """Keep an event, to be written with the next call of a policy. Pieces of a text are left to the turn's end."""
         if isinstance(event, TurnText):
             return
         self._events.append(event)

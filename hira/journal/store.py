@@ -183,8 +183,7 @@ class Writer:
             self._flush()
 
     def _commit(self, seconds: float) -> bool:
-        """Commit the pending writes, unless another process holds the file for this many seconds. Return whether none
-        is left."""
+        """Commit what waits, unless another process holds the file for `seconds`. Return whether none is left."""
         if not self._turn.acquire(timeout=seconds):
             return False
         try:

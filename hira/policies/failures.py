@@ -100,6 +100,19 @@ def gist(text: str, limit: int = 200) -> str:
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
+def read_string(value: Any) -> str:
+    """Return a field that should be a string, empty if it is something else."""
+    return value if isinstance(value, str) else ""
+
+
+def read_dict(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def read_list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
 def message_in(body: Any) -> str:
     """The message of an error object, however it is wrapped."""
     if isinstance(body, Mapping):
@@ -114,11 +127,13 @@ def message_in(body: Any) -> str:
     return "" if body is None else str(body)
 
 
+def _error_in(body: Any) -> Mapping[str, Any]:
+    return read_dict(read_dict(body).get("error", body))
+
+
 def codes_in(body: Any) -> str:
     """Type, code and parameter of an error object, as one searchable text."""
-    error = body.get("error", body) if isinstance(body, Mapping) else None
-    if not isinstance(error, Mapping):
-        return ""
+    error = _error_in(body)
     return " ".join(str(error[name]) for name in ("type", "code", "param") if error.get(name) is not None)
 
 
@@ -193,8 +208,7 @@ def _pause_in(message: str) -> float | None:
 def overflow(told: str, message: str, body: Any, **more: Any) -> ContextOverflow:
     """The error for a prompt that is too long, with the window's size where the endpoint names it."""
     error = ContextOverflow(told, fix="use a model with a longer context window, or send a shorter request", **more)
-    inner = body.get("error", body) if isinstance(body, Mapping) else {}
-    named = inner if isinstance(inner, Mapping) else {}  # llama.cpp names both
+    named = _error_in(body)  # llama.cpp names both
     error.window = _read_size(named.get("n_ctx"), _WINDOW, message)
     error.asked = _read_size(named.get("n_prompt_tokens"), _ASKED, message)
     return error
@@ -238,8 +252,7 @@ def _tells_of_error(reply: Mapping[str, Any]) -> bool:
     """Return whether a reply without choices reports an error, in one of the servers' ways."""
     if reply.get("object") == "error" or reply.get("success") is False or reply.get("status") == "error":
         return True
-    inner = reply.get("base_resp")
-    codes = [reply.get("code"), inner.get("status_code") if isinstance(inner, Mapping) else None]
+    codes = [reply.get("code"), read_dict(reply.get("base_resp")).get("status_code")]
     numbers = {str(code) for code in codes if code is not None}
     if numbers and numbers <= _WELL:  # some vendors report success in every piece of a stream
         return bool(reply.get("error"))

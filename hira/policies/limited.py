@@ -98,8 +98,7 @@ class RateLimiter:
         return trial
 
     def has_room(self, turned_away: int) -> bool:
-        """Return whether a call that was refused so often while none was served waits for its turn; otherwise others
-        would wait with it in vain."""
+        """Return whether a call that was refused so often waits on, while others are served."""
         return turned_away == 0 or (self.flying > 1 and turned_away <= CROWDED)
 
     async def wait_for_turn(self, refused: EndpointError, times: int) -> None:

@@ -8,11 +8,11 @@ from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from hira.core.errors import AccessDenied, BadReply, EndpointError, RateLimited, TimedOut, UsageError
+from hira.core.errors import AccessDenied, BadReply, EndpointError, TimedOut, UsageError
 from hira.core.policy import Completion, Delta, Request, Watch
 from hira.core.sanitize import without_userinfo
 from hira.policies.chat import Accepted, body_of, check, learn_from_error, refusals_of
-from hira.policies.failures import failure, gist, overflow, retry_after
+from hira.policies.failures import failure, gist, overflow
 from hira.policies.reply import completion_of, parts_of
 from hira.policies.waiting import USUAL
 
@@ -112,10 +112,7 @@ class LiteLLMPolicy:
         if kinds & {"APIResponseValidationError", "JSONSchemaValidationError"}:
             return BadReply(what, status=status, retryable=True)
         response = getattr(error, "response", None)
-        headers = dict(getattr(response, "headers", None) or {})
-        endpoint_error = failure(status or 500, what, headers)
-        if isinstance(endpoint_error, RateLimited):
-            endpoint_error.retry_after = retry_after(headers)
+        endpoint_error = failure(status or 500, what, getattr(response, "headers", None) or {})
         if isinstance(endpoint_error, AccessDenied):
             endpoint_error.fix = NEEDS_KEY if self._keyless else READS_KEYS
         return endpoint_error

@@ -38,7 +38,7 @@ from hira.policies.chat import (
     without,
 )
 from hira.policies.client import NO_LABELS, DirectClient, GivenClient, log
-from hira.policies.failures import failure, failure_in, gist, message_in, no_connection
+from hira.policies.failures import failure, failure_in, gist, message_in, no_connection, read_dict
 from hira.policies.names import Api, Continuation
 from hira.policies.probe import ServedModel, ask_server, missing
 from hira.policies.reply import (
@@ -105,7 +105,7 @@ class OpenAIPolicy:
         self.accepted = BY_OPENAI if official else Accepted()
         self.base_url = str(url.copy_with(username=None, password=None) if url.userinfo else url).rstrip("/")
         self._api_key = api_key if client is None else str(client.api_key or "")
-        self._model = model
+        self.model = model
         self._noted = ""
         self._tells_ends: bool | None = None
         self._refused = refusals_of(self.base_url, model)
@@ -127,10 +127,6 @@ class OpenAIPolicy:
             limits = httpx.Timeout(None, connect=timeout.connect, write=60.0)
             self._headers = _headers(url, api_key, official=official)
             self._sender = DirectClient(self.base_url, self._headers, transport_for(self.base_url), limits)
-
-    @property
-    def model(self) -> str:
-        return self._model
 
     async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
         call, pace = CallOptions.of(watch), self._pace
@@ -165,7 +161,7 @@ class OpenAIPolicy:
         if self._told is None:
             self._told = ServedModel()  # who comes meanwhile does not wait
             if self._headers:
-                self._told = await ask_server(self.base_url, self._model, self._headers)
+                self._told = await ask_server(self.base_url, self.model, self._headers)
         return self._told
 
     async def aclose(self) -> None:
@@ -244,8 +240,8 @@ class OpenAIPolicy:
     def _write(self, request: Request, accepted: Accepted, *, stream: bool) -> tuple[str, dict[str, Any]]:
         """The request as it is sent, with the path that it is sent to."""
         if self._api == "responses":
-            return PATH, responses_body(request, self._model, self._turns, stream=stream, accepted=accepted)
-        body = body_of(request, self._model, continuation=self._continuation, stream=stream, accepted=accepted)
+            return PATH, responses_body(request, self.model, self._turns, stream=stream, accepted=accepted)
+        body = body_of(request, self.model, continuation=self._continuation, stream=stream, accepted=accepted)
         return "/completions" if "prompt" in body else "/chat/completions", body
 
     async def _read_stream(self, response: httpx.Response, state: StreamState, path: str) -> ReplyParts:
@@ -272,8 +268,7 @@ class OpenAIPolicy:
     def _measure(self, state: StreamState) -> None:
         """Learn from a stream how fast the endpoint is."""
         read = state.parts.usage or {}
-        details = read.get("prompt_tokens_details")
-        cached = details.get("cached_tokens") if isinstance(details, dict) else 0
+        cached = read_dict(read.get("prompt_tokens_details")).get("cached_tokens")
         fresh = read_count(read.get("prompt_tokens")) - read_count(cached)
         self._pace.saw_reading(fresh, state.first - state.began)
         self._pace.saw_writing(state.pieces, state.last - state.first)
@@ -307,13 +302,12 @@ class OpenAIPolicy:
         if refused.status == httpx.codes.NOT_FOUND and not isinstance(error, ToolsRefused):
             error.fix = "check the client's base URL and the name of the model or deployment"
             if not given:
-                error.fix = await missing(self._model, self.base_url, self._api_key)
+                error.fix = await missing(self.model, self.base_url, self._api_key)
         return error
 
 
 def _dump(body: Mapping[str, Any]) -> bytes:
-    """Write the body as JSON. A lone surrogate, as broken file names and bad decoders leave them, becomes a question
-    mark."""
+    """Write the body as JSON. A lone surrogate, as of a broken file name, becomes a question mark."""
     try:
         return to_json(body)
     except ValueError:
@@ -364,8 +358,7 @@ _PLAIN = re.compile(r"[\w./-]*", re.ASCII)
 
 @lru_cache(maxsize=1024)
 def write_labels(run: str, conversation: str) -> Mapping[str, str]:
-    """Return the headers that name the run, the role and the conversation of a request, by which a gateway can tell
-    requests apart."""
+    """Return the headers that name a request's run, role and conversation, by which a gateway can tell them apart."""
     if not conversation:
         return NO_LABELS
     names = {"Run": run, "Role": role_of(conversation), "Conversation": conversation}

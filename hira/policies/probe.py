@@ -9,6 +9,7 @@ import httpx
 
 from hira.core.errors import find_near
 from hira.core.tokens import read_count
+from hira.policies.failures import read_dict, read_list
 from hira.policies.names import LOCAL_PORTS, is_nearby
 from hira.policies.transport import StreamTransport, transport_for
 
@@ -41,7 +42,7 @@ async def ask_server(base_url: str, model: str, headers: Mapping[str, str]) -> S
     transport = transport_for(base_url)
     async with httpx.AsyncClient(transport=transport, trust_env=False, headers=headers, timeout=SECONDS) as client:
         listed = await _json(client, "GET", f"{base_url}/models")
-        entries = [entry for entry in _list(listed.get("data")) if isinstance(entry, dict)]
+        entries = [entry for entry in read_list(listed.get("data")) if isinstance(entry, dict)]
         entry = next((entry for entry in entries if entry.get("id") == model), entries[0] if len(entries) == 1 else {})
         if entry.get("owned_by") == "llamacpp":
             return await _llama(client, base_url.removesuffix("/v1"), entry)
@@ -51,25 +52,17 @@ async def ask_server(base_url: str, model: str, headers: Mapping[str, str]) -> S
 async def _llama(client: httpx.AsyncClient, root: str, entry: Mapping[str, Any]) -> ServedModel:
     """llama.cpp tells the window of one slot, and the template that it uses, which may be its own."""
     props = await _json(client, "GET", f"{root}/props")
-    window = read_count(_dict(props.get("default_generation_settings")).get("n_ctx"))
+    window = read_count(read_dict(props.get("default_generation_settings")).get("n_ctx"))
     template = props.get("chat_template")
     if not isinstance(template, str) or not " ".join(template.split()).startswith(" ".join(LLAMA_FALLBACK.split())):
-        return ServedModel(window or read_count(_dict(entry.get("meta")).get("n_ctx")))
+        return ServedModel(window or read_count(read_dict(entry.get("meta")).get("n_ctx")))
     mark = await _json(client, "POST", f"{root}/tokenize", {"content": "<|im_start|>", "parse_special": True})
-    return ServedModel(window, untaught=len(_list(mark.get("tokens"))) > 1)
+    return ServedModel(window, untaught=len(read_list(mark.get("tokens"))) > 1)
 
 
 async def _json(client: httpx.AsyncClient, method: str, url: str, body: Any = None) -> Mapping[str, Any]:
     status, reply = await _fetch(client, method, url, body)
-    return _dict(reply) if status == httpx.codes.OK else {}
-
-
-def _dict(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
+    return read_dict(reply) if status == httpx.codes.OK else {}
 
 
 LOCAL_SECONDS = 0.3

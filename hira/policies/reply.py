@@ -16,7 +16,7 @@ from hira.core.messages import ToolCall
 from hira.core.policy import Completion, Finish, Request, Tokens, Usage, cut_at_stop
 from hira.core.tokens import count, read_count
 from hira.policies.chat import TURN_ENDS
-from hira.policies.failures import EmptyReply, gist
+from hira.policies.failures import EmptyReply, gist, read_dict, read_list, read_string
 from hira.policies.repetition import find_repetition
 
 N = TypeVar("N", int, float)
@@ -110,11 +110,9 @@ def add_tokens(parts: ReplyParts, reply: Mapping[str, Any], choice: Mapping[str,
     if not (choice.get("token_ids") or choice.get("logprobs")):
         return
     parts.sampled_ids += _numbers(choice.get("token_ids"), int)
-    logprobs = choice.get("logprobs")
-    if isinstance(logprobs, dict):
-        told = logprobs.get("content")
-        entries = [entry.get("logprob") for entry in told if isinstance(entry, dict)] if isinstance(told, list) else []
-        parts.logprobs += _numbers(entries or logprobs.get("token_logprobs"), float)
+    logprobs = read_dict(choice.get("logprobs"))
+    entries = [entry.get("logprob") for entry in read_list(logprobs.get("content")) if isinstance(entry, dict)]
+    parts.logprobs += _numbers(entries or logprobs.get("token_logprobs"), float)
 
 
 def _numbers(value: Any, kind: type[N]) -> list[N]:
@@ -149,8 +147,7 @@ def add_call(parts: ReplyParts, call: Any, *, whole: bool = False) -> str:
     else by id, else with the last call."""
     if not isinstance(call, dict):
         return ""
-    function = call.get("function")
-    function = function if isinstance(function, dict) else {}
+    function = read_dict(call.get("function"))
     ident, index, name = read_string(call.get("id")), call.get("index"), read_string(function.get("name"))
     arguments = function.get("arguments")
     if arguments is not None and not isinstance(arguments, str):
@@ -268,9 +265,7 @@ def _usage(usage: Mapping[str, Any] | None) -> Usage | None:
     """Return the server's token counts; None without any."""
     if not usage or not (read_count(usage.get("prompt_tokens")) or read_count(usage.get("completion_tokens"))):
         return None
-    details = usage.get("prompt_tokens_details")
-    details = details if isinstance(details, dict) else {}
-    cached = details.get("cached_tokens") or usage.get("prompt_cache_hit_tokens")
+    cached = read_dict(usage.get("prompt_tokens_details")).get("cached_tokens") or usage.get("prompt_cache_hit_tokens")
     cost = usage.get("cost")
     if not isinstance(cost, float) or not math.isfinite(cost):
         cost = read_count(cost) if isinstance(cost, int) else None
@@ -310,8 +305,3 @@ def notice_cut_prompt(parts: ReplyParts, request: Request) -> str:
     if ours <= _SUSPECT_TOKENS or read >= ours / 2:
         return ""
     return f"the server seems to cut prompts: it read {read:,} of about {ours:,} tokens (Ollama: raise num_ctx)"
-
-
-def read_string(value: Any) -> str:
-    """Return a field that should be a string, empty if it is something else."""
-    return value if isinstance(value, str) else ""

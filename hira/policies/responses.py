@@ -12,8 +12,8 @@ from typing import Any
 from hira.core.errors import BadReply, UsageError
 from hira.core.policy import Request
 from hira.policies.chat import Accepted, convert_messages, least
-from hira.policies.failures import failure_in
-from hira.policies.reply import ReplyParts, read_string
+from hira.policies.failures import failure_in, read_dict, read_list, read_string
+from hira.policies.reply import ReplyParts
 
 PATH = "/responses"
 SHORTEST_REPLY = 16
@@ -138,8 +138,7 @@ def take_event(parts: ReplyParts, event: dict[str, Any]) -> tuple[str, str, str]
 def _finish(reply: Mapping[str, Any]) -> str | None:
     status = reply.get("status")
     if status == "incomplete":
-        details = reply.get("incomplete_details")
-        reason = read_string(details.get("reason")) if isinstance(details, dict) else ""
+        reason = read_string(read_dict(reply.get("incomplete_details")).get("reason"))
         return _FINISH.get(reason, "length")
     return "stop" if status in (None, "completed") else str(status)
 
@@ -157,5 +156,4 @@ def _usage(usage: Any) -> dict[str, Any] | None:
 
 
 def _texts(content: Any, name: str = "text") -> str:
-    parts = content if isinstance(content, list) else []
-    return "".join(read_string(part.get(name)) for part in parts if isinstance(part, dict))
+    return "".join(read_string(part.get(name)) for part in read_list(content) if isinstance(part, dict))

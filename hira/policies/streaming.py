@@ -209,8 +209,7 @@ class StreamState:
         return TimedOut(f"no token came within {waited:.3g} seconds", fix=SLOW_FIX, retryable=again)
 
     async def _hear(self, events: AsyncIterator[list[str]]) -> None:
-        """Take in what comes, until it ends or has to be cut. Raises `TimeoutError` when nothing has come for too
-        long."""
+        """Take in what comes, until it ends or has to be cut. Raises `TimeoutError` after too long a silence."""
         loop, bounds, parts = asyncio.get_running_loop(), self.bounds, self.parts
         self.began = self.began or loop.time()
         often = min(_REARM_SECONDS, bounds.between / 4)

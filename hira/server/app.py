@@ -51,8 +51,7 @@ _SHOWN = 5
 
 
 async def unready(settings: Settings) -> list[str]:
-    """A line for each endpoint of these settings that does not answer, refuses its key, lacks the model, or fails when
-    it is asked for one token."""
+    """A line for each endpoint that does not answer, refuses its key, lacks the model, or fails to write one token."""
     places = _collect_endpoints(settings)
     lines = await asyncio.gather(*(_find_problem(url, key, models) for (url, key), models in places.items()))
     return [line for line in lines if line]

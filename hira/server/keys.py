@@ -99,8 +99,7 @@ class Client:
             raise self.refuse_spent()
 
     def refuse_unpaid(self, spent: KeySpent) -> RejectedRequest:
-        """Return the error of a run whose first call the key cannot pay for. Calls in flight of other runs may leave
-        enough."""
+        """Return the error of a run whose first call the key cannot pay for; calls in flight may leave enough."""
         if spent.fix:
             return RejectedRequest(429, f"{spent.what}; {spent.fix}", "rate_limit_exceeded", kind="requests")
         return self.refuse_spent()
@@ -134,6 +133,5 @@ class Clients:
 
 
 def tag_of(key: str) -> str:
-    """Return the tag of a key's runs. It reveals nothing about a random key; a key that can be guessed can be guessed
-    from its tag, too."""
+    """Return the tag of a key's runs, which reveals nothing about a key that cannot be guessed."""
     return hashlib.sha256(f"hira serve {key}".encode()).hexdigest()[:10]

@@ -56,14 +56,12 @@ async def is_there(journal: Journal | None, name: str) -> bool:
 
 
 async def read_journal(reading: Callable[..., T], *about: Any) -> T:
-    """Read the journal in a thread that does nothing else, because the runs must not miss one that waits for a locked
-    journal."""
+    """Read the journal in separate threads: the runs must not lack one because the journal is locked."""
     return await asyncio.get_running_loop().run_in_executor(_READERS, partial(reading, *about))
 
 
 async def find_entry(state: AppState, client: Client, run: str) -> tuple[Entry, Journal]:
-    """Return a run of the journal. Raises `RejectedRequest`, in the same words, if it is missing or not this
-    client's."""
+    """Return a run of the journal. Raises `RejectedRequest` if it is missing or, in the same words, another's."""
     journal = state.session.journal
     if journal is None or not client.owns(run):
         raise refuse_missing(run)

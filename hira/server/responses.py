@@ -240,8 +240,7 @@ def status_of(answer: Answer) -> str:
 
 
 def usage(spent: Usage) -> dict[str, Any]:
-    """Format the usage of all roles. hira counts reasoning as output and does not know the tokens written into
-    caches."""
+    """Format the usage of all roles. hira counts reasoning as output, and does not know what was written to caches."""
     return {
         "input_tokens": spent.prompt_tokens,
         "input_tokens_details": {"cached_tokens": spent.cached_tokens, "cache_write_tokens": 0},
@@ -252,8 +251,7 @@ def usage(spent: Usage) -> dict[str, Any]:
 
 
 def annotations(answer: Answer, text: str) -> list[dict[str, Any]]:
-    """The citations: of a web page by its address, of anything else by its name, the id of its source and the place in
-    it, if that is known."""
+    """The citations: of a web page by its address, of other sources by name, id and, if known, place."""
     entries: list[dict[str, Any]] = []
     for start, end, source, place in find_marks(answer, text):
         title = source.title or source.location

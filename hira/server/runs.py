@@ -287,8 +287,7 @@ class Runs:
             watched.failure = HiraError(f"a fault in hira ({type(error).__name__}); see the log of this server")
 
     def of(self, client: Client, run: str) -> WatchedRun:
-        """Return a run of this server. Raises `RejectedRequest`, in the same words, if it is missing or not this
-        client's."""
+        """Return a run of this server. Raises `RejectedRequest` if it is missing or, in the same words, another's."""
         watched = self.known.get(run)
         if watched is None or not client.owns(run):
             raise refuse_missing(run)

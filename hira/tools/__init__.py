@@ -49,8 +49,7 @@ class Toolbox:
 
     @property
     def given(self) -> tuple[Tool, ...] | None:
-        """The user's attached files and tools if no other role can use them, because there is neither Python nor a
-        search; otherwise None."""
+        """The user's files and tools if no role can use them, for lack of Python and a search; otherwise None."""
         reader_tools = (*([self.files] if self.files else []), *self.extra_for("reader"))
         return reader_tools if reader_tools and not (self.search or self.python) else None
 

@@ -112,8 +112,7 @@ def _guess_codec(data: bytes) -> tuple[str, str]:
 
 
 def _compare_alphabets(sample: bytes) -> str:
-    """Return the encoding in which most letters of the bytes are in the alphabet of one language; cp1252 unless another
-    one is clearly better."""
+    """Return the encoding in which most letters are in one language's alphabet; cp1252 unless another is better."""
     found = Counter(_LATIN_LETTER.findall(sample))
     covered = dict.fromkeys(_ALPHABETS, 0)
     for codec, alphabets in _ALPHABETS.items():
@@ -124,8 +123,7 @@ def _compare_alphabets(sample: bytes) -> str:
 
 
 def _take_sample(data: bytes) -> bytes:
-    """Return lines beyond ASCII, a few thousand bytes in all. A line that is cut is cut at a blank, so that no
-    character is."""
+    """Return lines beyond ASCII, a few thousand bytes in all; long ones are cut at a blank, not in a character."""
     lines: list[bytes] = []
     room = _JUDGED
     for line in data[:_LOOKED_AT].split(b"\n"):

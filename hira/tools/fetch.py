@@ -132,8 +132,7 @@ class BoundedBody:
         return max(self.wire, len(self.data)) <= self.limit
 
     def _decode(self, chunk: bytes) -> bytes:
-        """Decode a chunk as far as the limit allows; return the rest, which belongs to the next member of a gzip
-        file."""
+        """Decode a chunk as far as the limit allows; return the rest, which belongs to a gzip file's next member."""
         if not self.encoding:
             self.data += chunk
             return b""
@@ -208,8 +207,7 @@ class Fetcher:
     _ssl: ssl.SSLContext | None = None
 
     async def get(self, url: str) -> Fetched:
-        """Open a URL and follow its redirects. Raises `RefusedAddress` if it may not be opened, `ToolError` without a
-        response."""
+        """Open a URL and follow its redirects. Raises `RefusedAddress`, or `ToolError` without a response."""
         if self.once is None:
             return await self._get(url)
         return await self.once(url, lambda: self._get(url), lambda got: got.status < HTTPStatus.BAD_REQUEST)
@@ -237,8 +235,7 @@ class Fetcher:
         raise ToolError(f"{quote_url(url)} redirects more than {HOPS} times")
 
     async def _request(self, place: CheckedUrl, deadline: float, cookies: "httpx.Cookies") -> Fetched | str:
-        """Send a request; return the response, or the URL that it redirects to. Raises `TimeoutError` if no response
-        begins in time."""
+        """Return the response, or the URL that it redirects to. Raises `TimeoutError` if none begins in time."""
         import httpx
 
         try:

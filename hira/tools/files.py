@@ -142,8 +142,7 @@ def _find_place(work: Path, path: str) -> str:
 
 
 def _read_written(work: Path, place: str, reading: RunReader, child: ReadingChild) -> Passages | None:
-    """Read a file that a program wrote, None if there is no such file. A copy of its bytes is read: no link is
-    followed."""
+    """Read a copy of a file that a program wrote, so that no link is followed; None if there is no such file."""
     try:
         data = folder.read(work, place, LARGEST + 1)
     except (OSError, ValueError):
@@ -182,8 +181,7 @@ def check_attached(file: Path) -> None:
 
 
 def _find_attached(attached: dict[str, Path], path: str) -> str:
-    """Return the attached file that a path means: as given, as shown, in full, or by its name alone; empty if it means
-    none."""
+    """Return the attached file that a path means: as given, as shown, in full, or by its name; empty for none."""
     wanted = path.strip().strip("\"'`").removeprefix("./")
     for spelled in (
         lambda name: name.removeprefix("./"),
@@ -258,8 +256,7 @@ def _list_parts(name: str, parts: Mapping[str, Sequence[Piece]]) -> str:
 
 
 def _read_part(parts: Mapping[str, Sequence[Piece]], pieces: Sequence[Piece], part: str) -> tuple[str, Sequence[Piece]]:
-    """Return the requested parts, by name, number or range; otherwise the passages that fit the words. The text and
-    its pieces."""
+    """Return the parts of that name, number or range, else the passages that fit the words: text and pieces."""
     if chosen := _choose_parts(parts, " ".join(part.casefold().split())):
         text = "\n\n".join(f"[{name}]\n{_write_part(parts[name])}" for name in chosen)
         if len(chosen) > 1 and tokens.count(text) > LONG:

@@ -252,8 +252,7 @@ def _decode_sound(handle: int, path: Path) -> "array[int]":
 
 
 def send_moment(handle: int, path: Path, moment: str) -> Iterator[str]:
-    """Yield the data URI of a picture of a moment of a video: in seconds, as `1:30`, or as the middle of a share such
-    as `3/8`. Runs in the child."""
+    """Yield a moment of a video (`75`, `1:30`, or `3/8`: mid-share) as the data URI of a picture. Runs in the child."""
     with open_media(handle, path, "video") as container:
         if not container.streams.video:
             raise ToolError(f"{path.name} holds no pictures")

@@ -51,8 +51,7 @@ def _section_pattern(name: str) -> "re.Pattern[str]":
 
 
 def find_section(text: str, name: str) -> str | None:
-    """Return the last section of this name, empty if it has no content, None without one; an unclosed one runs to the
-    end of the text."""
+    """Return the last section of this name, None without one; an unclosed one runs to the end of the text."""
     sections = _section_pattern(name).findall(text)
     return str(sections[-1]).strip() if sections else None
 
@@ -88,8 +87,7 @@ def verbatim(completion: Completion) -> str:
 
 
 def only_thought(completion: Completion) -> bool:
-    """Return whether the model reasoned and then said nothing: no call and, within unclosed reasoning, no boxed
-    answer."""
+    """Return whether the model only reasoned: no call, no text and, within unclosed reasoning, no boxed answer."""
     if completion.calls or "\\boxed{" in completion.text:
         return False
     if _OPEN_THOUGHT.match(completion.text.lstrip()):

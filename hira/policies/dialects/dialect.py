@@ -82,8 +82,7 @@ def find_unquoted(
 
 
 def read(text: str, following: Callable[[int], WrittenCall | None], several: int) -> Parsed:
-    """Read a turn from left to right; `following` finds the next call from a place on. A call that is only mentioned
-    stays text."""
+    """Read a turn; `following` finds the next call from a place on. A call that is only mentioned stays text."""
     calls, passages = list[Call](), list[str]()
     kept, position, looked, said_until, mentions = "", 0, 0, len(text), 0
     while len(calls) < several and mentions < _MENTIONS and (written := following(looked)):
@@ -144,8 +143,7 @@ def format_results(
     notice: Filled | None = None,
     tags_of: Callable[[Call], tuple[str, str]] = lambda _: (RESULT, RESULT_END),
 ) -> tuple[Message, ...]:
-    """Format results as one user message, each between its tags, in the order of their calls, followed by hira's own
-    notice."""
+    """Format results as one user message, each between its tags, in the calls' order, then hira's own notice."""
     parts = ["\n".join((begin, safe(text), end)) for call, text in pairs for begin, end in (tags_of(call),)]
     text = "\n\n".join([*parts, notice] if notice else parts)
     return (Message("user", text, prompt="result", values={"results": list(pairs)}),)

@@ -114,8 +114,7 @@ class ReadTexts:
 
 @lru_cache(maxsize=100)
 def _compile_forms(name: str, parts: frozenset[str]) -> "tuple[str, re.Pattern[str], re.Pattern[str]]":
-    """Compile the patterns of one part of a call, of a call with its parts after the name, and of parts before the name
-    read backwards."""
+    """Compile the patterns of a part of a call, of a name with parts after it, and of parts before it, backwards."""
     longest_first = sorted(parts, key=len, reverse=True)
     part = "|".join((*map(re.escape, longest_first), r"\d"))
     backwards = "|".join(re.escape(value[::-1]) for value in longest_first)

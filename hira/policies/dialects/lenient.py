@@ -1,6 +1,7 @@
 """Reads JSON as models write it. `value_reader` reads the rest, which is nearly JSON."""
 
 import json
+from contextlib import suppress
 from typing import Any
 
 _DECODER = json.JSONDecoder(strict=False)
@@ -21,8 +22,7 @@ def decode_json(text: str) -> Any:
 
 
 def decode_first(text: str, position: int = 0) -> tuple[Any, int]:
-    """The value that begins at a place of the text, and where it ends. Raises `json.JSONDecodeError` and nothing
-    else."""
+    """The value that begins at a place of the text, and its end. Raises `json.JSONDecodeError` and nothing else."""
     try:
         return _DECODER.raw_decode(text, position)
     except json.JSONDecodeError:
@@ -48,20 +48,15 @@ def read_value(text: str, position: int = 0) -> tuple[Any, int]:
         from hira.policies.dialects.value_reader import Unclear, ValueReader  # most JSON is written as it should be
 
         reader = ValueReader(text, position)
-        try:
+        with suppress(Unclear):
             return reader.value(), reader.position
-        except Unclear:
-            pass
         raise
 
 
 def read_arguments(text: str, position: int) -> tuple[list[Any], dict[str, Any], int]:
     """Read the positional and named arguments of a call in Python's syntax, from after its opening parenthesis. Also
     return where the call ends. Raises `ValueError` for anything but literals."""
-    from hira.policies.dialects.value_reader import Unclear, ValueReader  # few models write calls in Python
+    from hira.policies.dialects.value_reader import ValueReader  # few models write calls in Python
 
     reader = ValueReader(text, position, quoting="python")
-    try:
-        return (*reader.arguments(), reader.position)
-    except Unclear as fault:
-        raise ValueError(str(fault)) from None
+    return (*reader.arguments(), reader.position)

@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -81,11 +82,10 @@ def _read_calls_in_text(completion: Completion, tools: Sequence[Tool], several: 
 
 def _repair(written: ToolCall, call: Call) -> ToolCall:
     """Return the call unchanged if its arguments are the parsed ones, otherwise with the parsed ones."""
-    try:
-        same = decode_json(written.arguments) == call.arguments
-    except json.JSONDecodeError:
-        same = False
-    return written if same else replace(written, arguments=json.dumps(dict(call.arguments), ensure_ascii=False))
+    with suppress(json.JSONDecodeError):
+        if decode_json(written.arguments) == call.arguments:
+            return written
+    return replace(written, arguments=json.dumps(dict(call.arguments), ensure_ascii=False))
 
 
 DIALECT: Dialect = Native()

@@ -102,8 +102,7 @@ def is_mentioned(text: str, start: int, end: int) -> bool:
 
 
 def is_alone(text: str, start: int, end: int) -> bool:
-    """Return whether a passage has its own line, or follows a colon, and is not a point of a numbered list in
-    prose."""
+    """Return whether a passage has its own line, or follows a colon, and is no point of a numbered list in prose."""
     line = text.rfind("\n", 0, start) + 1
     before = text[max(line, start - _AROUND) : start]
     after = _CONTINUES.match(text, end)
@@ -153,8 +152,7 @@ def example(tool: Tool) -> Call:
 
 
 def write_examples(dialect: Dialect, tools: Sequence[Tool]) -> Filled:
-    """Return an example of a call of each tool, without a word about it: the shortest instructions. Native calls have
-    their usual ones."""
+    """Return the shortest instructions: an example of a call of each tool. Native calls have their usual ones."""
     if dialect.specs(tools):
         return dialect.instructions(tools)
     return Filled("\n".join(dialect.write(example(tool), tool).strip() for tool in tools))

@@ -23,7 +23,7 @@ _ESCAPED = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f"}
 _MARKS = {mark: re.compile(rf"\\.|{mark}", re.DOTALL) for mark in ('"""', "'''", '"', "'")}
 
 
-class Unclear(Exception):
+class Unclear(ValueError):
     """The text has several meanings, or none."""
 
 

@@ -201,8 +201,7 @@ def _read_metadata(path: Path) -> dict[str, Any]:
 
 
 def configure_encoder(name: str) -> ServerConfig:
-    """How to serve an encoder here. Raises `UsageError` for a file that does not hold one: it says how the vectors of
-    a text's tokens become one."""
+    """How to serve an encoder here. Raises `UsageError` for a file that does not say how to pool its vectors."""
     path = _find_served(name)
     header = _read_metadata(path)
     if not header.get(f"{header.get('general.architecture', '')}.pooling_type"):

@@ -84,8 +84,7 @@ class LlamaServer:
         return self._slots.setdefault(loop, asyncio.Semaphore(self.config.slots))
 
     async def base_url(self, tell: Callable[[str], None] | None = None) -> str:
-        """Wait until the model is loaded; `tell` gets a notice if that takes long. Raises `EndpointError` if the server
-        ends."""
+        """Wait until the model is loaded; `tell` gets notices. Raises `EndpointError` if the server ends."""
         ready = asyncio.wrap_future(self._ready)
         waited, wait = 0.0, TELL_AFTER
         while not (await asyncio.wait([ready], timeout=wait))[0]:

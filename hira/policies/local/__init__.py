@@ -187,15 +187,11 @@ class LocalPolicy:
         self.engine = engine
         self.template = template
         self._adapters = adapter if isinstance(adapter, Mapping) else {"*": adapter}
-        self._model = model
+        self.model = model
         self._seconds = seconds
         self._versioned = versioned
         self._where = f"model {model!r}"
         self._counted = lru_cache(REMEMBERED)(lambda text: len(template.encode(text)))
-
-    @property
-    def model(self) -> str:
-        return self._model
 
     async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
         prompt = self.conversations.prompt(request)
@@ -217,8 +213,7 @@ class LocalPolicy:
         return completion
 
     def count(self, text: str) -> int:
-        """Tokens of a text, by the model's own tokenizer. The last texts are remembered: a page that was found again is
-        not counted again."""
+        """Tokens of a text, by the model's own tokenizer. The last texts are remembered."""
         return self._counted(text)
 
     async def aclose(self) -> None:
@@ -234,7 +229,7 @@ class LocalPolicy:
         thought = split_thought(text, opened=opens_thought(prompt.text))
         parts = ReplyParts(thought.text, thought.reasoning, finish=sampled.finish)
         trim_repetition(parts)
-        model = f"{self._model}:{adapter}" if adapter and self._versioned else self._model
+        model = f"{self.model}:{adapter}" if adapter and self._versioned else self.model
         return Completion(
             parts.text,
             parts.reasoning,

@@ -53,7 +53,7 @@ class BatchingEngine:
         self.version = 0
         self.steps = 0
         self._template = template
-        self._window = window_of(model, template.tokenizer)
+        self.window = window_of(model, template.tokenizer)
         self._limit = tokens or capacity(model)
         self._reads = reads or (READS if next(model.parameters()).is_cuda else READS_ON_A_CPU)
         self._changed = Condition()
@@ -63,15 +63,11 @@ class BatchingEngine:
         self._thread: Thread | None = None
         self._pauses = 0
 
-    @property
-    def window(self) -> int:
-        return self._window
-
     async def sample(self, request: SampleRequest) -> Sampled:
         if request.adapter is not None and request.adapter not in (known := adapters_in(self.model)):
             names = ", ".join(known) or "it has none"
             raise UsageError(f"the model has no adapter {request.adapter!r}", fix=f"its adapters: {names}")
-        room = self._window - len(request.prompt)
+        room = self.window - len(request.prompt)
         row = PendingReply(
             request,
             max(1, min(room, request.sampling.max_tokens or room)),

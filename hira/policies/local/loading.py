@@ -125,8 +125,7 @@ def _read(name: str, tokens_from: str) -> tuple[Any, Any]:
 
 
 def _with_adapter(model: Any, adapter: str) -> Any:
-    """Add the adapter to the model, in addition to its others and under its path as a name. Raises `UsageError` if it
-    does not fit the model."""
+    """Add the adapter to the model, its path as its name. Raises `UsageError` if it does not fit the model."""
     from peft import PeftConfig, PeftModel
 
     hide_renaming_warnings()
@@ -155,8 +154,7 @@ def adapter_name(adapter: str) -> str:
 
 
 def try_loading(name: str, read: Callable[[], Any]) -> Any:
-    """Return what `read` loads. Any exception of the libraries about a folder or the Hub becomes an error with its
-    first line."""
+    """Return what `read` loads. Any exception of the libraries becomes an error with its first line."""
     try:
         return read()
     except HiraError:

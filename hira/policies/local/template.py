@@ -62,8 +62,7 @@ def check_template(tokenizer: Any, where: str) -> None:
 
 @lru_cache(maxsize=64)
 def try_rendering(job: str) -> str:
-    """Describe the fault of the templates, empty without one; cached, because one template renders many
-    conversations."""
+    """Describe the fault of the templates, empty without one; cached, because one renders many conversations."""
     worker = Worker(replace(_LIMITS, cpu_seconds=_LOADING_SECONDS))
     try:
         worker.call(prepare, "transformers.utils.chat_template_utils")
@@ -77,8 +76,7 @@ def try_rendering(job: str) -> str:
 
 
 def render_beginnings(job: str) -> None:
-    """Render all beginnings of a conversation with each template. One that raises is asked again by who uses it. Runs
-    in the child."""
+    """Render all beginnings of a conversation with each template, which may raise. Runs in the child."""
     from transformers.utils.chat_template_utils import render_jinja_template
 
     texts, special = json.loads(job)

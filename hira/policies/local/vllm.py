@@ -18,7 +18,7 @@ from typing import Any
 import httpx
 
 from hira.core.errors import BadReply, EndpointError, UsageError
-from hira.policies.failures import failure, gist, no_connection
+from hira.policies.failures import failure, gist, no_connection, read_dict
 from hira.policies.local.engine import Sampled, SampleRequest
 from hira.policies.transport import transport_for
 
@@ -46,7 +46,7 @@ class VllmEngine:
         self.base_url = base_url.rstrip("/")
         self.model = model
         self.version = 0
-        self._window = _UNNAMED_WINDOW
+        self.window = _UNNAMED_WINDOW
         self._ends = sorted(ends)
         self._tag = secrets.token_hex(3)
         self._served: dict[str, str] = {}
@@ -55,10 +55,6 @@ class VllmEngine:
         self._where = f"vLLM at {self.base_url}, model {model!r}"
         self._transport = transport_for(self.base_url)
 
-    @property
-    def window(self) -> int:
-        return self._window
-
     async def open(self) -> "VllmEngine":
         """Itself, once the server has said that it serves the model. Raises `EndpointError` or `UsageError`."""
         listed = (await self._call("GET", "/models")).get("data") or []
@@ -66,7 +62,7 @@ class VllmEngine:
         if entry is None:
             names = ", ".join(str(entry.get("id")) for entry in listed) or "none"
             raise UsageError(f"the server does not serve {self.model!r}", where=self._where, fix=f"it has: {names}")
-        self._window = int(entry.get("max_model_len") or _UNNAMED_WINDOW)
+        self.window = int(entry.get("max_model_len") or _UNNAMED_WINDOW)
         return self
 
     async def sample(self, request: SampleRequest) -> Sampled:
@@ -140,7 +136,7 @@ class VllmEngine:
 
     async def _call(
         self, method: str, path: str, body: Mapping[str, Any] | None = None, *, seconds: float = SECONDS
-    ) -> dict[str, Any]:
+    ) -> Mapping[str, Any]:
         """The reply as an object; of what is no JSON, such as the answers about adapters, an empty one."""
         timeout = httpx.Timeout(None, connect=10.0, read=seconds, write=60.0).as_dict()
         request = httpx.Request(method, self.base_url + path, json=body, extensions={"timeout": timeout})
@@ -155,7 +151,7 @@ class VllmEngine:
             reply = response.text
         if not response.is_success:
             raise failure(response.status_code, reply, response.headers, where=self._where, keyed=False)
-        return reply if isinstance(reply, dict) else {}
+        return read_dict(reply)
 
 
 def _read_sampled(reply: Mapping[str, Any], request: SampleRequest, version: int, *, where: str) -> Sampled:

@@ -136,8 +136,7 @@ def _read_question(question: str) -> tuple[frozenset[str], "re.Pattern[str] | No
 
 
 def find_answer(question: str, passages: Sequence[ShownPassage]) -> Sentence | None:
-    """The sentence that covers the whole question, denies what it denies, and adds a value of the wanted kind; None if
-    no sentence does."""
+    """The sentence that covers the question, denies what it denies, and adds a value of the wanted kind, or None."""
     required, value = _read_question(question)
     known, denies = frozenset(words(question)), bool(_DENIES.search(question))
     defined = _DEFINES.fullmatch(question.rstrip("?？ "))

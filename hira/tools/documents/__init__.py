@@ -93,8 +93,7 @@ class Index:
         return self._vectors.encoder if self._vectors else None, self._reranker
 
     async def refresh(self, on_progress: Progress | None = None) -> None:
-        """Bring the words of the index up to date. `on_progress(done, total)` counts changed files, and is called in a
-        thread."""
+        """Bring the words up to date. `on_progress(done, total)` counts changed files, and is called in a thread."""
         self._stopped.clear()
         try:
             await asyncio.to_thread(self._refresh, on_progress)

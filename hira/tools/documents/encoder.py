@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 from hira.core import tokens
 from hira.core.errors import EndpointError, UsageError
 from hira.core.sanitize import clean
+from hira.policies.failures import read_list, retry_after
 from hira.tools.documents.pieces import EncoderFailed
 
 if TYPE_CHECKING:
@@ -120,7 +121,6 @@ class Endpoint:
     async def _send(self, path: str, body: Mapping[str, Any]) -> tuple[int, str, float]:
         import httpx
 
-        from hira.policies.failures import retry_after
         from hira.policies.transport import transport_for
 
         if self.config:
@@ -197,15 +197,13 @@ class Encoder:
     def _read_vectors(self, answer: Mapping[str, Any], count: int) -> "np.ndarray":
         import numpy as np
 
-        data = answer.get("data")
-        held = len(data) if isinstance(data, list) else 0
-        if not isinstance(data, list) or held != count:
-            raise EncoderFailed(f"{self.endpoint.name} answered with {held} vectors for {count} texts")
+        data = read_list(answer.get("data"))
+        if len(data) != count:
+            raise EncoderFailed(f"{self.endpoint.name} answered with {len(data)} vectors for {count} texts")
         try:
-            ordered = (
-                sorted(data, key=lambda entry: entry["index"]) if all("index" in entry for entry in data) else data
-            )
-            vectors = np.asarray([entry["embedding"] for entry in ordered], dtype=np.float32)
+            if all("index" in entry for entry in data):
+                data = sorted(data, key=lambda entry: entry["index"])
+            vectors = np.asarray([entry["embedding"] for entry in data], dtype=np.float32)
         except (TypeError, ValueError, KeyError):
             raise EncoderFailed(f"{self.endpoint.name} did not answer with vectors of one length") from None
         if vectors.ndim != 2 or not vectors.shape[1] or not np.isfinite(vectors).all():

@@ -19,8 +19,7 @@ _ADORNMENT = re.compile(r"([=\-~^\"'`#*+.:_<>])\1{2,}\s*")
 
 
 def read_rst(text: str) -> tuple[str, Lines]:
-    """Read headings by the lines of signs below them, and above if there are any. The order of the signs is that of
-    the levels."""
+    """Read headings by the lines of signs below (and above) them; the signs' order is that of the levels."""
     lines = _number(text)
     styles: list[str] = []
     read: Lines = []

@@ -46,8 +46,7 @@ def parse_open(file: OpenFile) -> Document:
 
 
 def _choose_reader(file: OpenFile) -> Reader:
-    """Return the reader for the file's name, unless the first bytes contradict the name. Raises `ToolError` for a file
-    that has no reader."""
+    """Return the reader for a file's name, unless its first bytes contradict that. Raises `ToolError` without one."""
     path, suffix = file.path, file.path.suffix.lower()
     if not file.size:
         raise NoText(f"{path.name} is empty")
@@ -121,8 +120,7 @@ _TEXT: dict[str, Callable[[Path, str], Document]] = {
 
 
 def is_short(file: OpenFile) -> bool:
-    """Return whether the file is a short plain text, which is read at once. Raises `ToolError` for a file that cannot
-    be read at all."""
+    """Return whether the file is a short plain text, to be read at once. Raises `ToolError` if it is unreadable."""
     reader = _choose_reader(file)
     if reader is read_pdf:
         check_library(file.path)

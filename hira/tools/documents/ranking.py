@@ -103,8 +103,7 @@ def _write_date(parts: Mapping[str, str]) -> str:
 
 
 def sort_key(date: str) -> tuple[int, ...]:
-    """Return what dates and versions are compared by: "version 10" is newer than "version 9", and a quarter counts as
-    its last month."""
+    """Return a key for dates and versions: "version 10" is newer than "version 9"; a quarter is its last month."""
     return tuple(int(number) * (3 if quarter else 1) for quarter, number in re.findall(r"(Q?)(\d+)", date))
 
 
@@ -121,8 +120,7 @@ def fuse(orders: Sequence[Sequence[T]], key: Callable[[T], Hashable], constant: 
 
 
 def spread(order: Sequence[Ranked], top: int) -> list[Ranked]:
-    """Return the order with at most `MOST_OF_ONE` passages of one document among the first `top`, if there are
-    others."""
+    """Return the order with at most `MOST_OF_ONE` passages of one document among the first `top`, if it can be."""
     counts: Counter[int] = Counter()
     first: list[Ranked] = []
     later: list[Ranked] = []
@@ -133,8 +131,7 @@ def spread(order: Sequence[Ranked], top: int) -> list[Ranked]:
 
 
 def put_newest_first(order: Sequence[Ranked], vintages: Mapping[int, Vintage], question: str) -> list[Ranked]:
-    """Exchange passages of vintages of a document that score alike: those of the date that the question names first,
-    without a date the newest."""
+    """Exchange vintages of a document that score alike: first the date that the question names, else the newest."""
     asked = read_vintage("", question).date
     places: dict[str, list[int]] = {}
     for place, ranked in enumerate(order):

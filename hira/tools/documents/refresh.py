@@ -73,8 +73,7 @@ class Refresh:
         self._save()
 
     def _tries(self, change: Change, explained: float, share: float, deadline: float) -> bool:
-        """Read a file within the seconds that its size explains and a share of the spare ones; return whether they were
-        over first."""
+        """Read a file within the `explained` seconds and a share of the spare ones. Return whether they ran out."""
         began = time.monotonic()
         seconds = min(explained + share, deadline - began)
         try:

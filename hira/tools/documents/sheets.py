@@ -49,8 +49,7 @@ def header_of(rows: Sequence[Row], *, expected: bool = False) -> Row | None:
 
 
 def lines_of(rows: Sequence[Row], *, expected: bool = False) -> list[str]:
-    """Return one line per row, every cell after its column's name; without a header only cells. Empty rows are
-    dropped."""
+    """Return one line per row that is not empty, each cell after its column's name, if there is a header."""
     header = header_of(rows, expected=expected)
     if header is None:
         return [line for row in rows if (line := " | ".join(_flat(cell) for cell in row).strip(" |"))]
@@ -71,8 +70,7 @@ def format_row(header: Row, row: Row) -> str:
 
 
 def split_row(line: str) -> list[str]:
-    """Return a row as lines of at most a passage, each of which begins with the first cell, because it names the
-    row."""
+    """Return a row as lines of at most a passage, each with the first cell, which names the row."""
     first, *cells = line.split(_BAR)
     if fits(line) or words_in(first) > _LONG_NAME:
         return [line]

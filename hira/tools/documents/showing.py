@@ -23,9 +23,8 @@ def find_name(names: Sequence[str], url: str) -> str:
     if len(paths) == 1:
         return paths[0]
     last = {PurePosixPath(name).name.casefold(): name for name in names}
-    near = (
-        paths or [last[name] for name in find_near(PurePosixPath(wanted).name, last, most=_NEAR, likeness=0.5)] or names
-    )
+    alike = find_near(PurePosixPath(wanted).name, last, most=_NEAR, likeness=0.5)
+    near = paths or [last[name] for name in alike] or names
     if not near:
         raise ToolError("there are no documents")
     raise ToolError(f"{url!r} is not one of the documents; did you mean: {', '.join(near[:_NEAR])}")
@@ -56,9 +55,8 @@ def choose_passages(texts: list[str], intent: str) -> tuple[list[int], str]:
 def find_nearest(texts: list[str], intent: str) -> list[int]:
     """Return the indexes of texts that share a word with the intent, best first, each followed by its neighbours."""
     best = BM25(texts).best(intent, len(texts))
-    return list(
-        dict.fromkeys(near for index in best for near in (index, index + 1, index - 1) if 0 <= near < len(texts))
-    )
+    near = (place for index in best for place in (index, index + 1, index - 1))
+    return list(dict.fromkeys(place for place in near if 0 <= place < len(texts)))
 
 
 def fit_within(sizes: list[int], order: Sequence[int], limit: int) -> list[int]:

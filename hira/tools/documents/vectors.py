@@ -32,6 +32,7 @@ _PUT = """
 INSERT OR REPLACE INTO vectors
 SELECT ?, ? WHERE EXISTS (SELECT 1 FROM files WHERE id = ? AND digest = ? AND ? BETWEEN first AND first + count - 1)
 """
+_COUNT = "INSERT INTO encoder VALUES (0, ?, ?, ?, 1) ON CONFLICT (id) DO UPDATE SET changes = changes + 1"
 
 
 class Maker(NamedTuple):
@@ -92,9 +93,8 @@ class Vectors:
         missing: list[Place] = []
         for file, digest, first, count in self.store.select(_MISSING):
             end = first + count
-            held = {
-                row for (row,) in self.store.select("SELECT row FROM vectors WHERE row >= ? AND row < ?", first, end)
-            }
+            rows = self.store.select("SELECT row FROM vectors WHERE row >= ? AND row < ?", first, end)
+            held = {row for (row,) in rows}
             missing += [Place(row, file, digest) for row in range(first, end) if row not in held]
         return missing
 
@@ -116,10 +116,7 @@ class Vectors:
 
         def change(db: sqlite3.Connection) -> None:
             db.executemany(_PUT, rows)
-            made = (self.encoder.endpoint.model, encoded.model, encoded.vectors.shape[1])
-            db.execute(
-                "INSERT INTO encoder VALUES (0, ?, ?, ?, 1) ON CONFLICT (id) DO UPDATE SET changes = changes + 1", made
-            )
+            db.execute(_COUNT, (self.encoder.endpoint.model, encoded.model, encoded.vectors.shape[1]))
 
         self.store.write(change)
 

@@ -108,8 +108,7 @@ def find_document(paths: Sequence[Path], name: str) -> Path | None:
 
 
 def _walk_below(root: Path, roots: Sequence[Path], closed: frozenset[Path], listing: WalkResult) -> Iterator[Path]:
-    """Yield the files below a root. Names of files of keys are added to the listing's `keys`, other omissions to its
-    `warnings`."""
+    """Yield the files below a root. The listing gets the names of files of keys, and warnings of other omissions."""
     waiting = [root]
     entered = {root, *closed}
     while waiting:

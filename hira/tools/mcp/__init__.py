@@ -154,9 +154,8 @@ def _read_parts(result: "CallToolResult") -> tuple[list[str], list[str]]:
             else:
                 lines.append(_describe_unseen("A file", block.resource.mime_type, len(block.resource.blob)))
         else:
-            lines.append(
-                _describe_unseen("A picture" if block.type == "image" else "A sound", block.mime_type, len(block.data))
-            )
+            what = "A picture" if block.type == "image" else "A sound"
+            lines.append(_describe_unseen(what, block.mime_type, len(block.data)))
     texts = [text for text in texts if text.strip()]
     if not texts and result.structured_content:
         texts = [json.dumps(result.structured_content, ensure_ascii=False, indent=1)]

@@ -151,8 +151,7 @@ class Tree(HTMLParser):
         (self.title if self.current.tag == "title" else self.current.children).append(data)
 
     def _end_before(self, tag: str) -> None:
-        """End the elements that an opening `tag` ends implicitly: a paragraph, the last list item or table cell, a
-        link."""
+        """End the elements that an opening `tag` ends implicitly: a paragraph, list item, table cell or link."""
         if tag in BLOCKS and self.current.tag == "p":
             self._leave(self.current)
         if tag == "a":

@@ -91,8 +91,7 @@ def clear(folder: Path, keep: FolderContent) -> None:
 
 
 def read(folder: Path, place: str, most: int) -> bytes:
-    """Read at most `most` bytes of the regular file at that place. Raises `OSError` for anything else, links
-    included."""
+    """Read at most `most` bytes of a regular file. Raises `OSError` for anything else, links included."""
     above, _, name = place.rpartition("/")
     with _open_place(folder, above) as here:
         handle = _open_unlocked(here, name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)

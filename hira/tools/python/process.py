@@ -79,8 +79,7 @@ class Interpreter:
     async def configure(
         self, mode: Mode, folder: Path, opened: list[str], listed: list[str], limits: PythonLimits
     ) -> tuple[str, ...]:
-        """Send a new interpreter its permissions; return the layers that confine it, by its own account. Raises
-        `InterpreterEnded`."""
+        """Send a new interpreter its permissions; return the layers that it names. Raises `InterpreterEnded`."""
         setup = {
             "id": secrets.token_hex(8),
             "mode": mode,

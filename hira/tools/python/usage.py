@@ -155,8 +155,7 @@ class Workplace:
         return (there.st_dev, there.st_ino) == self._place
 
     def overfull(self, pid: int = 0) -> str:
-        """Return the limit that additions break, in words for the model; files that process `pid` keeps open count
-        too."""
+        """Return the limit that additions break, for the model; files that process `pid` keeps open count too."""
         before, limits = self._before or FolderContent(), self.limits
         if not self.bounded:
             return ""

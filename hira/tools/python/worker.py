@@ -136,8 +136,7 @@ class CodeSession:
         return answer if self._works() else {**answer, "spent": True}
 
     def _works(self) -> bool:
-        """Return whether the next call can run: code may have tampered with what runs it, and the next must not
-        suffer."""
+        """Return whether the next call can run: this one's code may have tampered with what runs it."""
         try:
             speaks = _identity(self.out) == self.outlet and explain_error(ValueError(7)) == "ValueError: 7"
             return speaks and self._evaluate("6 * 7", f"{_OWN}0>", {}) == 42

@@ -74,8 +74,7 @@ def _read_plain(text: object) -> str:
 
 
 def _repair(text: object) -> str:
-    """Return the beginning of a text without lone surrogates: services cut texts inside characters, and halves cannot
-    be sent."""
+    """Return a bounded text without the lone surrogates that services leave where they cut it."""
     return printable(str(text or "")[:LONGEST_FIELD])
 
 

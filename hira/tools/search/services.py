@@ -90,8 +90,7 @@ def _describe_publication(record: Mapping[str, Any]) -> str:
 
 
 def _locate_article_of_pmc(record: Mapping[str, Any]) -> str:
-    """Return the address of the free full text if there is one, as PDF if possible, which has pages; otherwise of the
-    abstract."""
+    """Return the address of the free full text, preferably as PDF, which has pages, or else of the abstract."""
     links = (record.get("fullTextUrlList") or {}).get("fullTextUrl") or ()
     free = {link.get("documentStyle"): link.get("url") for link in links if link.get("availabilityCode") in _FREE_TEXT}
     abstract = f"https://europepmc.org/article/{record['source']}/{record['id']}"

@@ -89,8 +89,7 @@ class Cache:
 
 
 def cache_search(backend: Backend, cache: Cache, place: str = "") -> Backend:
-    """Return the service with its answers kept in the cache, unless they are empty. `place` distinguishes servers of
-    one name."""
+    """Return the service with its answers, unless empty, in the cache; `place` tells servers of one name apart."""
 
     async def ask(query: str, n: int) -> list[Hit]:
         key = spell_query(f"{backend.name} {place}", query, n)
