@@ -43,7 +43,8 @@ class Digests:
         """Return the request's digest, and the number of messages shared with the conversation's previous request."""
         about = (model, request.stop, request.sampling, request.tools, request.schema, request.continues)
         earlier = self.latest.get(request.conversation)
-        kept = _count_shared(earlier.messages, request.messages) if earlier else 0
+        pairs = zip(earlier.messages if earlier else (), request.messages, strict=False)
+        kept = sum(takewhile(bool, (before is message for before, message in pairs)))
         if earlier and kept == len(earlier.messages) and earlier.about == about:
             total, begin = earlier.total.copy(), kept
         else:
@@ -73,11 +74,6 @@ def _spell(message: Message) -> str:
     if message.calls or message.media or message.call_id:
         return repr(message.wire)
     return f"{message.role} {len(message.text)} {message.text}"
-
-
-def _count_shared(earlier: tuple[Message, ...], now: tuple[Message, ...]) -> int:
-    same = (before is message for before, message in zip(earlier, now, strict=False))
-    return sum(takewhile(bool, same))
 
 
 def digest_of_tool(name: str, arguments: Mapping[str, Any]) -> str:

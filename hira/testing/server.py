@@ -50,12 +50,12 @@ class Exchange:
     async def end(self) -> None:
         self.transport.write(b"0\r\n\r\n")
 
-    async def stream(self, events: Iterable[bytes], pause: float = 0.0) -> None:
+    async def stream(self, events: Iterable[bytes], pause: float | None = None) -> None:
         """A whole streamed response, with a pause in seconds after each event."""
         await self.begin()
         for event in events:
             await self.chunk(event)
-            if pause:
+            if pause is not None:
                 await asyncio.sleep(pause)
         await self.end()
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from hira.core.patterns import compile_lazily
 from hira.core.tool import Tool
-from hira.policies.dialects.lenient import Beyond, decode_first, read_arguments, read_value
+from hira.policies.dialects.lenient import Beyond, decode_first, read_value
 from hira.policies.dialects.protocol import check_call, coerce_value, explain
 
 
@@ -280,11 +280,14 @@ def _read_tagged(turn: CallText, begun: "re.Match[str]") -> ReadCalls:
 
 def _read_python(turn: CallText, begun: "re.Match[str]") -> ReadCalls:
     """A call in Python's syntax, alone on its line or in a list."""
-    tool = turn.tool(begun["named"])
+    from hira.policies.dialects.value_reader import Unclear, ValueReader  # few models write calls in Python
+
+    tool, reader = turn.tool(begun["named"]), ValueReader(turn.text, begun.end(), quoting="python")
     try:
-        positional, given, end = read_arguments(turn.text, begun.end())
-    except ValueError:
+        positional, given = reader.arguments()
+    except Unclear:
         return ReadCalls(begun.end())
+    end = reader.position
     if tool is None or len(positional) > len(tool.fields) or not _LINE_ENDS.match(turn.text, end):
         return ReadCalls(end)
     before = turn.text[max(0, begun.start() - NEAR) : begun.start()].rstrip()

@@ -51,12 +51,3 @@ def read_value(text: str, position: int = 0) -> tuple[Any, int]:
         with suppress(Unclear):
             return reader.value(), reader.position
         raise
-
-
-def read_arguments(text: str, position: int) -> tuple[list[Any], dict[str, Any], int]:
-    """Read the positional and named arguments of a call in Python's syntax, from after its opening parenthesis. Also
-    return where the call ends. Raises `ValueError` for anything but literals."""
-    from hira.policies.dialects.value_reader import ValueReader  # few models write calls in Python
-
-    reader = ValueReader(text, position, quoting="python")
-    return (*reader.arguments(), reader.position)

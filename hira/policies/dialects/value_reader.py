@@ -23,7 +23,7 @@ _ESCAPED = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f"}
 _MARKS = {mark: re.compile(rf"\\.|{mark}", re.DOTALL) for mark in ('"""', "'''", '"', "'")}
 
 
-class Unclear(ValueError):
+class Unclear(Exception):
     """The text has several meanings, or none."""
 
 
@@ -53,6 +53,7 @@ class ValueReader:
         raise Unclear(f"no value at {self.position}")
 
     def arguments(self) -> tuple[list[Any], dict[str, Any]]:
+        """Read the positional and named arguments of a call, from after its opening parenthesis."""
         positional: list[Any] = []
         named: dict[str, Any] = {}
         for _ in self._items(")"):
