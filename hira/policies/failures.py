@@ -127,14 +127,11 @@ def message_in(body: Any) -> str:
     return "" if body is None else str(body)
 
 
-def _error_in(body: Any) -> Mapping[str, Any]:
-    error = body.get("error", body) if isinstance(body, Mapping) else body
-    return error if isinstance(error, Mapping) else {}
-
-
 def codes_in(body: Any) -> str:
     """Type, code and parameter of an error object, as one searchable text."""
-    error = _error_in(body)
+    error = body.get("error", body) if isinstance(body, Mapping) else None
+    if not isinstance(error, Mapping):
+        return ""
     return " ".join(str(error[name]) for name in ("type", "code", "param") if error.get(name) is not None)
 
 
@@ -150,7 +147,7 @@ def failure(
     everything = f"{codes} {message}"
     too_large = status in {413, 429} and _TOO_LARGE.search(everything)  # it would be refused however long one waits
     if too_large or (status in {400, 413, 422, 500} and OVERFLOW.search(everything)):
-        return overflow(what, message_in(body), _error_in(body), **more)
+        return overflow(what, message_in(body), body, **more)
     pause = _pause_in(str(body)) if status == 429 else None
     # Google says the same of a limit by the minute, and then when it is over
     if status == 402 or (status in {400, 403, 429} and not pause and _NO_CREDIT.search(everything)):
@@ -206,10 +203,11 @@ def _pause_in(message: str) -> float | None:
     return sum(float(match[name] or 0) * unit for name, unit in units.items()) or None
 
 
-def overflow(told: str, message: str, named: Mapping[str, Any], **more: Any) -> ContextOverflow:
+def overflow(told: str, message: str, body: Any, **more: Any) -> ContextOverflow:
     """The error for a prompt that is too long, with the window's size where a field or the message names it."""
     error = ContextOverflow(told, fix="use a model with a longer context window, or send a shorter request", **more)
-    error.window = _read_size(named.get("n_ctx"), _WINDOW, message)  # llama.cpp names both
+    named = read_dict(body.get("error", body) if isinstance(body, Mapping) else {})  # llama.cpp names both
+    error.window = _read_size(named.get("n_ctx"), _WINDOW, message)
     error.asked = _read_size(named.get("n_prompt_tokens"), _ASKED, message)
     return error
 

@@ -104,7 +104,7 @@ class LiteLLMPolicy:
         if _NO_KEY_SET.search(what):  # for some providers litellm calls it a failed connection
             kinds, status = set(), 401
         if "ContextWindowExceededError" in kinds:
-            return overflow(what, str(error), {}, status=status)
+            return overflow(what, str(error), None, status=status)
         if "BadRequestError" in kinds and "LLM Provider NOT provided" in str(error):
             return EndpointError(what, fix="name it litellm/PROVIDER/MODEL")
         if kinds & {"APIConnectionError", "Timeout", "ServiceUnavailableError", "InternalServerError"}:
