@@ -120,8 +120,7 @@ class Journal:
         return Log(run, self._writer, known, sources, began=entry.began, clock=clock_from(latest), dialects=dialects)
 
     def replay(self, run: str) -> Log:
-        """The record as it is: nothing is written, and a call that it does not hold raises `NotRecorded`, or what ended
-        the run, if it ended early with an answer."""
+        """Open the record only to read. A missing call raises `NotRecorded`, or what ended a run that has an answer."""
         entry = self.entry(run)
         stop = _STOPS.get(entry.status) if entry.answer else None
         ended = stop(entry.error.partition("\n")[0]) if stop else None

@@ -31,8 +31,7 @@ def read_lines(raw: bytes) -> Iterator[tuple[bytes, dict[str, Any] | None]]:
 
 
 def repair_last_line(file: IO[bytes]) -> None:
-    """Drop a last line that a crash has cut off, so that the next record begins a new line. A whole record that lacks
-    only the line's end keeps its place."""
+    """Drop a last line that a crash has cut off; a whole record that lacks only the line's end gets one."""
     file.seek(0)
     lines = list(read_lines(file.read()))
     if not lines or lines[-1][0].endswith(b"\n"):

@@ -152,8 +152,7 @@ def decode_result(kind: str, raw: Any) -> Any:
 
 
 def decode_events(records: Iterable[Mapping[str, Any]], report: Callable[[str], None] | None = None) -> Iterator[Event]:
-    """Yield the events of the records. Those of another version may differ: unknown kinds and fields are skipped, and
-    so is an event whose fields do not fit, which is reported."""
+    """Yield the events of known kinds, without unknown fields; an event whose fields do not fit is reported."""
     for number, record in enumerate(records, 1):
         kind = KINDS.get(str(record.get("event")))
         if kind is None:
@@ -233,8 +232,7 @@ def read_entry(row: sqlite3.Row) -> Entry:
 
 
 def read_call(row: Mapping[str, Any], run: str, damage: Damage) -> RecordedCall | None:
-    """Read a row of the table `calls` of a run, None if it is damaged. Of a damaged request or result nothing is left,
-    as if the call had no request, or had not ended."""
+    """Read a row of the table `calls`, None if it is damaged; a damaged request or result counts as missing."""
     place = f"the call {row['position']!s:.20} of {row['conversation']!s:.80}"
     try:
         call: RecordedCall = validate(RecordedCall, {**row, "request": NO_REQUEST, "result": None})

@@ -35,21 +35,9 @@ SYSTEM, ALTERNATE = "system messages", "messages of one role in a row"
 """Properties of the messages that an endpoint may refuse, listed together with the optional fields of a request."""
 PROMPT_CACHE_KEY = "prompt_cache_key"
 OPTIONAL = (
-    "temperature",
-    "top_p",
-    "top_k",
-    "seed",
-    "reasoning_effort",
-    "stop",
-    "max_tokens",
-    "max_completion_tokens",
-    "max_output_tokens",
-    "reasoning",
-    "include",
-    "store",
-    "stream_options",
-    "tool_choice",
-    PROMPT_CACHE_KEY,
+    *("temperature", "top_p", "top_k", "seed", "reasoning_effort", "stop"),
+    *("max_tokens", "max_completion_tokens", "max_output_tokens"),
+    *("reasoning", "include", "store", "stream_options", "tool_choice", PROMPT_CACHE_KEY),
 )
 
 
@@ -77,8 +65,7 @@ def without(accepted: Accepted, field: str, stops: int) -> Accepted:
 
 
 def find_refused_field(status: int, body: Any, sent: Mapping[str, Any]) -> str:
-    """The optional field of the request that this response refuses, `SYSTEM` or `ALTERNATE` for the roles of its
-    messages; empty if it refuses none."""
+    """The optional field that this response refuses; `SYSTEM` or `ALTERNATE` for the messages; empty for none."""
     text = f"{codes_in(body)} {message_in(body)}"
     if OVERFLOW.search(text):
         return ""

@@ -124,8 +124,7 @@ async def ask_for_token(base_url: str, api_key: str, model: str) -> int:
 
 
 async def find_local(ports: Sequence[int] = LOCAL_PORTS) -> list[Probe]:
-    """The model servers that answer on this machine's usual ports, asked all at once; no key is sent. One that wants a
-    key is among them, without models."""
+    """The servers on this machine's usual ports, asked at once without a key; one that wants a key shows no models."""
     async with _client(StreamTransport(), "", LOCAL_SECONDS) as client:
         tasks = [asyncio.ensure_future(_models(client, f"http://127.0.0.1:{port}/v1")) for port in ports]
         done, late = await asyncio.wait(tasks, timeout=LOCAL_SECONDS)

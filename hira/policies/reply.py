@@ -103,8 +103,7 @@ def parts_of(reply: Any) -> ReplyParts:
 
 
 def add_tokens(parts: ReplyParts, reply: Mapping[str, Any], choice: Mapping[str, Any]) -> None:
-    """Take in the token ids and log-probabilities of a reply or a piece of one, as vLLM returns them for
-    `return_token_ids` and `logprobs`."""
+    """Take in token ids and log-probabilities, as vLLM returns them for `return_token_ids` and `logprobs`."""
     if not parts.prompt_ids and (prompt := reply.get("prompt_token_ids") or choice.get("prompt_token_ids")):
         parts.prompt_ids = _numbers(prompt, int)
     if not (choice.get("token_ids") or choice.get("logprobs")):

@@ -32,11 +32,11 @@ async def complete_chat(state: AppState, request: Request) -> Response:
     """One chat completion, whole or as a stream."""
     client = state.client(request)
     chat_request = chat.read_chat(await body_of(request, state.bodies))
+    form = chat.read_answer_form(chat_request)
     question = read_question(chat_request.messages, "messages")
     state.runs.session(chat_request.model)
     earlier = await find_earlier(state, client, question.before)
     files = await write_attachments(chat_request.messages, "messages", state.folder)
-    form = chat.read_answer_form(chat_request)
     new = NewRun(question.text, files, output=form.output, earlier=earlier, instructions=question.instructions)
     watched = state.runs.begin(client, chat_request.model, new)
     made = int(time.time())
@@ -54,6 +54,7 @@ async def create_response(state: AppState, request: Request) -> Response:
     """One response, whole or as a stream."""
     client = state.client(request)
     response_request = responses.read_response_request(await body_of(request, state.bodies))
+    form = responses.read_answer_form(response_request)
     messages = responses.messages_of(response_request)
     question = read_question(messages, "input", len(response_request.instructions or ""))
     state.runs.session(response_request.model)
@@ -65,10 +66,10 @@ async def create_response(state: AppState, request: Request) -> Response:
             earlier = Earlier.of_messages((*earlier.messages, *question.before), earlier)
     files = await write_attachments(messages, "input", state.folder)
     instructions = "\n\n".join(filter(None, (response_request.instructions, question.instructions)))
-    output, store = responses.read_answer_form(response_request).output, response_request.store is not False
-    new = NewRun(question.text, files, output=output, earlier=earlier, instructions=instructions, store=store)
+    store = response_request.store is not False
+    new = NewRun(question.text, files, output=form.output, earlier=earlier, instructions=instructions, store=store)
     watched = state.runs.begin(client, response_request.model, new)
-    writer = responses.ResponseWriter(watched.run.id, response_request, int(time.time()), state.scrub)
+    writer = responses.ResponseWriter(watched.run.id, response_request, int(time.time()), state.scrub, form.tool)
     if response_request.stream:
         return RunStream(watched, _stream_response(state, watched, writer))
     await _wait(watched, request.receive)

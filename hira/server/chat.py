@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from hira.agents.trajectory import FINAL
 from hira.core.policy import Usage
@@ -14,7 +14,6 @@ from hira.server.wire import about, content_of, find_marks, pieces, url_of
 
 
 class StreamOptions(BaseModel):
-    model_config = ConfigDict(extra="allow")
     include_usage: bool | None = None
 
 
@@ -22,7 +21,6 @@ class ChatRequest(BaseModel):
     """A chat completion request. Fields that hira decides by its own settings, such as the temperature, are not
     read."""
 
-    model_config = ConfigDict(extra="allow")
     model: str = Field(min_length=1)
     messages: list[Spoken] = Field(min_length=1)
     stream: bool | None = None
@@ -41,7 +39,6 @@ def read_chat(body: bytes) -> ChatRequest:
     request = read_request(body, ChatRequest)
     if request.n not in (None, 1):
         raise RejectedRequest(400, "hira gives one answer; remove it", "unsupported_value", field="n")
-    read_answer_form(request)
     return request
 
 

@@ -110,6 +110,5 @@ class TimedConnection(H11Protocol):
 
 
 def limit_connections() -> dict[str, Any]:
-    """Return the settings of uvicorn for these connections. It replies 503 while too many requests are being answered,
-    those of closed connections included."""
+    """Return uvicorn's settings: it replies 503 to too many requests, counting those of closed connections."""
     return {"http": TimedConnection, "limit_concurrency": MOST_CONNECTIONS + BACKLOG, "backlog": BACKLOG}

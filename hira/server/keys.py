@@ -92,10 +92,8 @@ class Client:
 
     def check_budget(self) -> None:
         """Raise `RejectedRequest` if the key's budget is used up."""
-        tokens, cost = self.limits.max_tokens, self.limits.max_cost
-        if (tokens is not None and self.spent.tokens >= tokens) or (
-            cost is not None and (self.spent.cost or 0) >= cost
-        ):
+        used = ((self.spent.tokens, self.limits.max_tokens), (self.spent.cost or 0.0, self.limits.max_cost))
+        if any(limit is not None and amount >= limit for amount, limit in used):
             raise self.refuse_spent()
 
     def refuse_unpaid(self, spent: KeySpent) -> RejectedRequest:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from hira.agents.output_type import OutputType
 from hira.core.errors import UsageError
@@ -30,7 +30,6 @@ Count = Annotated[int, Field(ge=1, strict=True)]
 class Spoken(BaseModel):
     """One message of a request; parts of its content may be text, pictures and sounds."""
 
-    model_config = ConfigDict(extra="allow")
     role: Literal["system", "developer", "user", "assistant", "tool", "function"]
     content: str | list[dict[str, Any]] | None = None
     tool_calls: list[Any] | None = None

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from itertools import count
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from hira.agents.trajectory import FINAL
 from hira.core.policy import Usage
@@ -27,7 +27,6 @@ PLAIN = {"input_text": "text", "output_text": "text", "text": "text", "refusal":
 class InputItem(BaseModel):
     """One item of the input: a message, or what an earlier response consisted of besides."""
 
-    model_config = ConfigDict(extra="allow")
     type: str | None = None
     role: str | None = None
     content: str | list[dict[str, Any]] | None = None
@@ -35,14 +34,12 @@ class InputItem(BaseModel):
 
 
 class TextForm(BaseModel):
-    model_config = ConfigDict(extra="allow")
     format: dict[str, Any] | None = None
 
 
 class ResponsesRequest(BaseModel):
     """A request. Fields that hira decides by its own settings, such as the temperature, are not read."""
 
-    model_config = ConfigDict(extra="allow")
     model: str = Field(min_length=1)
     input: str | list[InputItem]
     instructions: str | None = None
@@ -65,7 +62,6 @@ def read_response_request(body: bytes) -> ResponsesRequest:
     for name, what in ELSEWHERE.items():
         if getattr(request, name):
             raise RejectedRequest(400, what, "unsupported_parameter", field=name)
-    read_answer_form(request)
     return request
 
 
@@ -106,13 +102,13 @@ def _part(part: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class ResponseWriter:
-    """One response on its way to its client, whole or event by event. `redact` takes off what may not leave."""
+    """One response, whole or event by event. `redact` takes off what may not leave; a `tool` takes the answer."""
 
-    def __init__(self, run: str, request: ResponsesRequest, made: int, redact: Any) -> None:
+    def __init__(self, run: str, request: ResponsesRequest, made: int, redact: Any, tool: str = "") -> None:
         self.run = run
         self.request = request
         self.made = made
-        self._tool = read_answer_form(request).tool
+        self._tool = tool
         self._redact = redact
         self._numbers = count()
 

@@ -164,8 +164,7 @@ class WatchedRun:
             self.task.cancel()
 
     async def follow(self, start: int = 0) -> AsyncIterator[Sequence[Event]]:
-        """The events from `start` on, some at a time, until the run has ended; none of them after each while without
-        one, so that a connection can be kept alive."""
+        """Yield the events from `start` on, some at a time, until the run has ended; none after a while without any."""
         position = start
         while position < len(self.events) or not self.ended:
             if news := self.events[position : position + AT_ONCE]:

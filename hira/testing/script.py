@@ -112,7 +112,7 @@ def _check_history(request: Request) -> None:
                 raise ScriptError(f"a result for {message.call_id!r}, which was not called: {message.text[:200]!r}")
             open_calls.discard(message.call_id)
         elif open_calls:
-            raise ScriptError(f"calls {sorted(open_calls)} of {request.conversation!r} have no result")
+            break
         open_calls.update(call.id for call in message.calls)
     if open_calls:
         raise ScriptError(f"calls {sorted(open_calls)} of {request.conversation!r} have no result")

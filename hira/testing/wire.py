@@ -151,8 +151,7 @@ def _chat_content(content: str | list[dict[str, Any]]) -> str | list[dict[str, A
 
 
 def response_of(reply: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the response with the content of a reply of the chat API. Reasoning gets content that represents an
-    encrypted one, so that a test can see that it was sent back."""
+    """Return a chat reply as a response; `encrypted_content` shows a test that reasoning was sent back."""
     choice = reply["choices"][0]
     message, output = choice["message"], []
     if thought := message.get("reasoning_content"):

@@ -98,8 +98,7 @@ def decode_text(data: bytes) -> tuple[str, str] | None:
 
 
 def _guess_codec(data: bytes) -> tuple[str, str]:
-    """Return the most likely encoding of bytes that are not UTF-8, and what to say about it. Languages of Western
-    Europe are cp1252, which needs no remark."""
+    """Return the likely encoding of bytes that are not UTF-8, and a remark, empty for Western European languages."""
     sample = _take_sample(data)
     runs = _HIGH.findall(sample)
     foreign = sum(len(run) > 2 for run in runs) > _FOREIGN * len(runs)

@@ -61,8 +61,7 @@ def holds_keys(name: str) -> bool:
 
 
 def holds_records(names: Collection[str]) -> bool:
-    """Return whether a folder with these names is that of an evaluation, a curation or a training run of hira, which
-    would answer from its own answers."""
+    """Return whether a folder with these names is hira's own: of an evaluation, a curation or a training run."""
     return any(files.issubset(names) for files in _RECORDS)
 
 

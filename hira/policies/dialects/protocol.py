@@ -88,8 +88,7 @@ _AROUND = 300
 
 
 def is_mentioned(text: str, start: int, end: int) -> bool:
-    """Return whether a passage that looks like a call is quoted: in a blockquote, in quotation marks, or inside a
-    sentence that continues after it."""
+    """Return whether a call is only quoted: in a blockquote, in quotation marks, or amid a sentence that continues."""
     line = text.rfind("\n", 0, start) + 1
     before = text[max(line, start - _AROUND) : start].rstrip(" \t*_`([")
     stop = text.find("\n", end, end + _AROUND)

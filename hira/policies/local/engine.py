@@ -50,8 +50,7 @@ class Engine(Protocol):
     def window(self) -> int: ...
 
     async def sample(self, request: SampleRequest) -> Sampled:
-        """Return one reply to the prompt. A coroutine that is cancelled takes its row out of the batch. Raises
-        `EndpointError` if the engine died."""
+        """Return one reply. Cancellation takes its row out of the batch. Raises `EndpointError` if the engine died."""
         ...
 
     async def aclose(self) -> None: ...

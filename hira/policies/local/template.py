@@ -26,19 +26,14 @@ _TOOL = {
         "parameters": {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]},
     },
 }
+_TOOL_CALL = {
+    "id": "call00001",
+    "type": "function",
+    "function": {"name": "hira_probe", "arguments": {"query": "Three?"}},
+}
 _TURNS: tuple[dict[str, Any], ...] = (
     {"role": "user", "content": "One?"},
-    {
-        "role": "assistant",
-        "content": "Two.",
-        "tool_calls": [
-            {
-                "id": "call00001",
-                "type": "function",
-                "function": {"name": "hira_probe", "arguments": {"query": "Three?"}},
-            }
-        ],
-    },
+    {"role": "assistant", "content": "Two.", "tool_calls": [_TOOL_CALL]},
     {"role": "tool", "content": "Four.", "tool_call_id": "call00001", "name": "hira_probe"},
     {"role": "assistant", "content": "<think>\nFive?\n</think>\n\nSix."},
 )

@@ -171,8 +171,7 @@ REPORTING = frozenset("deep_search reader code matpo_subtask search_o1_condense 
 
 
 def solve(request: OfflineRequest) -> Act:
-    """The next step of a role that answers a question from its prompt and with its tools: its first calls without a
-    result in the conversation, or its last word."""
+    """The next step of a role that answers with its tools: its first calls without a result, or its last word."""
     program = _solve(request)
     most = max(0, min(request.number("several", 1), request.number("limit", 10) - len(request.results)))
     known = {(call.name, join_arguments(call.arguments)): text for call, text in request.results}

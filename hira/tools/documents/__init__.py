@@ -246,8 +246,7 @@ def search_documents(
     spend: "Spend | None" = None,
     on_failure: Callable[[str], None] | None = None,
 ) -> Tool:
-    """Create the tool "search": at most `top` passages of the indexed documents, best first. `relevant`, `spend` and
-    `on_failure` are those of `Index.search`."""
+    """Create the tool "search": at most `top` passages, best first. The other arguments are those of `Index.search`."""
     from pydantic import Field
 
     async def search(

@@ -162,8 +162,7 @@ def name_document(title: str) -> str:
 
 
 def find_possible_titles(text: str) -> Iterator[str]:
-    """Yield what may be the title of a document in a text: every run of words that begins with a capital, a figure or
-    a character of a script without capitals."""
+    """Yield what may be the title of a document: every run of words that does not begin in lower case."""
     words = _WORD.findall(text)
     for begin, word in enumerate(words):
         if not word[0].islower():

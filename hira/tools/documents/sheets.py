@@ -87,8 +87,7 @@ def _flat(cell: str) -> str:
 
 
 def read_csv(text: str, delimiter: str = "") -> tuple[str, tuple[int, ...]]:
-    """Return the text of a CSV file as lines of a table, and the number of each row, the header being the first. An
-    unknown `delimiter` is detected."""
+    """Return a CSV file as lines of a table, and the number of each row, the header being 1. Detects a delimiter."""
     if told := _TOLD.match(text):
         text, delimiter = text[told.end() :], told[1]
     numbers = array("L")

@@ -63,8 +63,7 @@ class Vectors:
     _loaded: "tuple[int, np.ndarray, np.ndarray, np.ndarray] | None" = None
 
     async def complete(self, on_progress: Callable[[int, int], None] | None, spend: Spend | None) -> None:
-        """Encode the passages that have no vector, and keep each batch at once, so that a later question continues
-        where this one ended. Raises `EncoderFailed`."""
+        """Encode the passages without a vector, and keep each batch at once. Raises `EncoderFailed`."""
         places = await asyncio.to_thread(self._find_missing)
         batches = [places[begin : begin + BATCH] for begin in range(0, len(places), BATCH)]
         done = 0

@@ -264,8 +264,7 @@ def _mount(source: str, target: str, closed: bool) -> str:  # noqa: FBT001 - of 
 
 
 def _start(called: Sequence[str], **where: Any) -> tuple["subprocess.Popen[bytes]", socket.socket, int]:
-    """Start a program whose standard input and output are one end of a channel, and whose errors are a pipe. Return the
-    process, the other end, and the pipe."""
+    """Start a program on one end of a channel, its errors in a pipe. Return the process, the other end, the pipe."""
     with contextlib.ExitStack() as unless_started:
         ours, theirs = socket.socketpair()
         unless_started.callback(ours.close)

@@ -37,8 +37,7 @@ def _describe(readable: Iterable[Path], named: Mapping[Path, str], seconds: floa
 
 @cache
 def _shape() -> Tool:
-    """Create the tool without a session; cached, because reading a signature takes longer than the rest. The sandbox
-    limits the length of results itself."""
+    """Create the tool without a session, once: reading a signature is slow. The sandbox itself limits results."""
 
     async def python(code: str) -> Observation:
         raise ToolError(f"no session runs {code!r}")
