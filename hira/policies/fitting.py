@@ -46,7 +46,10 @@ class Window:
 
     def narrow(self, sent: Request, overflow: ContextOverflow) -> bool:
         """Learn from a prompt that was too long. Return False if it cannot be shortened."""
-        self.limit = _room(sent, overflow)
+        ours = sum(count(message.text) for message in sent.messages)
+        scale = ours / overflow.asked if overflow.asked else 1.0
+        room = overflow.window * scale * PROMPT_SHARE if overflow.window else ours / 2
+        self.limit = max(SHORTEST, int(room if room < ours else ours * AGAIN_SHARE))
         return self.fit(sent) is not sent
 
     def leave_room(self, request: Request) -> Request:
@@ -91,11 +94,3 @@ def trim_messages(messages: Sequence[Message], limit: int) -> tuple[Message, ...
             break
         put(index, clip(short[index].text, max(SHORTEST, sizes[index] - over), middle=True))
     return tuple(short)
-
-
-def _room(sent: Request, overflow: ContextOverflow) -> int:
-    """How many tokens, as we count them, to try next."""
-    ours = sum(count(message.text) for message in sent.messages)
-    scale = ours / overflow.asked if overflow.asked else 1.0
-    room = overflow.window * scale * PROMPT_SHARE if overflow.window else ours / 2
-    return max(SHORTEST, int(room if room < ours else ours * AGAIN_SHARE))

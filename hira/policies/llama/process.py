@@ -107,12 +107,8 @@ class LlamaServer:
         return f"{last[:_SHOWN]} ({ended})" if last else ended
 
     def close(self) -> None:
-        self._process.kill()
-        self._process.wait()
-        for pipe in (self._process.stdin, self._process.stdout):
-            if pipe:
-                with suppress(OSError):
-                    pipe.close()
+        with suppress(OSError), self._process:  # what was not written to it is lost
+            self._process.kill()
         self._log.close()
 
     def _start(self) -> None:
