@@ -6,13 +6,5 @@ from hira.testing.server import Received
 from hira.testing.web import FakeWeb, Served
 
 __all__ = [
-    "Endpoint",
-    "FakeWeb",
-    "Received",
-    "Reply",
-    "ScriptError",
-    "ScriptedPolicy",
-    "Served",
-    "calling",
-    "make_context",
-]
+    "Endpoint", "FakeWeb", "Received", "Reply", "ScriptError", "ScriptedPolicy", "Served", "calling", "make_context",
+]  # fmt: skip

@@ -43,16 +43,12 @@ class ScriptedPolicy:
         self.model = model
         self.replies = replies
         self.requests: list[Request] = []
-        self._waiting: dict[str, list[Reply]] = {}
-        self._always: dict[str, Callable[[Request], str | Completion]] = {}
+        self._scripts: dict[str, list[Reply] | Callable[[Request], str | Completion]] = {}
         self._turns: Counter[str] = Counter()
         for name, script in (replies if isinstance(replies, Mapping) else {"*": replies}).items():
             if isinstance(script, str):
                 raise TypeError(f"the script for {name!r} is one text; write a list of replies")
-            if callable(script):
-                self._always[name] = script
-            else:
-                self._waiting[name] = list(script)
+            self._scripts[name] = script if callable(script) else list(script)
 
     async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
         completion = self.reply(request)
@@ -82,21 +78,18 @@ class ScriptedPolicy:
 
     def assert_done(self) -> None:
         """Fail if the script holds replies that nobody asked for."""
-        left = {name: len(replies) for name, replies in self._waiting.items() if replies}
+        left = {name: len(script) for name, script in self._scripts.items() if isinstance(script, list) and script}
         if left:
             text = ", ".join(f"{number} for {name!r}" for name, number in left.items())
             raise ScriptError(f"replies were not used: {text}; {len(self.requests)} requests were sent")
 
     def _next(self, name: str, turn: int, request: Request) -> Reply:
-        for key in (name, role_of(name), "*"):
-            if key in self._always:
-                return self._always[key]
-            if key in self._waiting:
-                if self._waiting[key]:
-                    return self._waiting[key].pop(0)
-                break
-        else:
-            key = ""
+        key = next((key for key in (name, role_of(name), "*") if key in self._scripts), "")
+        script = self._scripts.get(key)
+        if callable(script):
+            return script
+        if script:
+            return script.pop(0)
         why = f"the script for {key!r} has no reply left" if key else f"the script has no part for {role_of(name)!r}"
         last = request.messages[-1].text if request.messages else ""
         raise ScriptError(f"{why}: turn {turn} of conversation {name!r} ended with {last[-300:]!r}")

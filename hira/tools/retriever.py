@@ -54,10 +54,9 @@ def make_search_tool(retrieve: Retriever) -> Tool:
             return read_sources(await called(*context, query), name, query)
         from anyio import to_thread
 
-        def call() -> Observation:
-            return read_sources(called(*context, query), name, query)
-
-        return await to_thread.run_sync(call, abandon_on_cancel=True)
+        return await to_thread.run_sync(
+            lambda: read_sources(called(*context, query), name, query), abandon_on_cancel=True
+        )
 
     async def search(query: Query) -> Observation:
         """Search for passages."""

@@ -28,14 +28,7 @@ if TYPE_CHECKING:
     from hira.tools.documents.vectors import Vectors
     from hira.tools.opening import ReadingChild
 
-__all__ = [
-    "EncoderFailed",
-    "Index",
-    "PassageHit",
-    "browse_documents",
-    "format_warnings",
-    "search_documents",
-]
+__all__ = ["EncoderFailed", "Index", "PassageHit", "browse_documents", "format_warnings", "search_documents"]
 
 # part of the file's name: increment it when the readers, the passages or the tables change
 _EDITION = 6
