@@ -17,7 +17,7 @@ from hira.agents.reply_reader import MadeCalls, ReplyReader
 from hira.agents.run_context import Conversation
 from hira.core.budget import size
 from hira.core.concurrency import together
-from hira.core.errors import EndpointError, RoleBudgetExceeded, Stop, count_of
+from hira.core.errors import BudgetTooSmall, EndpointError, RoleBudgetExceeded, Stop, count_of
 from hira.core.events import Notice
 from hira.core.messages import Filled, assistant, user
 from hira.core.policy import Completion
@@ -213,8 +213,9 @@ class Loop:
         self.calls.forget(call)
 
     def keep_read(self) -> None:
-        """Leave what a final role has read as a finding of its run, which has no answer."""
-        if self.final:
+        """Leave what a final role has read as a finding of its run, which has no answer. A budget that pays for no call
+        is a mistake, and ends the run without findings."""
+        if self.final and not isinstance(self.conversation.context.stopped, BudgetTooSmall):
             from hira.agents.last_resort import quote_read  # most runs have an answer
 
             quote_read(self.conversation)

@@ -7,11 +7,23 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 from hira.cli import main
 from hira.cli.shell import Shell
 from hira.testing.endpoint import Endpoint
+
+
+class Process(subprocess.Popen[str]):
+    """A process that does not outlive a failed test."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if kind:
+            self.kill()
+        super().__exit__(kind, value, traceback)
 
 
 @dataclass(frozen=True)
@@ -33,12 +45,12 @@ class Command:
         shell = Shell(io.StringIO(stdin), out, err, {**self.environ, **environ}, self.folder, self.folder / "home")
         return Said(main(argv, shell), out.getvalue(), err.getvalue())
 
-    def start(self, *argv: str, program: tuple[str, ...] = ("-m", "hira"), **more: Any) -> "subprocess.Popen[str]":
+    def start(self, *argv: str, program: tuple[str, ...] = ("-m", "hira"), **more: Any) -> Process:
         """Start the real command in a separate process, with `environ` among its variables."""
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("HIRA_", "OPENAI_", "XDG_"))}
         named = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **more}
         environ = {**kept, "HOME": str(self.folder / "home"), **self.environ, **named.pop("environ", {})}
-        return subprocess.Popen(
+        return Process(
             [sys.executable, *program, *argv], cwd=self.folder, env=environ, text=True, encoding="utf-8", **named
         )
 

@@ -4,8 +4,9 @@ import json
 import re
 import subprocess
 import time
+from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
@@ -55,6 +56,8 @@ def _planner(request: Request, at_once: int) -> Completion:
 @dataclass(frozen=True)
 class Place(Command):
     """A folder with documents about the rivers."""
+
+    environ: Mapping[str, str] = field(default_factory=lambda: {"HIRA_WORKFLOW": "hira"})
 
     def __post_init__(self) -> None:
         self.write(

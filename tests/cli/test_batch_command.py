@@ -3,14 +3,13 @@
 import json
 import os
 import signal
-import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from command import Command, Said, at
+from command import Command, Process, Said, at
 
 from hira.cli.batch_files import Answers, questions_of
 from hira.core.errors import UsageError
@@ -28,7 +27,7 @@ class Place(Command):
         argv = argv if "--batch" in argv else ("--batch", "q.jsonl", *argv)
         return self("ask", *argv, "--output", "a.jsonl", "--docs", "docs", stdin=stdin)
 
-    def begin(self, endpoint: Endpoint) -> "subprocess.Popen[str]":
+    def begin(self, endpoint: Endpoint) -> Process:
         where = ("--batch", "q.jsonl", "--output", "a.jsonl", "--docs", "docs", *at(endpoint))
         return self.start("ask", *where, "--concurrency", "2", "--quiet")
 
@@ -39,7 +38,7 @@ class Place(Command):
 
 @pytest.fixture
 def place(tmp_path: Path) -> Place:
-    hira = Place(tmp_path, {"HIRA_MODEL": "offline"})
+    hira = Place(tmp_path, {"HIRA_MODEL": "offline", "HIRA_WORKFLOW": "hira"})
     hira.write(**{name: f"The tower of {name} is {metres} metres high." for name, metres in TOWERS.items()})
     (tmp_path / "q.jsonl").write_text("\n".join(QUESTIONS) + "\n", encoding="utf-8")
     return hira

@@ -365,7 +365,7 @@ print(code, {str(one) for one in opened}, file=sys.stderr)
 @pytest.mark.heavy
 def test_with_documents_no_socket_is_opened_but_the_models(place: Command, endpoint: Endpoint) -> None:
     environ = {"SERPER_API_KEY": "set", "SEARXNG_BASE_URL": "http://127.0.0.1:9/"}
-    argv = ("ask", QUESTION, "--docs", "docs", *at(endpoint), "--quiet")
+    argv = ("ask", QUESTION, "--docs", "docs", *at(endpoint), "--workflow", "hira", "--quiet")
     told = place.run(*argv, program=("-c", NO_OTHER_SOCKET), environ=environ)
     port = int(endpoint.base_url.split(":")[2].split("/")[0])
     assert told.err.splitlines()[-1] == f"0 {{\"('127.0.0.1', {port})\"}}"

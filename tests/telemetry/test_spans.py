@@ -231,7 +231,7 @@ def test_a_program_that_traces_itself_gets_the_spans_below_its_own_without_a_set
         command = [sys.executable, "-c", TRACED, otel]
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
-    assert "('invoke_workflow hira', 'request')" in run("")
+    assert "('invoke_workflow auto', 'request')" in run("")
     assert run("off") == "[('request', None)]\n"
 
 
