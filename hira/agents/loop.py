@@ -213,8 +213,7 @@ class Loop:
         self.calls.forget(call)
 
     def keep_read(self) -> None:
-        """Leave what a final role has read as a finding of its run, which has no answer. A budget that pays for no call
-        is a mistake, and ends the run without findings."""
+        """Leave what a final role has read as a finding of its run, unless the budget pays for no call at all."""
         if self.final and not isinstance(self.conversation.context.stopped, BudgetTooSmall):
             from hira.agents.last_resort import quote_read  # most runs have an answer
 
