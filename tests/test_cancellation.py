@@ -49,6 +49,7 @@ def place(tmp_path: Path) -> Path:
 
 def hira_at(endpoint: Endpoint, place: Path) -> Hira:
     settings = Settings(
+        workflow="hira",
         model=endpoint.model,
         base_url=endpoint.base_url,
         docs=(place / "docs",),
