@@ -99,7 +99,7 @@ class Small(RoleTrainer):
 
 def test_a_run_that_cannot_come_to_anything_is_stopped_and_says_why(tmp_path: Path) -> None:
     for kind, told in (
-        (Stuck, "changes nothing"),
+        (Stuck, "still has no effect on the model"),
         (Merged, "the base's weights have changed"),
         (Small, "does not fit into the memory.*budget 120 tokens"),
     ):
