@@ -108,7 +108,9 @@ def test_citations_of_what_nobody_read_are_dropped_and_reported(sources: Sources
     assert drop_unknown("Built in 1894 [s1, s7] , once [s9].", sources) == ("Built in 1894 [s1], once.", ["s7", "s9"])
 
 
-@pytest.mark.parametrize(("answer", "empty"), [("s1 [s1].", True), ("[1]", True), ("[7]", False), ("[1] 1887", False)])
+@pytest.mark.parametrize(
+    ("answer", "empty"), [("s1 [s1].", True), ("[1]", True), ("[7]", False), ("[1] 1887", False), ("[7], [8].", True)]
+)
 def test_an_answer_that_only_names_what_was_read_says_nothing(answer: str, empty: bool, sources: Sources) -> None:
     assert has_only_marks(answer, sources) is empty
 

@@ -182,9 +182,9 @@ def find_cited(text: str) -> list[str]:
 
 
 def has_only_marks(text: str, sources: Sources) -> bool:
-    """Return whether an answer consists of source ids only: `[s1]`, `s1`, `[1]`."""
-    rest = _BARE_MARK.sub(lambda match: "" if f"s{match[1] or match[2]}" in sources else match[0], text)
-    return rest != text and not re.search(r"\w", rest)
+    """Return whether an answer consists of source ids only: `[s1]`, `s1`, `[1]`, or several numbers in brackets."""
+    ids = [f"s{bracketed or bare}" for bracketed, bare in _BARE_MARK.findall(text)]
+    return (len(ids) > 1 or any(mark in sources for mark in ids)) and not re.search(r"\w", _BARE_MARK.sub("", text))
 
 
 def remove_marks(text: str) -> str:

@@ -63,7 +63,7 @@ _CONTRACTED = compile_lazily(r"\b(what|who|where|when|why|how)['’]s\b", re.IGN
 _DIRECTIONS = frozenset("from to since until".split())
 """Words that begin or end a question and come before its answer: "To how much did it fall?"."""
 ASKING_UNSPACED = compile_lazily(
-    "为什么|為什麼|什么|什麼|多少|怎么|怎麼|怎样|怎樣|何时|何時|何地|哪[里裡儿兒些个個]?|谁|誰|几|幾|吗|嗎|呢|何|いつ|どこ|どの|どれ|いくつ|いくら|なぜ"
+    "为什么|為什麼|什么|什麼|多少|怎么|怎麼|怎样|怎樣|何时|何時|何地|哪[里裡儿兒些个個]?|谁|誰|几点钟?|幾點鐘?|几|幾|吗|嗎|呢|何|いつ|どこ|どの|どれ|いくつ|いくら|なぜ"
 )
 """The asking words of Chinese and Japanese, which no space sets apart."""
 _QUESTION = compile_lazily(

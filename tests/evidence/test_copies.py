@@ -174,6 +174,7 @@ def test_a_row_of_two_columns_answers_the_question_for_one_of_them(claim: str, q
         ("Il mulino fu costruito nel 1742.", "Quando fu costruito il mulino?"),
         ("图书馆每周一闭馆。", "图书馆每周几闭馆？"),
         ("馆内有三万册书。", "馆内有多少册书？"),
+        ("书店早上九点半开门。", "书店几点开门？"),
         ("この橋は1873年に建てられた。", "この橋は何年に建てられた？"),
     ],
 )
