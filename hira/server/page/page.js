@@ -30,13 +30,13 @@ async function workflows() {
     const box = element("input", { type: "checkbox", value: id, checked: id === usual });
     return element("label", {}, [box, id]);
   }));
-  const nameThem = () => {
+  const showChosen = () => {
     const named = how.querySelector("summary");
     named.textContent = chosen().join(" · ") || usual;
     named.setAttribute("aria-label", `workflows: ${named.textContent}`);
   };
-  choices.addEventListener("change", nameThem);
-  nameThem();
+  choices.addEventListener("change", showChosen);
+  showChosen();
 }
 
 async function describeSetup() {
