@@ -77,7 +77,7 @@ FILES = repeatable_flag("--file", "PATH", "file to attach to the question", defa
 OPTIONS = repeatable_flag("--set", "NAME.OPTION=VALUE", "option of a workflow, such as mars.max_turns=5", default=[])
 WORK = group(
     "workflow",
-    flag("--workflow", "NAME", "hira (default), mars, rag, react …; docs/workflows.md lists them"),
+    flag("--workflow", "NAME", "auto (default), hira, mars, rag, react …; docs/workflows.md lists them"),
     repeatable_flag("--tools", "NAME", "your own tool as module:function, or one of an installed package"),
     repeatable_flag("--without", "PART", SHARED["without"], choices=PARTS),
     *(flag(f"--{name.replace('_', '-')}", "N", about) for name, about in COUNTS.items()),
