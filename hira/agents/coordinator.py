@@ -68,7 +68,7 @@ def assignment_of(names: tuple[str, ...], *, notes: bool) -> type[Assignment]:
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class FirstFinding:
     """The finding of a subtask's first expert. If that computes, `other` is an expert that searches, which may try the
     subtask too."""
 
@@ -107,11 +107,11 @@ class Coordinator:
     async def delegate(self, subtasks: Sequence[Subtask], memory: DualMemory) -> list[Finding]:
         """Findings in the order of the subtasks, whichever is done first; memory grows in that order too. Findings are
         doubted once all first experts are done, so that a replayed run doubts the same ones."""
-        attempts = await together(
+        firsts = await together(
             [self._begin(subtask, memory, self._available(subtask, index)) for index, subtask in enumerate(subtasks)]
         )
-        doubts = [self._doubt(attempt.finding) if attempt.other else "" for attempt in attempts]
-        findings = await together([self._end(*pair) for pair in zip(attempts, doubts, strict=True)])
+        doubts = [self._doubt(first.finding) if first.other else "" for first in firsts]
+        findings = await together([self._end(*pair) for pair in zip(firsts, doubts, strict=True)])
         for finding in findings:
             self.context.rollout.findings.append(finding)
             if self.remember:
@@ -130,15 +130,15 @@ class Coordinator:
         free = [expert for expert, limit in limits if limit is None or given[expert.name] + before < limit]
         return [expert for expert in free if expert.name not in failed] or free
 
-    async def _begin(self, subtask: Subtask, memory: DualMemory, experts: Sequence[Expert]) -> Attempt:
+    async def _begin(self, subtask: Subtask, memory: DualMemory, experts: Sequence[Expert]) -> FirstFinding:
         if not experts:
-            return Attempt(self.context.announce(Finding(subtask, "nobody", "", NOBODY.fill(), ok=False)))
+            return FirstFinding(self.context.announce(Finding(subtask, "nobody", "", NOBODY.fill(), ok=False)))
         expert, reason, recall = await self._prepare(subtask, experts, memory)
         finding = await self._work(subtask, expert, reason, recall)
         other = next((other for other in experts if other.ability == SEARCH), None)
         if other and expert.ability == CODE and self.transfer and not self.faithful:
-            return Attempt(finding, recall, other)
-        return Attempt(self.context.announce(finding))
+            return FirstFinding(finding, recall, other)
+        return FirstFinding(self.context.announce(finding))
 
     def _doubt(self, finding: Finding) -> str:
         """Return why an expert that searches should try the subtask of one that computes: this one found no answer, or
@@ -153,17 +153,17 @@ class Coordinator:
         invented = find_invented(finding.conclusion, asked, in_order)
         return f"{finding.expert} states {' and '.join(invented[:3])} without a source" if invented else ""
 
-    async def _end(self, attempt: Attempt, doubt: str) -> Finding:
-        """Return the finding of an attempt; of one in doubt that of the expert that searches, if this one answers."""
-        finding = attempt.finding
-        if attempt.other is None:
+    async def _end(self, first: FirstFinding, doubt: str) -> Finding:
+        """Return the first finding; if it is in doubt and the expert that searches answers, that expert's."""
+        finding = first.finding
+        if first.other is None:
             return finding
         if doubt:
-            first = replace(finding, facts=(), resources=(), ok=False)
-            second = await self._work(finding.subtask, attempt.other, doubt, attempt.recall)
+            doubted = replace(finding, facts=(), resources=(), ok=False)
+            second = await self._work(finding.subtask, first.other, doubt, first.recall)
             answers = second.ok and not is_refusal(second.conclusion)
-            finding = second if answers else first
-            self._set_aside.append(first if answers else replace(second, ok=False))
+            finding = second if answers else doubted
+            self._set_aside.append(doubted if answers else replace(second, ok=False))
         return self.context.announce(finding)
 
     async def _work(self, subtask: Subtask, expert: Expert, reason: str, recall: Recall) -> Finding:

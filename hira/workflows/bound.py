@@ -34,9 +34,8 @@ class Sizes:
     def bound_hierarchy(self, subtasks: int, experts: Sequence[Expert]) -> dict[str, Usage]:
         """Bound planner, coordinator and experts by role. Each expert's row is for all subtasks, so the rows of the
         experts are alternatives (`list_alternatives`); a user's own expert counts as one that works in a loop."""
-        distilled = max(
-            (len(names - {"look"}) for names in list_alternatives(experts)), default=1
-        )  # works for one subtask
+        at_work = (len(roles - {"look"}) for roles in list_alternatives(experts))
+        distilled = max(at_work, default=1)  # findings of one subtask
         calls = (2 + distilled) * ASKED_TWICE  # of the coordinator, for one subtask: it assigns, recalls and distils
         short = 2 * ASKED_TWICE * self.prompt + 2 * self.reply
         long = ASKED_TWICE * (self.prompt + LONGEST) + self.reply
