@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from hira.core.errors import NotTrusted
-from hira.core.plugin import load_object
+from hira.core.loading import load_object
 from hira.runtime.settings import load
 
 CODE = "consented_tools"

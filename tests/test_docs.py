@@ -48,7 +48,6 @@ from hira.core.tool import SHOWN
 from hira.evidence.verifiers import CANDIDATES, LONG, SECONDS
 from hira.policies.names import LOCAL_PORTS
 from hira.policies.probe import LOCAL_SECONDS
-from hira.runtime.registry import options_of
 from hira.runtime.settings import (
     FILE,
     MCP_CONSENT,
@@ -62,6 +61,7 @@ from hira.runtime.settings import (
     TimeoutSettings,
     load,
 )
+from hira.runtime.workflow_options import options_of
 from hira.testing.faults import FAULTS
 from hira.tools import LONGEST_QUERY as QUERY
 from hira.tools.addresses import PORTS

@@ -9,9 +9,10 @@ import pytest
 from hira.cli.ask import ask
 from hira.cli.options import build_parser, read_options
 from hira.core.errors import UsageError
-from hira.runtime.registry import check_roles, make_workflow, options_of
+from hira.runtime.registry import check_roles, make_workflow
 from hira.runtime.settings import Settings, load
 from hira.runtime.toolset import open_index
+from hira.runtime.workflow_options import options_of
 from hira.workflows import WORKFLOWS, HiRA
 from hira.workflows.bound import Sizes
 

@@ -12,7 +12,6 @@ from hira.core.budget import ReplyBound
 from hira.core.errors import UsageError
 from hira.core.events import Notice
 from hira.core.hooks import NO_HOOKS, Hooks
-from hira.core.plugin import load_object
 from hira.core.policy import Policy, Sampling
 from hira.core.prices import FREE, Price, Prices, litellm_table
 from hira.evidence import Verifier
@@ -30,7 +29,7 @@ from hira.runtime.registry import (
     make_workflow,
 )
 from hira.runtime.session import HOOK, Session
-from hira.runtime.settings import OFF, RoleSettings, Settings, list_retrievers
+from hira.runtime.settings import OFF, RoleSettings, Settings
 from hira.runtime.settings.keys import find_place
 from hira.runtime.toolset import open_toolset
 from hira.tools import Tool
@@ -64,10 +63,11 @@ async def open_session(  # noqa: PLR0913 - one for each thing that a program may
     given = dict(policies or {})
     all_tools: list[Tool] = []
     notices: list[str] = []
-    retrievers = open_retrievers(settings, search) if search or settings.search else []
-    if tools or settings.tools or retrievers:
-        from hira.runtime.objects import gather_tools
+    retrievers: list[Tool] = []
+    if search or tools or settings.search or settings.tools:
+        from hira.runtime.objects import gather_tools, open_retrievers
 
+        retrievers = open_retrievers(settings, search)
         all_tools, notices = gather_tools(settings, tools, retrievers, deps)
     flow = check_names(settings, workflow, experts, given)
     notices += find_hidden_workflow(settings)
@@ -84,7 +84,8 @@ async def open_session(  # noqa: PLR0913 - one for each thing that a program may
     roles, policies_to_close = configure_roles(settings, given, prices, dialect_of(flow), client, facts)
     if verifier is None and settings.verifier:
         with settings.located("verifier"):
-            from hira.runtime.objects import check_verifier  # few runs have their own
+            from hira.core.loading import load_object  # few runs have their own
+            from hira.runtime.objects import check_verifier
 
             verifier = load_object(settings.verifier)
             check_verifier(verifier, repr(settings.verifier))
@@ -149,18 +150,6 @@ def make_run_options(
         hooks=hooks,
         deps=deps,
     )
-
-
-def open_retrievers(settings: Settings, search: "Retriever | None") -> list[Tool]:
-    """Return a "search" for the program's retriever and for each that the settings name. Raises `UsageError`."""
-    named = list_retrievers(settings.search)
-    if not (search or named):
-        return []
-    from hira.tools.retriever import make_search_tool
-
-    tools = [make_search_tool(search)] if search else []
-    with settings.located("search"):
-        return tools + [make_search_tool(load_object(name)) for name in named]
 
 
 def choose_verify(settings: Settings, policies: Mapping[str, Policy], roles: Mapping[str, RoleConfig]) -> Verify:

@@ -9,10 +9,12 @@ from typing import Any, cast
 from hira.agents.expert import Expert
 from hira.core.errors import UsageError, did_you_mean, find_near
 from hira.core.hooks import Hooks
-from hira.core.plugin import TOOLS, Configurable, load_named, load_object
+from hira.core.loading import Configurable, load_named, load_object
+from hira.core.plugin import TOOLS
 from hira.evidence import Verifier
-from hira.runtime.settings import ExpertSettings, McpSettings, Settings
+from hira.runtime.settings import ExpertSettings, McpSettings, Settings, list_retrievers
 from hira.tools import Tool
+from hira.tools.retriever import Retriever, make_search_tool
 from hira.workflows import WORKFLOWS, Workflow
 
 # The names that tools of hira's own have in the prompts of experts and planner.
@@ -188,6 +190,13 @@ def load_expert(name: str, table: ExpertSettings) -> Expert:
         what = f"{table.object!r} in the table [experts.{name}] is an expert with the name {loaded.name!r}"
         raise UsageError(what, fix=f"write [experts.{loaded.name}]")
     return cast(Expert, loaded)
+
+
+def open_retrievers(settings: Settings, search: Retriever | None) -> list[Tool]:
+    """Return a "search" for the program's retriever and for each that the settings name. Raises `UsageError`."""
+    tools = [make_search_tool(search)] if search else []
+    with settings.located("search"):
+        return tools + [make_search_tool(load_object(name)) for name in list_retrievers(settings.search)]
 
 
 def gather_tools(

@@ -1,22 +1,19 @@
 """The workflow that the settings name, with its options, and whether its roles are the ones that are spoken of."""
 
-import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, cast
 
-from pydantic import TypeAdapter, ValidationError
-
 from hira.agents.role import EVIDENCE, OUTPUT, VERIFIER
 from hira.agents.run_context import RunContext
-from hira.core.errors import UsageError, did_you_mean, uncapitalise
+from hira.core.errors import UsageError, did_you_mean
 from hira.core.options import SHARED
 from hira.core.plugin import WORKFLOWS as INSTALLED
-from hira.core.plugin import find_installed, load_named, package_of
+from hira.core.plugin import find_installed, package_of
 from hira.core.policy import Policy
 from hira.policies.dialects import DIALECTS, NATIVE, Dialect
 from hira.runtime.settings import Settings
-from hira.workflows import WORKFLOWS, BuiltIn, Workflow, has_options_of
+from hira.workflows import WORKFLOWS, BuiltIn, Workflow
 
 if TYPE_CHECKING:
     from hira.agents.expert import Expert
@@ -28,9 +25,6 @@ EMBED, RERANK, SEARCH = "embed", "rerank", "search"
 ANYWHERE = frozenset({VERIFIER, OUTPUT, EVIDENCE, EMBED, RERANK, SEARCH})
 """Roles of every workflow: those that check the answer, write its value, encode, order and condense passages, and
 search the web."""
-MAY_BE_ZERO = frozenset({"pages", "papers"})
-"""Numbers of a workflow that may be 0; of all others there is at least one."""
-_NO_OPTIONS = frozenset({"name", "experts"})
 
 
 def make_workflow(settings: Settings, experts: "Sequence[Expert]" = ()) -> BuiltIn:
@@ -40,19 +34,24 @@ def make_workflow(settings: Settings, experts: "Sequence[Expert]" = ()) -> Built
     that is named as `module:Object`, or by an installed package, is loaded, and has only its own options.
     """
     name = settings.workflow
+    options: dict[str, Any] = {}
+    if settings.workflows:
+        from hira.runtime.workflow_options import read_options  # few settings have any
+
+        options = read_options(settings, name)
     if ":" in name or (name not in WORKFLOWS and name in find_installed(INSTALLED)):
+        from hira.core.loading import load_named
         from hira.runtime.objects import check_workflow
 
         with settings.located("workflow"):
             workflow = load_named(name, INSTALLED)
             check_workflow(workflow)
-        _read_options(settings, name)
         return cast("BuiltIn", workflow)
     if name not in WORKFLOWS:
         fix = did_you_mean(name, [*WORKFLOWS, *find_installed(INSTALLED)])
         raise UsageError(f"unknown workflow {name!r}", where=f"set by {settings.origin('workflow')}", fix=fix)
-    make = WORKFLOWS[name]
-    has = options_of(make)
+    make: Any = WORKFLOWS[name]
+    has = {field.name for field in fields(make)}
     given: dict[str, Any] = {}
     for general in SHARED:
         value = getattr(settings, general)
@@ -60,15 +59,15 @@ def make_workflow(settings: Settings, experts: "Sequence[Expert]" = ()) -> Built
             given[general] = value
         elif value and settings.origin(general).startswith("--"):
             raise UsageError(f"{settings.origin(general)} is not an option of workflow {name!r}", fix="remove it")
-    given |= _read_options(settings, name) if settings.workflows else {}
-    if "experts" in typing.get_type_hints(make):
+    given |= options
+    if "experts" in has:
         from hira.agents.experts import EXPERTS  # some workflows have none
         from hira.runtime.objects import check_experts, load_experts
 
         workflow = [*experts, *load_experts(settings)]
         check_experts(workflow)
         given["experts"] = (*EXPERTS, *workflow)
-    return make(**given)
+    return cast("BuiltIn", make(**given))
 
 
 def find_hidden_workflow(settings: Settings) -> list[str]:
@@ -78,50 +77,6 @@ def find_hidden_workflow(settings: Settings) -> list[str]:
         return []
     packages = ", ".join(map(package_of, find_installed(INSTALLED).get(name, ())))
     return [f"{name!r} is hira's own workflow; that of the package {packages} is not used"] if packages else []
-
-
-def _read_options(settings: Settings, workflow: str) -> dict[str, Any]:
-    """Return the options that the settings give to the workflow, with the types of its fields: those of a workflow that
-    it extends, then its own.
-
-    Raises `UsageError` for a workflow that does not exist, and for an option that a workflow does not have, also where
-    another one is run: a misspelt name would be passed over for good.
-    """
-    given: dict[str, Any] = {}
-    for name, options in sorted(settings.workflows.items(), key=lambda table: table[0] == workflow):
-        table = f"workflows.{name}"
-        if name not in WORKFLOWS:
-            where = settings.locate(table, table) or f"table [{table}]"
-            raise UsageError(f"unknown workflow {name!r}", where=where, fix=did_you_mean(name, WORKFLOWS))
-        has = options_of(WORKFLOWS[name])
-        for option, value in options.items():
-            read = _option(name, has, option, value, where=settings.locate(f"{table}.{option}", table))
-            given |= {option: read} if has_options_of(workflow, name) else {}
-    return given
-
-
-def options_of(make: Any) -> dict[str, Any]:
-    """The options of a workflow with their types: the fields of its dataclass."""
-    hints = typing.get_type_hints(make)
-    return {field.name: hints[field.name] for field in fields(make) if field.name not in _NO_OPTIONS}
-
-
-def _option(workflow: str, has: Mapping[str, Any], option: str, value: Any, *, where: str) -> Any:
-    """The value as the option's type wants it; what came from a command line is text."""
-    if option not in has:
-        fix = did_you_mean(option, has) if has else "it has none"
-        raise UsageError(f"workflow {workflow!r} has no option {option!r}", where=where, fix=fix)
-    try:
-        read = TypeAdapter(has[option]).validate_python(value)
-    except ValidationError as error:
-        says = uncapitalise(error.errors(include_input=False)[0]["msg"])
-        what = f"option {option!r} of workflow {workflow!r}: {says}, got {value!r}"
-        raise UsageError(what, where=where, fix="correct it, or remove the option") from None
-    least = 0 if option in MAY_BE_ZERO else 1
-    if isinstance(read, int) and not isinstance(read, bool) and read < least:
-        what = f"option {option!r} of workflow {workflow!r}: must be at least {least}, got {read}"
-        raise UsageError(what, where=where, fix=f"give {least} or more")
-    return read
 
 
 def check_roles(settings: Settings, workflow: Workflow, policies: Mapping[str, Policy]) -> None:

@@ -6,7 +6,7 @@ from typing import Literal
 
 from hira.agents.run_context import RoleConfig
 from hira.core.errors import UsageError, did_you_mean
-from hira.core.plugin import load_object
+from hira.core.loading import load_object
 from hira.evaluation.rewards.answers import Reward
 from hira.evaluation.rewards.rubrics import GENERAL_RUBRICS, ByRubric, Generated, Hybrid, RewardWeights, write_general
 from hira.trainers.configuration import RewardConfig
