@@ -17,7 +17,7 @@ from hira.core.policy import Completion
 from hira.core.prompts import Prompt
 from hira.core.sanitize import clean, sanitize
 from hira.evidence import Citation
-from hira.policies.dialects.answer import read_record
+from hira.policies.dialects.record import read_record
 
 WANTED = Prompt(__file__, "output", "output_wanted")
 VALUE = "value"

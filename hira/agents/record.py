@@ -13,7 +13,7 @@ from hira.agents.run_context import Conversation
 from hira.core.errors import DialectError, EndpointError
 from hira.core.messages import Message, assistant, user
 from hira.core.prompts import Prompt, is_copied
-from hira.policies.dialects.answer import read_record
+from hira.policies.dialects.record import read_record
 
 AGAIN = Prompt(__file__, "remarks", "record_again")
 SERVER_FAULT = 500

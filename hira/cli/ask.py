@@ -11,7 +11,6 @@ from hira.agents.trajectory import Status
 from hira.api import Hira
 from hira.cli import INTERRUPTED, code_of, output
 from hira.cli.options import AskOptions
-from hira.cli.parser import check_options
 from hira.cli.running import announce_model, at_terminal, open_view, show_progress
 from hira.cli.shell import Shell
 from hira.core.errors import HiraError, UsageError
@@ -51,6 +50,8 @@ class AnswerOutput:
 def ask(options: AskOptions, shell: Shell) -> int:
     settings, earlier = load_settings(options, shell)
     if options.set:
+        from hira.cli.assignments import check_options  # few questions set options of workflows
+
         check_options(options.set, [settings.workflow])
     if options.batch:
         from hira.cli.batch import batch  # one question does without it

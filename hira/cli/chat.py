@@ -6,8 +6,8 @@ from functools import partial
 from hira.api import Hira
 from hira.cli import OK
 from hira.cli.ask import AnswerOutput, find_attached_files, finish_run, load_settings, show
+from hira.cli.assignments import check_options
 from hira.cli.options import AskOptions
-from hira.cli.parser import check_options
 from hira.cli.running import at_terminal
 from hira.cli.shell import Shell
 from hira.core.sanitize import printable

@@ -1,9 +1,11 @@
 """The commands besides `ask` and `chat`, and their flags."""
 
 import argparse
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from hira.cli.assignments import parse_column
 from hira.cli.flags import (
     DEBUG,
     DRY_RUN,
@@ -27,6 +29,8 @@ from hira.cli.flags import (
     repeatable_flag,
     switch,
 )
+from hira.cli.parser import read_number
+from hira.core.errors import UsageError
 
 JOURNAL = flag("--journal", "FILE", "journal file (yours by default)")
 RUN = flag("run", "RUN", "the run, or the beginning of its id; `last` is the newest")
@@ -40,7 +44,9 @@ EVALUATION = (
         flag("--limit", "N", "only the first N questions"),
         flag("--split", "NAME", "split of a public data set", default=""),
         flag("--config", "NAME", "configuration of a public data set", default=""),
-        repeatable_flag("--column", "PART=NAME", "column names of a file, such as answer=NAME", default=[]),
+        repeatable_flag(
+            "--column", "PART=NAME", "column names of a file, such as answer=NAME", default=[], type=parse_column
+        ),
     ),
     *(MODELS, SOURCES, OPTIONS),
     group(
@@ -63,6 +69,26 @@ EVALUATION = (
     ),
     *(JSON, QUIET),
 )
+
+
+def parse_age(text: str) -> float:
+    """Return an age in days, which is above 0."""
+    days = read_number(text)
+    if not 0 < days < math.inf:
+        what = f"{text!r} is not an age in days"
+        raise UsageError(what, fix="write a number above 0, such as --older 30; hira runs delete RUN deletes one run")
+    return days
+
+
+def parse_numbers(text: str) -> list[int]:
+    """Return limits of subtasks, separated by commas."""
+    try:
+        numbers = [int(part) for part in text.split(",")]
+    except ValueError:
+        raise UsageError(f"{text!r} is not a list of numbers", fix="write --max-subtasks 1,2,3") from None
+    if min(numbers) < 1:
+        raise UsageError(f"{min(numbers)} is not a number of subtasks", fix="give 1 or more")
+    return numbers
 
 
 def _add_reports(commands: Any) -> None:
@@ -141,7 +167,12 @@ def _add_evaluation(commands: Any) -> None:
     add_command(what, "ablate", about, workflow, *EVALUATION, more=tables)
     numbers = "1,2,3,4,5,10,15"
     swept = flag(
-        "--max-subtasks", "N,N", f"the limits, separated by commas ({numbers})", dest="subtasks", default=numbers
+        "--max-subtasks",
+        "N,N",
+        f"the limits, separated by commas ({numbers})",
+        dest="subtasks",
+        default=numbers,
+        type=parse_numbers,
     )
     workflow = flag("--workflow", "NAME", "which workflow (hira)")
     add_command(what, "sweep", "accuracy against the limit of subtasks (HiRA, Fig. 3)", workflow, swept, *EVALUATION)
@@ -216,7 +247,9 @@ def _add_recorded(commands: Any) -> None:
         *both,
         debug=False,
     )
-    older = flag("--older", "DAYS", "delete runs older than this; asks before, or needs --yes without a terminal")
+    older = flag(
+        "--older", "DAYS", "delete runs older than this; asks before, or needs --yes without a terminal", type=parse_age
+    )
     add_command(
         what,
         "delete",

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from hira.agents.trajectory import Status
 from hira.cli import INTERRUPTED, OK, code_of
 from hira.cli.ask import find_attached_files, read_question
+from hira.cli.assignments import check_options
 from hira.cli.many import tell_once, tell_waiting
 from hira.cli.options import AskOptions
 from hira.cli.output import CODES
-from hira.cli.parser import check_options
 from hira.cli.progress import format_duration
 from hira.cli.running import announce_model, interruptible
 from hira.cli.shell import Shell

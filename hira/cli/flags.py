@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hira.cli.parser import Parser, parse_age, parse_column, parse_duration, parse_number, parse_numbers
+from hira.cli.parser import Parser, parse_duration, parse_number
 from hira.core.options import COUNTS, PARTS, SHARED
 
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh")
@@ -17,16 +17,13 @@ _TYPES = {
     "K": int,
     "PORT": int,
     "USD": parse_number,
-    "DAYS": parse_age,
     "TIME": parse_duration,
-    "N,N": parse_numbers,
-    "PART=NAME": parse_column,
 }
 
 
 def flag(names: str, metavar: str, about: str, **more: Any) -> Arguments:
-    """Describe a flag with a value, or a positional argument. The metavar decides on the type; an empty one is the
-    choices, or the argument's name."""
+    """Describe a flag with a value, or a positional argument. The metavar decides on the type, unless it is
+    given; an empty one is the choices, or the argument's name."""
     kind = {"type": _TYPES[metavar]} if metavar in _TYPES else {}
     return tuple(names.split()), {"metavar": metavar or None, "help": about, **kind, **more}
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from hira.cli.flags import add_asking
-from hira.cli.parser import Parser, parse_role, parse_workflow_options
+from hira.cli.parser import Parser
 from hira.cli.shell import Shell
 from hira.core.errors import UsageError
 
@@ -69,8 +69,12 @@ def read_options(command: Command, args: argparse.Namespace) -> Any:
             name: flags[name] for name in Settings.model_fields if name != "roles" and flags.get(name) is not None
         }
         if flags.get("role"):
+            from hira.cli.assignments import parse_role
+
             settings["roles"] = dict(map(parse_role, flags["role"]))
         if flags.get("set"):
+            from hira.cli.assignments import parse_workflow_options
+
             settings["workflows"] = parse_workflow_options(flags["set"])
         values["settings"] = settings
     return kind(**values)

@@ -2,7 +2,6 @@
 
 import argparse
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NoReturn
@@ -17,7 +16,9 @@ class Parser(argparse.ArgumentParser):
     hints: Mapping[str, str] = MappingProxyType({})
 
     def error(self, message: str) -> NoReturn:
-        fix = self._fix(message)
+        from hira.cli.advice import advise  # most command lines are right
+
+        fix = advise(self, message)
         if fix.startswith("did you mean"):  # then nobody reads the whole list
             message = message.partition(" (choose from")[0]
         raise UsageError(message, fix=fix)
@@ -58,35 +59,6 @@ class Parser(argparse.ArgumentParser):
                 parsers |= action.choices
         return parsers
 
-    def _fix(self, message: str) -> str:
-        """Suggest the nearest command or value; otherwise point to the help."""
-        if missing := re.search(r"arguments are required: ([\w-]+)", message):
-            return self.hints.get(missing[1], f"{self.prog} --help shows how to use it")
-        if number := re.search(r"argument (\S+): invalid (int|float) value", message):
-            return f"write a {'whole ' * (number[2] == 'int')}number after {number[1]}"
-        if number := re.search(r"argument (\S+): .* is not a number of (\d) or more$", message, re.DOTALL):
-            return f"write a number of at least {number[2]} after {number[1]}"
-        if message.endswith("is not a duration"):
-            return "write 90, 90s, 5m or 1h"
-        if choice := re.search(r"invalid choice: '(.*)' \(choose from (.*)\)", message, re.DOTALL):
-            known = re.findall(r"[\w-]+", choice[2])
-            elsewhere = self._find_elsewhere(choice[1])
-            near = f"did you mean '{elsewhere}'?" if elsewhere else suggest(choice[1], known)
-            return near or (
-                'to ask a question: hira ask "question"'
-                if self.prog == "hira"
-                else f"{self.prog} --help lists the choices"
-            )
-        return f"{self.prog} --help shows how to use it"
-
-    def _find_elsewhere(self, name: str) -> str:
-        """Return the command that has this name as its own command or flag, such as `hira ask --batch` for `batch`."""
-        for parser in self.commands().values():
-            for spelling in (name, f"--{name}"):
-                if spelling in (*parser.commands(), *parser.flags()):
-                    return f"{parser.prog} {spelling}"
-        return ""
-
     def flags(self) -> list[str]:
         """Return all flags of this parser and of its commands."""
         flags = [flag for action in self._actions for flag in action.option_strings]
@@ -101,7 +73,7 @@ def parse_duration(text: str) -> object:
         raise argparse.ArgumentTypeError(f"{text!r} is not a duration") from None
 
 
-def _read_number(text: str) -> float:
+def read_number(text: str) -> float:
     """Return a number; NaN if the text does not have one."""
     try:
         return float(text)
@@ -111,67 +83,7 @@ def _read_number(text: str) -> float:
 
 def parse_number(text: str) -> float:
     """Return a finite number of at least 0."""
-    number = _read_number(text)
+    number = read_number(text)
     if not 0 <= number < math.inf:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of 0 or more")
     return number
-
-
-def parse_age(text: str) -> float:
-    """Return an age in days, which is above 0."""
-    days = _read_number(text)
-    if not 0 < days < math.inf:
-        what = f"{text!r} is not an age in days"
-        raise UsageError(what, fix="write a number above 0, such as --older 30; hira runs delete RUN deletes one run")
-    return days
-
-
-def parse_column(text: str) -> tuple[str, str]:
-    """Return the part of a question and the column of a file that holds it."""
-    part, equals, name = text.partition("=")
-    if not (part and equals and name):
-        raise UsageError(f"--column {text!r} does not name a column", fix="write --column question=NAME")
-    return part, name
-
-
-def parse_numbers(text: str) -> list[int]:
-    """Return limits of subtasks, separated by commas."""
-    try:
-        numbers = [int(part) for part in text.split(",")]
-    except ValueError:
-        raise UsageError(f"{text!r} is not a list of numbers", fix="write --max-subtasks 1,2,3") from None
-    if min(numbers) < 1:
-        raise UsageError(f"{min(numbers)} is not a number of subtasks", fix="give 1 or more")
-    return numbers
-
-
-def parse_workflow_options(texts: Iterable[str]) -> dict[str, dict[str, str]]:
-    """Return the options of --set, by workflow. Raises `UsageError` for a text that does not name an option."""
-    options: dict[str, dict[str, str]] = {}
-    for text in texts:
-        named = re.fullmatch(r"([\w-]+)\.(\w+)=(.+)", text)
-        if named is None:
-            raise UsageError(f"--set {text!r} does not name an option", fix="write --set mars.max_turns=5")
-        options.setdefault(named[1], {})[named[2]] = named[3]
-    return options
-
-
-def check_options(texts: Iterable[str], workflows: Iterable[str]) -> None:
-    """Raise `UsageError` for an option of --set whose workflow is not in use."""
-    used = list(workflows)
-    for name in parse_workflow_options(texts):
-        from hira.workflows import WORKFLOWS, has_options_of  # only here: `hira --help` does without them
-
-        if name not in WORKFLOWS or not any(has_options_of(workflow, name) for workflow in used):
-            what = f"--set names an option of {name!r}, and the workflow is {' and '.join(map(repr, used))}"
-            if name not in WORKFLOWS and any(":" in name for name in used):
-                raise UsageError(what, fix="a workflow of your own takes no --set; write its options into its class")
-            known = f"add --workflow {name}, or remove the option" if name in WORKFLOWS else ""
-            raise UsageError(what, fix=known or suggest(name, [*used, *WORKFLOWS]) or "leave the option out")
-
-
-def parse_role(text: str) -> tuple[str, dict[str, str]]:
-    role, equals, model = text.partition("=")
-    if not (role and equals and model):
-        raise UsageError(f"--role {text!r} does not name a model", fix="write --role planner=MODEL")
-    return role, {"model": model}

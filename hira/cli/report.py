@@ -14,9 +14,9 @@ from urllib.parse import quote
 from hira.api import Hira
 from hira.cli import export
 from hira.cli.ask import find_attached_files, finish_run, read_question, show
+from hira.cli.assignments import check_options
 from hira.cli.dry_run import print_bound
 from hira.cli.options import AskOptions
-from hira.cli.parser import check_options
 from hira.cli.report_page import make_page, render_markdown
 from hira.cli.report_sources import find_url
 from hira.cli.shell import Shell

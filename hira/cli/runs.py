@@ -17,7 +17,7 @@ from hira.core.policy import Usage
 from hira.core.sanitize import without_userinfo
 from hira.journal import Journal
 from hira.journal.records import Entry
-from hira.runtime.answer import usage_as_json
+from hira.runtime.answer_json import usage_as_json
 from hira.runtime.settings import FILE, Settings
 from hira.runtime.settings.reading import find_own_file
 

@@ -18,7 +18,7 @@ from hira.core.errors import UsageError
 from hira.core.sanitize import without_userinfo
 from hira.evidence import Citation, find_lacking, is_accepted, is_refusal, verify_answer
 from hira.evidence import verify as verify_lexically
-from hira.runtime.answer import citations_as_json
+from hira.runtime.answer_json import citations_as_json
 from hira.runtime.endpoints import find_model
 from hira.runtime.settings import OFF, Settings
 from hira.runtime.spans import spans_of

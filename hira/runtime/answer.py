@@ -1,16 +1,15 @@
-"""The answer to a question, for Python and as JSON."""
+"""The answer to a question."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic
 
 from typing_extensions import TypeVar
 
 from hira.agents.trajectory import Rollout, Status
 from hira.core.errors import BadReply, UsageError
-from hira.core.policy import Usage
-from hira.evidence import Citation, Source, Sources, find_cited, flag_claims
-from hira.evidence.citations import find_page, find_places, locate
+from hira.evidence import Citation, Source, find_cited, flag_claims
+from hira.evidence.citations import locate
 
 if TYPE_CHECKING:
     from hira.agents.output_type import OutputType
@@ -120,71 +119,9 @@ class Answer(Generic[T]):
 
     def json(self) -> dict[str, Any]:
         """The answer as one JSON object: the same keys for every run, and `output` where a type was asked for."""
-        record = self.rollout
-        return {
-            "question": record.question,
-            "answer": self.text,
-            "status": self.status,
-            "error": self.error,
-            "notices": list(self.notices),
-            "citations": citations_as_json(self.citations, record.sources),
-            "answers_question": record.answers,
-            "sources": [
-                {
-                    "id": source.id,
-                    "title": source.title,
-                    "location": source.location,
-                    "kind": source.kind,
-                    "places": find_places(source.id, self.citations),
-                }
-                for source in self.sources
-            ],
-            "facts": [{**asdict(fact), "sources": list(fact.sources)} for fact in record.memory.facts],
-            "resources": [asdict(resource) for resource in record.memory.resources],
-            "subtasks": [
-                {"text": finding.subtask.text, "expert": finding.expert, "conclusion": finding.conclusion}
-                for finding in record.findings
-            ],
-            "usage": usage_as_json(record.usage),
-            "workflow": record.workflow,
-            "model": self.model,
-            "run_id": record.run,
-            **self._output_as_json(),
-        }
+        from hira.runtime.answer_json import answer_as_json  # most answers are printed as a text
 
-    def _output_as_json(self) -> dict[str, Any]:
-        if self.output_type is None:
-            return {}
-        value = self.output_type.dump(self.rollout.output) if self.rollout.has_output else None
-        sources = {path: list(ids) for path, ids in self.output_sources.items()}
-        places = {path: list(named) for path, named in self.output_places.items()}
-        error = self.rollout.output_error
-        return {"output": value, "output_sources": sources, "output_places": places, "output_error": error}
-
-
-def usage_as_json(usage: Usage) -> dict[str, Any]:
-    return {
-        "calls": usage.calls,
-        "prompt_tokens": usage.prompt_tokens,
-        "completion_tokens": usage.completion_tokens,
-        "cost": usage.cost,
-        "seconds": round(usage.seconds, 3),
-    }
-
-
-def citations_as_json(citations: Sequence[Citation], sources: Sources) -> list[dict[str, Any]]:
-    """The citations as plain values, each with the location of its source."""
-    return [
-        {
-            "id": citation.source,
-            **asdict(citation),
-            "source": sources.read[citation.source].location,
-            "missing": list(citation.missing),
-            "lacking": list(citation.lacking),
-            "page": find_page(citation.place),
-        }
-        for citation in citations
-    ]
+        return answer_as_json(self)
 
 
 def answer_of(record: Rollout, model: str, output_type: "OutputType | None" = None) -> Answer[Any]:

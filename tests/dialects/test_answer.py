@@ -7,16 +7,9 @@ from pydantic import BaseModel, Field
 
 from hira.core.errors import DialectError
 from hira.core.policy import Completion
-from hira.policies.dialects.answer import (
-    document,
-    find_final_answer,
-    find_under_heading,
-    only_thought,
-    read_record,
-    read_verdict,
-    strip_thought,
-    verbatim,
-)
+from hira.policies.dialects.answer import find_final_answer, only_thought, strip_thought, verbatim
+from hira.policies.dialects.record import read_record
+from hira.policies.dialects.report import document, find_under_heading, read_verdict
 
 
 @pytest.mark.parametrize(

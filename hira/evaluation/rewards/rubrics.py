@@ -10,7 +10,7 @@ from hira.core.concurrency import SingleFlight
 from hira.core.errors import DialectError, EndpointError, Stop, UsageError
 from hira.evaluation.rewards.answers import RolloutScore, collect_notices
 from hira.evaluation.rewards.report_judge import quality, score, score_pair
-from hira.policies.dialects.answer import read_record
+from hira.policies.dialects.record import read_record
 from hira.workflows.mams.rubrics import WRITER, Rubric, RubricItem, WrittenRubric, generate
 
 Rubrics = Callable[[str], Awaitable[Rubric | None]]

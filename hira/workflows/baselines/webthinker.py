@@ -21,7 +21,8 @@ from hira.core.sanitize import sanitize
 from hira.core.tokens import clip
 from hira.evidence import find_cited
 from hira.policies.dialects import Call
-from hira.policies.dialects.answer import document, strip_thought
+from hira.policies.dialects.answer import strip_thought
+from hira.policies.dialects.report import document
 from hira.workflows.baselines.single import REASONER, begin_loop, require_search
 from hira.workflows.bound import Sizes
 

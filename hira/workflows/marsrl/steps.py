@@ -17,7 +17,8 @@ from hira.core.messages import Filled, assistant, user
 from hira.core.policy import Completion
 from hira.core.prompts import Prompt
 from hira.core.sanitize import sanitize
-from hira.policies.dialects.answer import find_final_answer, read_verdict, strip_thought
+from hira.policies.dialects.answer import find_final_answer, strip_thought
+from hira.policies.dialects.report import read_verdict
 
 SOLVER = Prompt(__file__, "marsrl_solver")
 VERIFIER = Prompt(__file__, "marsrl_verifier")

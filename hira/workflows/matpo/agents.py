@@ -16,7 +16,8 @@ from hira.core.messages import Filled, system, user
 from hira.core.prompts import Prompt
 from hira.core.sanitize import sanitize
 from hira.evidence import find_cited
-from hira.policies.dialects.answer import find_boxed, find_final_answer, find_section, find_under_heading
+from hira.policies.dialects.answer import find_boxed, find_final_answer, find_section
+from hira.policies.dialects.report import find_under_heading
 from hira.policies.dialects.tool_messages import with_tool_messages
 from hira.tools import WHERE_TO_SEARCH, Tool
 
