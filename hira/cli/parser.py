@@ -18,7 +18,7 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         from hira.cli.advice import advise  # most command lines are right
 
-        fix = advise(self, message)
+        fix = advise(message, self.prog, self.hints, self._find_elsewhere)
         if fix.startswith("did you mean"):  # then nobody reads the whole list
             message = message.partition(" (choose from")[0]
         raise UsageError(message, fix=fix)
@@ -58,6 +58,14 @@ class Parser(argparse.ArgumentParser):
             if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001 - argparse has no public name for it
                 parsers |= action.choices
         return parsers
+
+    def _find_elsewhere(self, name: str) -> str:
+        """Return the command that has this name as its own command or flag, such as `hira ask --batch` for `batch`."""
+        for parser in self.commands().values():
+            for spelling in (name, f"--{name}"):
+                if spelling in (*parser.commands(), *parser.flags()):
+                    return f"{parser.prog} {spelling}"
+        return ""
 
     def flags(self) -> list[str]:
         """Return all flags of this parser and of its commands."""

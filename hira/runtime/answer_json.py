@@ -1,4 +1,4 @@
-"""The answer to a question as JSON."""
+"""The parts of an answer as JSON."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -6,53 +6,7 @@ from typing import Any
 
 from hira.core.policy import Usage
 from hira.evidence import Citation, Sources
-from hira.evidence.citations import find_page, find_places
-from hira.runtime.answer import Answer
-
-
-def answer_as_json(answer: Answer[Any]) -> dict[str, Any]:
-    """The answer as one JSON object: the same keys for every run, and `output` where a type was asked for."""
-    record = answer.rollout
-    return {
-        "question": record.question,
-        "answer": answer.text,
-        "status": answer.status,
-        "error": answer.error,
-        "notices": list(answer.notices),
-        "citations": citations_as_json(answer.citations, record.sources),
-        "answers_question": record.answers,
-        "sources": [
-            {
-                "id": source.id,
-                "title": source.title,
-                "location": source.location,
-                "kind": source.kind,
-                "places": find_places(source.id, answer.citations),
-            }
-            for source in answer.sources
-        ],
-        "facts": [{**asdict(fact), "sources": list(fact.sources)} for fact in record.memory.facts],
-        "resources": [asdict(resource) for resource in record.memory.resources],
-        "subtasks": [
-            {"text": finding.subtask.text, "expert": finding.expert, "conclusion": finding.conclusion}
-            for finding in record.findings
-        ],
-        "usage": usage_as_json(record.usage),
-        "workflow": record.workflow,
-        "model": answer.model,
-        "run_id": record.run,
-        **_output_as_json(answer),
-    }
-
-
-def _output_as_json(answer: Answer[Any]) -> dict[str, Any]:
-    if answer.output_type is None:
-        return {}
-    value = answer.output_type.dump(answer.rollout.output) if answer.rollout.has_output else None
-    sources = {path: list(ids) for path, ids in answer.output_sources.items()}
-    places = {path: list(named) for path, named in answer.output_places.items()}
-    error = answer.rollout.output_error
-    return {"output": value, "output_sources": sources, "output_places": places, "output_error": error}
+from hira.evidence.citations import find_page
 
 
 def usage_as_json(usage: Usage) -> dict[str, Any]:

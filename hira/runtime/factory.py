@@ -65,10 +65,9 @@ async def open_session(  # noqa: PLR0913 - one for each thing that a program may
     notices: list[str] = []
     retrievers: list[Tool] = []
     if search or tools or settings.search or settings.tools:
-        from hira.runtime.objects import gather_tools, open_retrievers
+        from hira.runtime.objects import gather_tools
 
-        retrievers = open_retrievers(settings, search)
-        all_tools, notices = gather_tools(settings, tools, retrievers, deps)
+        all_tools, retrievers, notices = gather_tools(settings, tools, search, deps)
     flow = check_names(settings, workflow, experts, given)
     notices += find_hidden_workflow(settings)
     if all_tools or settings.mcp:

@@ -192,17 +192,11 @@ def load_expert(name: str, table: ExpertSettings) -> Expert:
     return cast(Expert, loaded)
 
 
-def open_retrievers(settings: Settings, search: Retriever | None) -> list[Tool]:
-    """Return a "search" for the program's retriever and for each that the settings name. Raises `UsageError`."""
-    tools = [make_search_tool(search)] if search else []
-    with settings.located("search"):
-        return tools + [make_search_tool(load_object(name)) for name in list_retrievers(settings.search)]
-
-
 def gather_tools(
-    settings: Settings, tools: Sequence[Tool], retrievers: Sequence[Tool], deps: Any
-) -> tuple[list[Tool], list[str]]:
-    """Return the program's tools with those that the settings name, and what to tell of those that are not used.
+    settings: Settings, tools: Sequence[Tool], search: Retriever | None, deps: Any
+) -> tuple[list[Tool], list[Tool], list[str]]:
+    """Return the program's tools with those that the settings name, a "search" for the program's retriever and for each
+    that the settings name, and what to tell of those that are not used.
 
     Raises `UsageError` for a tool that cannot be used, or that needs what the program has not handed over.
     """
@@ -211,11 +205,14 @@ def gather_tools(
         check_tools(named)
     every = [*tools, *named]
     check_tools(every)
+    retrievers = [make_search_tool(search)] if search else []
+    with settings.located("search"):
+        retrievers += [make_search_tool(load_object(name)) for name in list_retrievers(settings.search)]
     for tool in (*every, *retrievers):
         if tool.deps and deps is None:
             what = f"tool {tool.name!r} needs deps of the type {tool.deps}, and there are none"
             raise UsageError(what, fix="give Hira(deps=…)")
-    return every, lines
+    return every, retrievers, lines
 
 
 def load_tools(names: Sequence[str]) -> tuple[list[Tool], list[str]]:
