@@ -14,7 +14,6 @@ from hira.core.concurrency import contain
 from hira.evidence import (
     Citation,
     Judgement,
-    LexicalVerifier,
     Relevance,
     SourcedClaim,
     Verifier,
@@ -72,17 +71,21 @@ async def check_answer(context: RunContext) -> CheckedAnswer:
 async def _check_answer(context: RunContext) -> CheckedAnswer:
     run = context.rollout
     by_model = None
-    if context.options.verify == "model" and not run.failure:  # a failed endpoint is not asked again
+    verifier: Verifier
+    if context.options.verifier:
+        verifier = RecordedVerifier(context.options.verifier, context)
+    elif context.options.verify == "model" and not run.failure:  # a failed endpoint is not asked again
         from hira.agents.model_verifier import ModelVerifier
 
-        by_model = ModelVerifier(context)
-    own = context.options.verifier
-    plugged = RecordedVerifier(own, context) if own else None
-    verifier: Verifier = plugged or by_model or LexicalVerifier()
+        verifier = by_model = ModelVerifier(context)
+    else:
+        from hira.evidence.lexical_verifier import LexicalVerifier  # the answer comes first
+
+        verifier = LexicalVerifier()
     left = context.budget.remaining_seconds(last=True)
     seconds = SECONDS if left is None else round(min(SECONDS, max(left, LEAST)), 1)
     citations, reasons = await verify_answer(run.answer, run.sources, run.question, verifier, seconds=seconds)
-    if by_model and by_model.answers and not plugged:
+    if by_model and by_model.answers:
         return CheckedAnswer(citations, reasons, by_model.answers)
     lacking = find_lacking(citations, run.question)
     held = any(citation.verdict.holds for citation in citations)

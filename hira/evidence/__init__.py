@@ -3,6 +3,9 @@
 A model never writes a URL. It cites `[s1]`; the id is resolved here and the claim is compared with the stored text.
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from hira.core.sources import OUTPUT, Kind, Source, Sources, join_question_and_answer
 from hira.evidence.citations import (
     CITED,
@@ -16,18 +19,18 @@ from hira.evidence.citations import (
     remove_marks,
 )
 from hira.evidence.claims import Claim, claims, flag_claims, is_refusal
-from hira.evidence.lexical_verifier import LexicalVerifier
 from hira.evidence.verdicts import Relevance, Verdict
 from hira.evidence.verifiers import (
     Verifier,
-    check,
     citations_of,
     find_lacking,
     find_unconfirmed,
     is_accepted,
-    verify,
     verify_answer,
 )
+
+if TYPE_CHECKING:
+    from hira.evidence.lexical_verifier import LexicalVerifier, check, verify
 
 __all__ = [
     "CITED",
@@ -60,3 +63,9 @@ __all__ = [
     "verify",
     "verify_answer",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in ("LexicalVerifier", "check", "verify"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.lexical_verifier"), name)  # the answer comes first

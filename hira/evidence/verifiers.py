@@ -24,7 +24,6 @@ from hira.evidence.citations import (
     unpack_claims,
 )
 from hira.evidence.claims import claims
-from hira.evidence.lexical_verifier import LexicalVerifier
 from hira.evidence.passages import read_words
 from hira.evidence.verdicts import Verdict
 
@@ -130,18 +129,6 @@ def _check_judgements(judged: Sequence[object], bound: Sequence[SourcedClaim]) -
     if wrong or len(judged) != len(bound):
         what = f"{len(judged)} judgements for {len(bound)} claims" if not wrong else f"no judgement: {wrong[0]!r:.80}"
         raise HiraError(what, fix="return one hira.evidence.Judgement a claim, in their order")
-
-
-def verify(text: str, sources: Sources, question: str = "") -> list[Citation]:
-    """Return the citations of an answer, checked by words alone, in synchronous code."""
-    bound = bind_claims(text, sources)
-    return citations_of(bound, LexicalVerifier().judge(bound, question), LexicalVerifier.name)
-
-
-def check(claim: str, source: Source, question: str = "") -> Citation:
-    """Check one claim against one source by words alone."""
-    bound = [SourcedClaim(claim, (source,))]
-    return citations_of(bound, LexicalVerifier().judge(bound, question), LexicalVerifier.name)[0]
 
 
 def find_lacking(citations: Sequence[Citation], question: str) -> tuple[str, ...]:
