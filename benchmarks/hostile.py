@@ -39,12 +39,8 @@ from hira import Settings  # noqa: E402
 from hira.core.errors import NotTrusted, UsageError  # noqa: E402
 from hira.core.policy import Completion  # noqa: E402
 from hira.core.sanitize import LONGEST_TITLE, clean, presentable, sanitize  # noqa: E402
-from hira.evidence import (  # noqa: E402
-    Citation,
-    Source,
-    Sources,
-    verify,
-)
+from hira.evidence import Citation, Source, Sources  # noqa: E402
+from hira.evidence.verifiers import verify  # noqa: E402
 from hira.policies.dialects import DIALECTS  # noqa: E402
 from hira.policies.offline.solving import find_statements  # noqa: E402
 from hira.runtime.settings import load  # noqa: E402

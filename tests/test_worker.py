@@ -11,7 +11,8 @@ from hira.core.child import Worker
 from hira.core.concurrency import run_apart
 from hira.core.errors import ToolError
 from hira.core.tokens import count
-from hira.evidence import LexicalVerifier, Source, Sources, verify, verify_answer
+from hira.evidence import LexicalVerifier, Source, Sources, verify_answer
+from hira.evidence.verifiers import verify
 from hira.tools.browse import open_page, read
 from hira.tools.fetch import Fetched
 from tests.tools.made_documents import read_file

@@ -6,11 +6,15 @@ from collections.abc import Iterable
 from hira.core.errors import UsageError, suggest
 
 
-def parse_role(text: str) -> tuple[str, dict[str, str]]:
-    role, equals, model = text.partition("=")
-    if not (role and equals and model):
-        raise UsageError(f"--role {text!r} does not name a model", fix="write --role planner=MODEL")
-    return role, {"model": model}
+def parse_roles(texts: Iterable[str]) -> dict[str, dict[str, str]]:
+    """Return the settings of roles in --role. Raises `UsageError` for a text that does not name a model."""
+    roles: dict[str, dict[str, str]] = {}
+    for text in texts:
+        role, _, model = text.partition("=")
+        if not (role and model):
+            raise UsageError(f"--role {text!r} does not name a model", fix="write --role planner=MODEL")
+        roles[role] = {"model": model}
+    return roles
 
 
 def parse_column(text: str) -> tuple[str, str]:

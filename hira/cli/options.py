@@ -69,9 +69,9 @@ def read_options(command: Command, args: argparse.Namespace) -> Any:
             name: flags[name] for name in Settings.model_fields if name != "roles" and flags.get(name) is not None
         }
         if flags.get("role"):
-            from hira.cli.assignments import parse_role
+            from hira.cli.assignments import parse_roles
 
-            settings["roles"] = dict(map(parse_role, flags["role"]))
+            settings["roles"] = parse_roles(flags["role"])
         if flags.get("set"):
             from hira.cli.assignments import parse_workflow_options
 

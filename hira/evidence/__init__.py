@@ -22,15 +22,17 @@ from hira.evidence.claims import Claim, claims, flag_claims, is_refusal
 from hira.evidence.verdicts import Relevance, Verdict
 from hira.evidence.verifiers import (
     Verifier,
+    check,
     citations_of,
     find_lacking,
     find_unconfirmed,
     is_accepted,
+    verify,
     verify_answer,
 )
 
 if TYPE_CHECKING:
-    from hira.evidence.lexical_verifier import LexicalVerifier, check, verify
+    from hira.evidence.lexical_verifier import LexicalVerifier
 
 __all__ = [
     "CITED",
@@ -66,6 +68,6 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name not in ("LexicalVerifier", "check", "verify"):
+    if name != "LexicalVerifier":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.lexical_verifier"), name)  # the answer comes first

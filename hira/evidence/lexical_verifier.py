@@ -10,14 +10,13 @@ from pathlib import PurePath
 
 from hira.core.concurrency import run_apart
 from hira.core.patterns import compile_lazily
-from hira.core.sources import Source, Sources
-from hira.evidence.citations import Citation, Judgement, PackedClaims, SourcedClaim, pack_claims, unpack_claims
+from hira.core.sources import Source
+from hira.evidence.citations import Judgement, PackedClaims, SourcedClaim, pack_claims, unpack_claims
 from hira.evidence.claims import read_polarity
 from hira.evidence.copies import check_words
 from hira.evidence.passages import Passages, is_denied
 from hira.evidence.questions import asks_yes_no
 from hira.evidence.verdicts import Verdict
-from hira.evidence.verifiers import bind_claims, citations_of
 
 LEXICAL_SECONDS = 30.0
 """Far more than the check of an answer takes; only a hostile source needs that long."""
@@ -57,18 +56,6 @@ class LexicalVerifier:
                 reason = f"the check failed: {type(error).__name__}: {error}"
                 judged.append(Judgement(Verdict.UNCHECKED, reason=reason))
         return judged
-
-
-def verify(text: str, sources: Sources, question: str = "") -> list[Citation]:
-    """Return the citations of an answer, checked by words alone, in synchronous code."""
-    bound = bind_claims(text, sources)
-    return citations_of(bound, LexicalVerifier().judge(bound, question), LexicalVerifier.name)
-
-
-def check(claim: str, source: Source, question: str = "") -> Citation:
-    """Check one claim against one source by words alone."""
-    bound = [SourcedClaim(claim, (source,))]
-    return citations_of(bound, LexicalVerifier().judge(bound, question), LexicalVerifier.name)[0]
 
 
 def judge_packed(packed: PackedClaims, question: str, seconds: float) -> list[Judgement]:

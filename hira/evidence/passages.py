@@ -259,12 +259,6 @@ def read_number(text: str, grouping: str = "") -> str:
     return f"{sign}{kept}e{power}" if leading else "0"
 
 
-def shift_number(key: str, places: int) -> str:
-    """Return the number times ten to the power of `places`."""
-    digits, _, power = key.partition("e")
-    return f"{digits.rstrip('0')}e{int(power) + places}" if power else key
-
-
 @lru_cache(maxsize=50_000)
 def fold(written: str) -> str:
     """Return the key of a word: lower case, without inflections and without a doubled end ("stopped": "stop")."""
@@ -381,9 +375,9 @@ def _joins_number(words: list[Word], kind: str, written: str) -> bool:
     index = -2 if money else -1
     if places is None or not words or words[index].kind != "number":
         return False
-    words[index] = words[index]._replace(
-        key=shift_number(words[index].key, places), text=f"{words[index].text} {written}"
-    )
+    digits, _, power = words[index].key.partition("e")
+    key = f"{digits.rstrip('0')}e{int(power) + places}" if power else words[index].key
+    words[index] = words[index]._replace(key=key, text=f"{words[index].text} {written}")
     return True
 
 

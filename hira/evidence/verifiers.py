@@ -131,6 +131,22 @@ def _check_judgements(judged: Sequence[object], bound: Sequence[SourcedClaim]) -
         raise HiraError(what, fix="return one hira.evidence.Judgement a claim, in their order")
 
 
+def verify(text: str, sources: Sources, question: str = "") -> list[Citation]:
+    """Return the citations of an answer, checked by words alone, in synchronous code."""
+    return _cite_by_words(bind_claims(text, sources), question)
+
+
+def check(claim: str, source: Source, question: str = "") -> Citation:
+    """Check one claim against one source by words alone."""
+    return _cite_by_words([SourcedClaim(claim, (source,))], question)[0]
+
+
+def _cite_by_words(bound: Sequence[SourcedClaim], question: str) -> list[Citation]:
+    from hira.evidence.lexical_verifier import LexicalVerifier
+
+    return citations_of(bound, LexicalVerifier().judge(bound, question), LexicalVerifier.name)
+
+
 def find_lacking(citations: Sequence[Citation], question: str) -> tuple[str, ...]:
     """Return the words of the question that no supported claim speaks of, alone or together with the supported claims
     that name the same thing. If the question asks about several things ("and", or a second question), all supported

@@ -160,18 +160,13 @@ def failure(
         wait = retry_after(headers) or pause
         return RateLimited(what, fix="wait, or send fewer requests at once", retryable=True, retry_after=wait, **more)
     is_redirect = 300 <= status < 400
-    if refuses_tools(everything) and not is_redirect:
+    if _NO_TOOLS.search(everything) and not is_redirect:
         return tools_refused(what, **more)
     fix, wait = _way_out(status, everything), retry_after(headers)
     if is_redirect:
         what = f"the endpoint redirects to {gist(headers.get('location', 'nowhere'))}, which is not followed"
         fix, wait = "set the base URL to the new address", None
     return EndpointError(what, fix=fix, retryable=status in RETRYABLE, retry_after=wait, **more)
-
-
-def refuses_tools(message: str) -> bool:
-    """Return whether the message says that the endpoint takes no tool calls."""
-    return bool(_NO_TOOLS.search(message))
 
 
 def tools_refused(what: str, *, where: str = "", status: int = 0) -> ToolsRefused:

@@ -15,7 +15,7 @@ from hira.core.policy import Delta, Policy
 from hira.journal import Journal
 from hira.policies.dialects import DIALECTS, FALLBACKS, NATIVE, TAGS, Call
 from hira.policies.facts import DIALECT, EndpointFacts
-from hira.policies.failures import refuses_tools
+from hira.policies.failures import failure
 from hira.policies.fallback import Fallback
 from hira.policies.openai import OpenAIPolicy
 from hira.runtime.replay import replay
@@ -322,7 +322,7 @@ def test_only_a_dialect_that_nobody_set_may_be_left(settings: Settings, otherwis
     ],
 )
 def test_what_servers_say_when_they_take_no_tools(said: str) -> None:
-    assert refuses_tools(said)
+    assert isinstance(failure(400, said, {}), ToolsRefused)
 
 
 @pytest.mark.parametrize(
@@ -337,4 +337,4 @@ def test_what_servers_say_when_they_take_no_tools(said: str) -> None:
     ],
 )
 def test_other_failures_say_nothing_about_tools(said: str) -> None:
-    assert not refuses_tools(said)
+    assert not isinstance(failure(400, said, {}), ToolsRefused)

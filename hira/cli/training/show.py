@@ -151,7 +151,10 @@ def doctor(options: TrainOptions, shell: Shell) -> int:
     if options.json:
         shell.say_json([asdict(finding) for finding in findings])
     else:
-        shell.say("\n".join(map(_format, _join_skipped(findings))))
+        for finding in _join_skipped(findings):
+            shell.say(f"{MARKS[finding.verdict]}  {finding.rule}: {finding.found}")
+            if finding.fix:
+                shell.say(f"         → {finding.fix}")
         warnings, faults = (count_of(counts[verdict], verdict) for verdict in ("warning", "fault"))
         shell.say(f"\n{counts['ok']} ok, {warnings}, {faults}, {counts['unseen']} skipped")
     return BUG if counts["fault"] else OK
@@ -165,11 +168,6 @@ def _join_skipped(findings: Sequence[RuleFinding]) -> list[RuleFinding]:
             skipped.setdefault((rule_finding.found, rule_finding.fix), []).append(rule_finding.rule)
     joined = [RuleFinding(", ".join(rules), "unseen", observed, fix) for (observed, fix), rules in skipped.items()]
     return [finding for finding in findings if finding.verdict != "unseen"] + joined
-
-
-def _format(finding: RuleFinding) -> str:
-    fix = f"\n         → {finding.fix}" if finding.fix else ""
-    return f"{MARKS[finding.verdict]}  {finding.rule}: {finding.found}{fix}"
 
 
 def _look_at(options: TrainOptions, shell: Shell) -> RunFiles:
