@@ -1,4 +1,4 @@
-"""What to do about a mistake on the command line: the nearest command or value, or where the help is."""
+"""Says what to do about a mistake on the command line: the nearest command or value, or where the help is."""
 
 import re
 from collections.abc import Callable, Mapping
