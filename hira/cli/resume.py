@@ -15,7 +15,7 @@ from hira.cli.options import AskOptions
 from hira.cli.output import print_answer
 from hira.cli.running import at_terminal, open_view
 from hira.cli.runs import as_flags, load_recorded, open_journal
-from hira.cli.shell import Shell
+from hira.cli.shell import Shell, brief
 from hira.core.errors import HiraError, UsageError
 from hira.journal.records import Entry, decode_events
 from hira.runtime.registry import make_workflow
@@ -44,6 +44,10 @@ def resume(options: AskOptions, shell: Shell) -> int:
     if handed := [name for name in handed if name not in (APPROVAL, TOOL_APPROVAL)]:
         raise UsageError(f"run {entry.id} was started by a program, with its own {', '.join(handed)}",
                          fix="resume it there, with the same: await Hira(…).resume(run)")  # fmt: skip
+    if not entry.question:
+        raise UsageError(f"run {entry.id} ended before its question was asked", fix="ask the question again")
+    if not options.quiet:
+        shell.remark(f"resuming run {entry.id}: {brief(entry.question)}")
     today = shell.load_settings()
     settings = load_recorded(as_flags(entry, today), options.settings, shell, entry.files)
     hira = Hira(settings=settings, approve=approve, approve_tool=person)

@@ -1,4 +1,4 @@
-"""The durable record of runs: every policy and tool call is written before its result is used for another one.
+"""The durable record of runs: every policy and tool call is written before its result is shown or used.
 
 One SQLite file for a user or a project, in write-ahead mode, safe for several processes. Resume, replay, cache, trace
 and the training set are readings of it.

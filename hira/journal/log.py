@@ -1,4 +1,4 @@
-"""The record of one run: every call is looked up in it, and recorded before its result is used for another one."""
+"""The record of one run: every call is looked up in it, and recorded before its result is shown or used."""
 
 import json
 import time
@@ -250,7 +250,7 @@ class Log:
             return replacement
         if spec.effect:
             self._writer.write([("calls", (*row, None, began, None))])
-        await self._writer.commit()  # also the results of which this call is made
+            await self._writer.commit()
         try:
             async with within:
                 try:
@@ -261,13 +261,15 @@ class Log:
                 if finish:
                     result = finish(result)
                 if spec.change:
-                    return await self._change_result(result, spec, spec.change, encode, row, began)
-                self._keep(row, encode(result), began)
-                return result
+                    result = await self._change_result(result, spec, spec.change, encode, row, began)
+                else:
+                    self._keep(row, encode(result), began)
         except Stop:
             self._positions[counter] -= 1  # as for a call that was not begun, because the run had to end
             spec.undo()
             raise
+        await self._writer.commit()  # before anybody sees or uses the result
+        return result
 
     async def _restore(
         self, known: RecordedCall, spec: CallSpec, encode: Callable[[T], Any], decode: Callable[[Any], T]

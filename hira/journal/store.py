@@ -19,8 +19,6 @@ BEAT = 15.0
 """Seconds between two signs of life of the runs that a process has under way."""
 OFTEN = 256
 """Transactions after which what was written ahead is moved into the database."""
-MOMENT = 0.002
-"""Seconds for which what is written waits for more to share a transaction, unless somebody waits for it."""
 HELD = 0.01
 """Seconds for which the loop waits where another process writes, which takes less."""
 
@@ -107,14 +105,14 @@ class Writer:
         self._lock, self._turn = threading.Lock(), threading.Lock()
         self._wake = threading.Event()
         self._late = self._over = False
-        self._timed: asyncio.AbstractEventLoop | None = None
+        self._scheduled: asyncio.AbstractEventLoop | None = None
         self._commits = 0
         self._thread: threading.Thread | None = None
         self.trouble = ""
         self.alive: set[str] = set()
 
     def write(self, statements: Sequence[Statement]) -> None:
-        """Have the statements committed with what comes next, at the latest in a moment; at once where no loop runs."""
+        """Have the statements committed in the next round of the loop; at once where no loop runs."""
         with self._lock:
             if self._over and not self.trouble:
                 self.trouble = f"the journal {self._path} was closed"
@@ -125,12 +123,12 @@ class Writer:
         except RuntimeError:
             self.settle()
             return
-        if self._timed is not loop:  # a timer that finds nothing waiting costs less than one for each write
-            self._timed = loop
-            loop.call_later(MOMENT, self._flush_timed)
+        if self._scheduled is not loop:
+            self._scheduled = loop
+            loop.call_soon(self._flush)
 
     async def commit(self) -> None:
-        """Return when the end of this process cannot undo what was written, or when it is known that nothing is kept.
+        """Return once the system has what was written, whatever happens to this process, or if nothing can be kept.
 
         Runs that wait for it in one round of the loop share a transaction.
         """
@@ -138,13 +136,10 @@ class Writer:
             return
         if len(self.alive) < 2 and self._ahead and self._commit(0.0):
             return
-        loop = asyncio.get_running_loop()
-        done = loop.create_future()
+        done = asyncio.get_running_loop().create_future()
         with self._lock:
             self._waiters.append(done)
-            first = len(self._waiters) == 1
-        if first:
-            loop.call_soon(self._flush)
+        self.write(())  # its flush ends the wait
         await done
 
     def settle(self) -> None:
@@ -173,14 +168,10 @@ class Writer:
 
     def _flush(self) -> None:
         """Commit what waits; what cannot be committed at once is left to the thread."""
-        if not (self._ahead and self._commit(0.0)):
+        self._scheduled = None
+        if (self._waiting or self._waiters) and not (self._ahead and self._commit(0.0)):
             self._late = True
             self._wake.set()
-
-    def _flush_timed(self) -> None:
-        self._timed = None
-        if self._waiting:
-            self._flush()
 
     def _commit(self, seconds: float) -> bool:
         """Commit what waits, unless another process holds the file for `seconds`. Return whether none is left."""
@@ -255,12 +246,13 @@ def busy(error: sqlite3.OperationalError) -> bool:
 
 def do(connection: sqlite3.Connection, statements: Sequence[Statement]) -> None:
     """Do them in their order, all or none."""
-    connection.execute("begin immediate")
+    if len(statements) > 1:  # a single one is a transaction by itself
+        connection.execute("begin immediate")
     try:
         for name, values in statements:
             stored = [compress(value) if type(value) is bytes else value for value in values]
             connection.execute(STATEMENTS[name], stored)
-        connection.execute("commit")
+        connection.commit()
     except BaseException:
         if connection.in_transaction:
             connection.execute("rollback")

@@ -66,7 +66,8 @@ async def rollout(workflow: Workflow, question: str, context: RunContext, earlie
         earlier.seed(record)
         context.earlier = earlier.messages
     if context.log:
-        context.log.describe(question, workflow.name)  # from here on it can be resumed
+        context.log.describe(question, workflow.name)
+        await context.log.settle()  # whoever sees its id can resume it
     models = {role: config.policy.model for role, config in context.roles.items()}
     context.events(RunStarted(record.run, question, workflow.name, models, context.budget.limits))
     try:

@@ -2,9 +2,11 @@
 
 import asyncio
 import json
+import re
 import shutil
 import signal
 import sqlite3
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
@@ -284,6 +286,34 @@ async def test_a_run_with_a_tool_of_its_own_is_resumed_by_its_program_and_nobody
             again = await hira.resume(first.id)
             await again.work()
     assert again.answer.text == "The bell rang."
+
+
+@pytest.mark.parametrize(("workflow", "shown"), [("direct", " · workflow direct"), ("rag", "reasoner wrote")])
+def test_what_the_terminal_shows_is_recorded_when_the_run_is_killed(tmp_path: Path, workflow: str, shown: str) -> None:
+    place = Place(tmp_path)
+    with Endpoint(lambda _: "The river Kama is 1805 kilometres long. [s1]") as endpoint:
+        place.run("ask", "How long is the river Oka?", "--docs", "docs", *at(endpoint))
+        question = "How long is the river Kama?"
+        docs = ("--docs", "docs") if workflow == "rag" else ()
+        with place.start("ask", question, *docs, *at(endpoint), "--workflow", workflow) as process:
+            assert process.stderr
+            seen = ""
+            for seen in process.stderr:
+                if shown in seen:
+                    break
+            process.kill()
+            process.communicate()
+        while endpoint.connections:
+            time.sleep(0.001)
+        made = len(endpoint.calls)
+        said = place.run("resume", "last")
+        assert "The river Kama is 1805" in said.out
+        resumed = re.search(r"^hira: resuming run (\S+): How long is the river Kama\?$", said.err, re.MULTILINE)
+        assert resumed, said.err
+        if workflow == "rag":
+            assert len(endpoint.calls) == made
+        else:
+            assert f"run {resumed[1]} · workflow" in seen
 
 
 CALLS = {1: 10, 3: 8}
