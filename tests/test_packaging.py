@@ -56,7 +56,7 @@ def test_the_wheel_holds_every_module_prompt_page_and_set_and_nothing_else(built
     assert not left_out
     assert {name.partition("/")[0] for name in held} == {"hira"}
     assert not [name for name in held if name.endswith((".pyc", ".sqlite", ".log")) or "__pycache__" in name]
-    assert "hira = hira.cli:main" in entry
+    assert "hira = hira.__main__:start" in entry
     for line in ("Requires-Python: >=3.11", "License-Expression: Apache-2.0", "Project-URL: ", "Author: "):
         assert line in metadata
     description = metadata.partition("\n\n")[2]

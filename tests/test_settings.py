@@ -213,11 +213,22 @@ def test_a_wrong_value_is_told_with_where_it_was_set(folder: Path, home: Path) -
         ("rewrite = False", "true and false are in lower case"),
         ('model = "a"\nmodel = "b"', "name each key and table once"),
         ("roles = 3", "roles in hira.toml is not a table"),
+        ("[workflow.hira]\nmax_subtasks = 3", r"workflow in hira.toml is not a table\n.*\nwrite \[workflows.hira\]"),
         ("a = " + "[" * 50_000, "is not valid TOML"),
         ("a" + ".a" * 40_000 + " = 1", "not a file of at most 64 KB"),
         (None, "not a file of at most 64 KB"),
     ],
-    ids=["no value", "no quotation marks", "a capital letter", "twice", "no table", "deep", "long", "a pipe"],
+    ids=[
+        "no value",
+        "no quotation marks",
+        "a capital letter",
+        "twice",
+        "no table",
+        "a table",
+        "deep",
+        "long",
+        "a pipe",
+    ],
 )
 def test_a_file_that_cannot_be_read_is_named(folder: Path, home: Path, text: str | None, says: str) -> None:
     path = folder / "hira.toml"

@@ -25,11 +25,11 @@ def log_fault(what: str, name: str, error: BaseException, redact: Callable[[str]
 
 def explain_failure(name: str, error: Exception, note: Callable[[str], None], redact: Callable[[str], str]) -> str:
     """Return why a call of the tool of this name failed, for the model. A person reads a note of a service that is down
-    and of a fault in the tool. Raises an error that ends the run: hira's own, and checks that failed."""
+    or too slow and of a fault in the tool. Raises an error that ends the run: hira's own, and checks that failed."""
     if isinstance(error, ToolError):
         if isinstance(error, ToolDown):  # else the answer would look as if it knew all
             why = "; ".join(str(error).rstrip(".").splitlines())
-            note(redact(f"{name} is down: {why}"))
+            note(redact(why if why.startswith(f"{name} ") else f"{name} is down: {why}"))
         return str(error)
     if isinstance(error, HiraError | AssertionError):
         raise error

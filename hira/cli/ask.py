@@ -39,7 +39,7 @@ class AnswerOutput:
             shell.say_json(answer.output_type.dump(answer.output))
         elif answer.text:
             show_text = shell.tell if answer.output_type else shell.say  # what is no JSON stays off its stream
-            show_text(output.text(answer))
+            show_text(output.text(answer, shell.folder))
 
     def write(self, answer: Answer, path: Path) -> None:
         from hira.cli.export import write  # most answers are only printed

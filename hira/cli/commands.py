@@ -159,7 +159,7 @@ def _add_evaluation(commands: Any) -> None:
         debug=False,
     )
     what = command.add_subparsers(dest="what", metavar="WHAT", required=True)
-    several = repeatable_flag("--workflow", "NAME", "workflows, several separated by commas, or `all` (hira)")
+    several = repeatable_flag("--workflow", "NAME", "workflows, several separated by commas, or `all` (auto)")
     add_command(what, "run", "ask and score (`hira eval DATA` is short for it)", several, *EVALUATION)
     about = "a workflow whole, and with the parts removed that its paper removes"
     tables = "hira (HiRA, Table 2), mars (MARS, Table 3), matpo (MATPO, Fig. 6)."

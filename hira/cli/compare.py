@@ -91,7 +91,8 @@ def to_json(question: str, compared: Sequence[Compared]) -> dict[str, object]:
 def row(compared: Compared) -> Mapping[str, str]:
     """Return the table row of a workflow."""
     usage, (held, made) = compared.answer.rollout.usage, count_held(compared.answer.citations)
-    answer = " ".join((compared.answer.text or compared.answer.error).split())
+    error = "; ".join(compared.answer.error.splitlines())
+    answer = " ".join((compared.answer.text or error).split())
     return {
         "workflow": compared.workflow,
         "status": compared.answer.status.replace("_", " "),

@@ -71,8 +71,9 @@ def eval(options: EvalOptions, shell: Shell) -> int:  # noqa: A001 - the command
         shell.say(_OTHERS[options.what](options, shell))
         return OK
     table = TABLES.get(options.data.partition("=")[0]) if options.what == "run" else None
-    workflows = read_workflows(options.workflow or (table.workflows if table else "hira"))
     flags = {name: value for name, value in options.settings.items() if name != "workflow"}
+    named = options.workflow or (table.workflows if table else "hira" if options.what != "run" else "")
+    workflows = read_workflows(named or shell.load_settings(flags).workflow)
     general = shell.load_settings(flags | ({"workflow": workflows[0]} if len(workflows) == 1 else {}))
     # a role that only some of the workflows have is no mistake for the others
     known = frozenset[str]().union(*(WORKFLOWS[name]().roles for name in workflows))
@@ -114,7 +115,8 @@ def read_workflows(named: Sequence[str] | str) -> list[str]:
     if "all" in names:
         return list(WORKFLOWS)
     if strange := [name for name in names if name not in WORKFLOWS]:
-        raise UsageError(f"unknown workflow {strange[0]!r}", fix=did_you_mean(strange[0], WORKFLOWS))
+        fix = f"name one of hira's own with --workflow; {did_you_mean(strange[0], WORKFLOWS)}"
+        raise UsageError(f"unknown workflow {strange[0]!r}", fix=fix)
     return list(dict.fromkeys(names))
 
 

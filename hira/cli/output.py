@@ -50,6 +50,8 @@ def print_answer(answer: Answer, out: Output, settings: Mapping[str, Any], *, ag
         first, *_ = answer.error.splitlines() or [f"the run was {answer.status}"]
         where = "" if not answer.text or "results so far" in first else "this answer uses the results so far"
         shell.explain(HiraError(first, where=where, fix=again))
+    elif settings.get("verify") == "off" and not settings.get("verifier"):
+        shell.remark("the answer was not checked (--verify off)")
     if answer.output_type and not answer.rollout.has_output and answer.status in ("answered", "unverified"):
         offline = "--model NAME connects one (hira doctor)"
         fix = offline if answer.model == OFFLINE else "use a stronger model, or a simpler schema"
@@ -58,7 +60,7 @@ def print_answer(answer: Answer, out: Output, settings: Mapping[str, Any], *, ag
     return CODES[answer.status]
 
 
-def text(answer: Answer) -> str:
+def text(answer: Answer, folder: Path = Path()) -> str:
     """Return the answer with its unverified claims flagged, followed by its sources with the passages that decide."""
     quoted = [citation.source for citation in answer.citations if citation.quote]
     shown = dict.fromkeys([*answer.cited, *(answer.source(source_id) for source_id in quoted)])
@@ -66,15 +68,15 @@ def text(answer: Answer) -> str:
     lines: list[str] = []
     for source in shown:
         citations = [citation for citation in answer.citations if citation.source == source.id]
-        lines.append(f"{format_source(source, answer.citations)}{_format_worst(citations)}")
+        lines.append(f"{format_source(source, answer.citations, folder)}{_format_worst(citations)}")
         quotes = dict.fromkeys(citation.quote for citation in citations if citation.quote and not is_report)
         lines += [f"     “{brief(quote, QUOTED)}”" for quote in quotes]
     return "\n".join([answer.flagged, *([""] if lines else []), *lines])
 
 
-def format_source(source: Source, citations: Sequence[Citation] = ()) -> str:
-    """Format a source on one line: its id, its title, its location, and where in it the cited passages are."""
-    place = " ".join(locate(source, citations).split())  # a file's name may have line breaks
+def format_source(source: Source, citations: Sequence[Citation] = (), folder: Path = Path()) -> str:
+    """Format a source on one line: its id, its title, its location below `folder`, and the places of its passages."""
+    place = " ".join(locate(source, citations).split()).removeprefix(f"{folder}/")  # names may have line breaks
     return f"[{source.id}] {' '.join(source.title.split()) or place} — {place}"
 
 

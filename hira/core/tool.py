@@ -24,7 +24,7 @@ from typing import (
 
 from typing_extensions import ParamSpec, TypeVar
 
-from hira.core.errors import ToolError, UsageError, uncapitalise
+from hira.core.errors import ToolDown, ToolError, UsageError, uncapitalise
 from hira.core.patterns import compile_lazily
 from hira.core.sanitize import clip_title
 from hira.core.sources import Source, join_question_and_answer
@@ -173,7 +173,7 @@ class Tool(Generic[P, R]):
             async with asyncio.timeout(self.seconds):
                 observation = await self.run(checked)
         except TimeoutError:
-            raise ToolError(f"{self.name} did not finish within {self.seconds:g} seconds") from None
+            raise ToolDown(f"{self.name} did not finish within {self.seconds:g} seconds") from None
         named = tuple(
             replace(passage, source=replace(passage.source, title=clip_title(passage.source.title)))
             for passage in observation.passages

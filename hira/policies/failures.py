@@ -154,7 +154,8 @@ def failure(
         fix = "the account of this key has no credit left: add some, or change the key"
         return RateLimited(what, fix=fix, **more)
     if status in {401, 403} or (status == 400 and _BAD_KEY.search(everything)):
-        fix = "check that the key is right and may use this model" if keyed else "this endpoint needs a key: set one"
+        missing = "this endpoint needs a key: set OPENAI_API_KEY, or api_key="
+        fix = "check that the key is right and may use this model" if keyed else missing
         return AccessDenied(what, fix=fix, **more)
     if status == 429:
         wait = retry_after(headers) or pause

@@ -244,7 +244,7 @@ class Session:
         if not getattr(self.workflow, "approves", False):
             able = [name for name, make in WORKFLOWS.items() if getattr(make, "approves", False)]
             what = f"the workflow {self.workflow.name!r} has no subtasks to approve"
-            raise UsageError(what, fix=f"remove `approve`, or use one of {', '.join(able)}")
+            raise UsageError(what, fix=f"remove --approve or approve=, or use one of {', '.join(able)}")
         return replace(self, options=replace(self.options, approve=approve), handed=(*self.handed, APPROVAL))
 
     def with_instructions(self, instructions: str) -> "Session":

@@ -274,8 +274,12 @@ async def test_a_tool_that_hangs_is_ended_and_said_so() -> None:
         return str(n)
 
     loop, _ = loop_of([])
+    told: list[Event] = []
+    loop.conversation.context.events.readers.append(told.append)
     seen = await use(loop.conversation, sleepy, {"n": 1})
     assert (seen.ok, seen.text) == (False, "sleepy failed: sleepy did not finish within 0.05 seconds")
+    notices = [(one.text, one.important) for one in told if isinstance(one, Notice)]
+    assert notices == [("sleepy did not finish within 0.05 seconds", True)]
 
 
 @pytest.mark.parametrize("slowest", [0, 1, 2])

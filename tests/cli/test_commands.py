@@ -185,6 +185,48 @@ def test_a_refused_key_ends_with_3_and_tells_where_the_key_came_from(place: Comm
     assert "Traceback" not in said.err
 
 
+INTERRUPTED_WHILE_LOADING = """
+import os, signal, sys
+
+class Interrupting:
+    def find_spec(self, name, path=None, target=None):
+        if name == "hira.cli.options":
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupting())
+from hira.__main__ import start
+sys.exit(start())
+"""
+
+
+def test_ctrl_c_while_hira_loads_ends_it_without_a_traceback(place: Command) -> None:
+    said = place.run("--version", program=("-c", INTERRUPTED_WHILE_LOADING))
+    assert (said.code, said.out, said.err) == (130, "", "")
+
+
+def test_a_missing_key_is_named_and_its_error_fits_the_table_of_compare(place: Command) -> None:
+    with Endpoint(faults=["401"] * 2) as endpoint:
+        said = place("ask", QUESTION, *at(endpoint), "--quiet")
+        table = place("compare", QUESTION, *at(endpoint), "--workflow", "direct")
+    assert said.code == table.code == 3
+    assert "set OPENAI_API_KEY" in said.err
+    shown = " ".join(table.out.split())
+    assert "; at http://" in shown
+    assert "; this endpoint needs a key" in shown
+
+
+def test_an_answer_that_nobody_checked_is_named(place: Command) -> None:
+    said = place("ask", QUESTION, "--docs", "docs", "--model", "offline", "--verify", "off")
+    assert said.code == 0
+    assert "hira: the answer was not checked (--verify off)\n" in said.err
+    assert "not checked" not in place("ask", QUESTION, "--docs", "docs", "--model", "offline").err
+
+
+def test_an_attached_file_below_the_folder_is_cited_by_its_relative_path(place: Command) -> None:
+    said = place("ask", QUESTION, "--file", "docs/asean.txt", "--model", "offline", "--quiet")
+    assert "[s1] asean — docs/asean.txt" in said.out
+
+
 def test_a_model_without_a_key_ends_with_3(place: Command) -> None:
     said = place("ask", QUESTION, "--docs", "docs", "--model", "no-such-model")
     assert said.code == 3

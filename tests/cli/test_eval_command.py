@@ -57,6 +57,16 @@ def test_questions_of_a_file_are_asked_scored_and_reported(folder: Path) -> None
     assert "6 of 6 questions are finished" in again.err
 
 
+def test_the_workflow_is_that_of_ask_unless_a_flag_names_another(folder: Path) -> None:
+    for setting, flags, used in (("", (), "auto"), ("rag", (), "rag"), ("rag", ("--workflow", "direct"), "direct")):
+        (folder / "hira.toml").write_text(f'workflow = "{setting}"\n' if setting else "")
+        said = hira(folder, "eval", "q.jsonl", *OFFLINE, *flags, "--limit", "1", "--output", used, "--json")
+        assert [row["workflow"] for row in json.loads(said.out)["rows"]] == [used], said.err
+    (folder / "hira.toml").write_text('workflow = "flows:Mine"\n')
+    said = hira(folder, "eval", "q.jsonl", *OFFLINE)
+    assert (said.code, "--workflow" in said.err) == (2, True), said.err
+
+
 def test_the_reason_why_runs_failed_is_printed(folder: Path) -> None:
     said = hira(folder, "eval", "q.jsonl", "--model", "offline", "--workflow", "rag", "--output", "out")
     assert said.out.count("--docs") == 1

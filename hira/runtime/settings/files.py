@@ -108,6 +108,10 @@ def file_layer(kind: Literal["project", "user"], path: Path) -> Layer:
 def _check_tables(values: Mapping[str, Any], path: Path) -> None:
     """Raise `UsageError` for an unknown key, or a value that is no table, anywhere in the file."""
     _check_keys(values, Settings, path)
+    for name, value in values.items():
+        if isinstance(value, Mapping) and f"{name}s" in Settings.model_fields:
+            entry = next((key for key, table in value.items() if isinstance(table, Mapping)), "NAME")
+            raise UsageError(f"{name} in {FILE} is not a table", where=f"in {path}", fix=f"write [{name}s.{entry}]")
     for name in ("roles", "mcp", "keys", "prices"):
         _table(values, name, path)
     try:
