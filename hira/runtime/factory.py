@@ -69,7 +69,6 @@ async def open_session(  # noqa: PLR0913 - one for each thing that a program may
 
         all_tools, retrievers, notices = gather_tools(settings, tools, search, deps)
     flow = check_names(settings, workflow, experts, given)
-    notices += find_hidden_workflow(settings)
     if all_tools or settings.mcp:
         from hira.runtime.objects import find_unused_tools
 
@@ -78,8 +77,12 @@ async def open_session(  # noqa: PLR0913 - one for each thing that a program may
         settings = with_client(settings, client)
     elif "*" not in given:
         settings = await find_model(settings, ports)
-    prices = await asyncio.to_thread(litellm_table)
-    facts = await asyncio.to_thread(EndpointFacts, settings.cache)
+    prices, facts, hidden = await asyncio.gather(  # a slow disk holds up no other run
+        asyncio.to_thread(litellm_table),
+        asyncio.to_thread(EndpointFacts, settings.cache),
+        asyncio.to_thread(find_hidden_workflow, settings),
+    )
+    notices += hidden
     roles, policies_to_close = configure_roles(settings, given, prices, dialect_of(flow), client, facts)
     if verifier is None and settings.verifier:
         with settings.located("verifier"):

@@ -382,7 +382,9 @@ async def open_index(
         from hira.runtime.encoding import open_models
 
         encoder, reranker = open_models(settings)
-    index = Index(settings.docs, settings.cache, exclude=settings.exclude, encoder=encoder, reranker=reranker)
+    index = await asyncio.to_thread(  # another process may hold its file for a while
+        Index, settings.docs, settings.cache, exclude=settings.exclude, encoder=encoder, reranker=reranker
+    )
     if like is None:
         stack.push_async_callback(index.aclose)
         stack.callback(index.close)
