@@ -507,6 +507,20 @@ def test_costs_of_workflows_are_those_of_the_real_model() -> None:
     assert shown_costs == {name: measured[name] for name in shown_costs}
 
 
+def test_costs_of_auto_are_those_of_the_public_questions() -> None:
+    results = (RESULTS / "public.md").read_text(encoding="utf-8").partition("## qwen2.5-coder-0.5b-instruct")[2]
+    measured = {}
+    for line in results.partition("\n## ")[0].splitlines():
+        cells = line.strip("| ").split(" | ")
+        if len(cells) == 12:
+            measured[cells[0], cells[1]] = [cells[9], cells[8]]
+    shown_costs = rows("workflows.md", "### What `auto` costs")
+    assert len(shown_costs) == 3
+    for name, *costs in shown_costs:
+        of_sets = [measured[of, name.strip("`")] for of in ("company", "squad", "multihop")]
+        assert costs == [cost for pair in of_sets for cost in pair]
+
+
 def test_testing_names_only_faults_that_there_are() -> None:
     text = (DOCS / "testing.md").read_text(encoding="utf-8")
     assert {name for named in re.findall(r"faults=\[(.*?)\]", text) for name in re.findall(r'"(.*?)"', named)} <= set(
