@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hira.evidence import Source, Sources, drop_unknown, find_cited, has_only_marks, inert, remove_marks
-from hira.evidence.citations import is_chinese, language, number_references, references, without_references
+from hira.evidence.references import is_chinese, language, number_references, references, without_references
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ from hira.evidence import (
     Relevance,
     SourcedClaim,
     Verifier,
+    drop_unknown,
     find_lacking,
     verify_answer,
 )
@@ -65,6 +66,7 @@ async def check_answer(context: RunContext) -> CheckedAnswer:
     """Check the run's answer with the run's verifier, once for each text and its sources. The model that verifies says
     whether it answers the question; without one, the words of the question do."""
     run = context.rollout
+    run.answer, _ = drop_unknown(run.answer, run.sources)
     return await context.once(f"check with {len(run.sources)} sources: {run.answer}", partial(_check_answer, context))
 
 

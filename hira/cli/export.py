@@ -13,7 +13,8 @@ from hira.cli.shell import format_json, visible
 from hira.core.errors import HiraError, UsageError
 from hira.core.files import replace_file
 from hira.evidence import Source
-from hira.evidence.citations import locate, references
+from hira.evidence.citations import locate
+from hira.evidence.references import references
 from hira.runtime.answer import Answer
 from hira.tools.documents.own_files import MARK
 

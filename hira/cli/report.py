@@ -22,15 +22,8 @@ from hira.cli.report_sources import find_url
 from hira.cli.shell import Shell
 from hira.core.errors import count_of
 from hira.evidence import Verdict, flag_claims
-from hira.evidence.citations import (
-    HEADINGS,
-    Reference,
-    find_page,
-    find_places,
-    is_chinese,
-    number_references,
-    references,
-)
+from hira.evidence.citations import find_page, find_places
+from hira.evidence.references import HEADINGS, Reference, is_chinese, number_references, references
 from hira.runtime.answer import Answer
 from hira.tools.documents.walk import find_document
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from hira.cli.report_sources import find_url
 from hira.core.page import make_standalone_page
-from hira.evidence.citations import Reference, is_chinese
+from hira.evidence.references import Reference, is_chinese
 
 
 def render_markdown(text: str, listed: Sequence[Reference]) -> str:

@@ -75,7 +75,9 @@ YEAR = compile_lazily(r"(?:1[5-9]|20)\d\d\Z")
 
 def is_copy(claim: Sequence[Word], sentence: Sentence) -> bool:
     """Return whether a sentence says the claim in the claim's words."""
-    if sentence.is_denied or _was_so_once(claim, sentence):
+    every = {word.key for word in claim if word.every}
+    alone = any(word.key in every and word.determined and not word.every for word in sentence.words)  # "the tower"
+    if alone or sentence.is_denied or _was_so_once(claim, sentence):
         return False
     ours, theirs = (
         [(word.key, word.link, place > 0 and word.marked and sentence.is_row) for place, word in enumerate(some)]

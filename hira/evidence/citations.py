@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from hira.core.messages import Filled
@@ -95,7 +95,9 @@ CITED = compile_lazily(r"\[\s*+(s\d++(?:\s*+[,;]\s*+s\d++)*)\s*+\]")
 _MARK = compile_lazily(r"\[(\s*+/?\s*+s\d++(?:\s*+[,;]\s*+s\d++)*+\s*+)\]")
 _ANY_MARK = compile_lazily(
     r"(?:[\[【]|(?<![A-Za-z_])\()\s*+([sS]\d++(?:\s*+[,;]\s*+[sS]\d++)*+)\s*+(?:†[^】\n]{0,40}+)?[\])】]"
+    r"|(?<![\w)\]])\[(\d{1,2})\](?![\w(\[])[ \t]*+"
 )
+_NUMBERED = compile_lazily(r"\[\d{1,3}\]")
 _MARK_OR_PARAGRAPH = compile_lazily(rf"(\s?){_MARK.pattern}|\n\n")
 _BEFORE_STOP = compile_lazily(r"(?<!\s)\s++([.,;:])")
 _CODE = compile_lazily(r"```.*?(?:```|\Z)|`[^`\n]+`", re.DOTALL)
@@ -265,29 +267,33 @@ def list_marks(text: str) -> dict[int, str]:
 
 def drop_unknown(text: str, sources: Sources) -> tuple[str, list[str]]:
     """Return the text without citations of unknown ids, and those ids. The ends of frames count as citations, and so do
-    marks of known ids that are written in another way: `(s1)`, `[S1]` or `【s1†source】`."""
+    marks of known ids that are written in another way: `(s1)`, `[S1]` or `【s1†source】`. A number such as `[1]` is an
+    unknown id, unless it is in code or a source has such numbers."""
     text = cite_frames(text)
     marks = list_marks(text)
-    unknown = [source for source in find_cited(text) if source not in sources]
     code = [span.span() for span in _CODE.finditer(text)]
+    unknown = [source for source in find_cited(text) if source not in sources]
+    read = sources.read.values() if _NUMBERED.search(text) else ()
+    end = references_start(text) if read and not any(_NUMBERED.search(source.text) for source in read) else 0
 
     def keep(match: re.Match[str]) -> str:
+        coded = any(begin <= match.start() < stop for begin, stop in code)
+        if not match[1]:
+            dropped = match.start() < end and not coded
+            unknown.extend([match[2]] if dropped and match[2] not in unknown else [])
+            return "" if dropped else match[0]
         ids = _ID.findall(match[1].lower())
         known = [source for source in ids if source in sources]
         if CITED.fullmatch(match[0]):
             if match.start() not in marks:
                 return match[0]
             return f"[{', '.join(known)}]" if known else ""
-        other = known == ids and not any(begin <= match.start() < end for begin, end in code)
-        return f"[{', '.join(ids)}]" if other else match[0]
+        return f"[{', '.join(ids)}]" if known == ids and not coded else match[0]
 
     kept = _ANY_MARK.sub(keep, text)
     return (_BEFORE_STOP.sub(r"\1", kept) if unknown else kept), unknown
 
 
-_CHINESE = compile_lazily(r"[\u3400-\u9fff]")
-_LETTER = compile_lazily(r"[^\W\d_]")
-_KANA = compile_lazily(r"[\u3040-\u30ff]")
 _LIST = compile_lazily(
     r"^(?:#{1,6}[ \t]*+|\*\*)?(?:\d+[.)、][ \t]*+)?"
     r"(?:references?|sources?|bibliography|works cited|参考文献|参考资料|引用来源|来源)"
@@ -295,53 +301,6 @@ _LIST = compile_lazily(
     re.IGNORECASE | re.MULTILINE,
 )
 _ENTRY = compile_lazily(r"\s*(?:[-*+]\s+)?(?:\[|https?:|s\d+\b|\d+[.)、](?!.*\[\s*s\d))|.*https?://|\s*$")
-HEADINGS = {True: "参考文献", False: "References"}
-_RUN = compile_lazily(rf"{CITED.pattern}(?:\s*+{CITED.pattern})*")
-
-
-@dataclass(frozen=True, slots=True)
-class Reference:
-    """A source and its number in a text, counted from 1 in the order of first citation."""
-
-    number: int
-    source: Source
-
-
-def references(text: str, read: Mapping[str, Source]) -> list[Reference]:
-    """Return the sources that a text cites, each once, in the order of first citation; unknown ids are left out."""
-    cited = filter(read.__contains__, find_cited(text))
-    return [Reference(number, read[source]) for number, source in enumerate(cited, 1)]
-
-
-def number_references(text: str, read: Mapping[str, Source], shape: str = "[{}]") -> str:
-    """Replace ids by numbers: `[s7, s2]` becomes `[1][2]`. In a run of adjacent marks each number appears once. `shape`
-    is the format of a number."""
-    numbers = {source: number for number, source in enumerate(filter(read.__contains__, find_cited(text)), 1)}
-    marks = list_marks(text)
-
-    def write_numbers(match: re.Match[str]) -> str:
-        if match.start() not in marks:
-            return match[0]
-        cited = {numbers[source] for source in find_cited(match[0]) if source in numbers}
-        return "".join(shape.format(number) for number in sorted(cited))
-
-    return _RUN.sub(write_numbers, text)
-
-
-def is_chinese(text: str) -> bool:
-    """Return whether a text is in Chinese: at least a third of its letters are Chinese, and it has no Japanese kana."""
-    letters = _LETTER.findall(text)
-    return not _KANA.search(text) and len(_CHINESE.findall(text)) * 3 >= max(1, len(letters))
-
-
-def language(question: str) -> str:
-    """Return the language of a report on the question, as a prompt names it."""
-    return "Chinese (中文)" if is_chinese(question) else "the language of the topic"
-
-
-def without_references(text: str) -> str:
-    """Return the text without a list of references at its end, because hira adds its own."""
-    return text[: references_start(text)].strip()
 
 
 def references_start(text: str) -> int:

@@ -18,6 +18,7 @@ from hira.evidence.passages import BULLET, FENCE, find_sentences
 FEW = 3
 """A list item with fewer content words is read together with the line that announces the list."""
 _MARKS = compile_lazily(rf"(?:{CITED.pattern}\s*+)+")
+_SPACED_MARK = compile_lazily(rf"(?<!\s)\s*+{CITED.pattern}")
 _NO_PROSE = compile_lazily(
     rf"{FENCE.pattern}|^[ \t]*(?:#{{1,6}}\s.*|\*\*[^*\n]+\*\*:?[ \t]*$(?=\s*\S)|\|(?!.*{CITED.pattern}).*)",
     re.MULTILINE,
@@ -59,6 +60,15 @@ _FRAMING = compile_lazily(
     r"|(?:but|aber|doch|mais|pero)\s+|但是?)",
     re.IGNORECASE,
 )
+_INTRODUCING = compile_lazily(
+    r"\W*(?:in|on|at|from|by|as|per|under|for|during|since|after|before|according|based|laut|nach|gemäß|im|am|bei|seit"
+    r"|selon|dans|en|depuis|según|desde)\s+(?:\S+\s*+){1,6}\Z",
+    re.IGNORECASE,
+)
+"""A phrase before a comma and the statement: "In the report", "According to the handbook"."""
+_AFTER = compile_lazily(r"[,，](?!\s*(?:and|or|but|und|oder|aber|et|mais|y|pero)\b)")
+_NAMING = compile_lazily(rf"(?:{_NAMED}|\w\.[a-z]{{2,4}})\W*\Z", re.IGNORECASE)
+"""The end of such a phrase that only names the source."""
 # The answer says that it has none. The first pattern is about the texts and counts even if the sentence cites one.
 _SILENT_TEXTS = compile_lazily(
     rf"\b{_TEXTS}(?:\s+[\w'’-]+){{0,6}}?\s+(?:(?:do|does|did|could|can) ?not|(?:do|does|did|ca)n['’]t)\s+"
@@ -176,28 +186,30 @@ def _spans(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _cut(sentence: str, offset: int, lead: str, waiting: Sequence[str]) -> list[Claim]:
-    """Return the claims of one sentence, which begins at `offset`. `lead` announces it, and cites the ids `waiting`."""
-    parts: list[Claim] = []
+    """Return the claims of one sentence, which begins at `offset`. `lead` announces it, and cites the ids `waiting`. A
+    mark after the words that introduce a sentence ("In May [s1], …") does not cut it."""
+    spans: list[tuple[int, int, list[str]]] = []
     ids: list[str] = []
     begin = 0
     for match in _MARKS.finditer(sentence):
-        piece, begin = sentence[begin : match.start()], match.end()
+        piece, after = sentence[begin : match.start()], sentence[match.end() :]
         ids += [source for source in find_cited(match[0]) if source not in ids]
-        if _is_statement(piece):
-            parts.append(Claim(piece, tuple(ids), offset + len(sentence[: match.end()].rstrip())))
-            ids = []
-    rest = sentence[begin:]
-    if not parts or ids:
-        if _is_statement(rest):
-            parts.append(Claim(rest, tuple(ids) or tuple(waiting), offset + _stop(sentence)))
-        elif parts:
-            last = parts[-1]
-            parts[-1] = Claim(last.text, (*last.sources, *ids), last.end)
-    elif _is_statement(rest):
-        last = parts[-1]
-        parts[-1] = Claim(f"{last.text} {rest}", last.sources, last.end)
-    cleaned = [Claim(_remove_framing(claim.text, lead), claim.sources, claim.end) for claim in parts]
-    return [claim for claim in cleaned if claim.text]
+        introduces = not spans and _INTRODUCING.match(piece) and _AFTER.match(after)
+        if not _is_statement(piece) or (introduces and _NAMING.search(piece)):
+            begin = match.end()
+        elif not introduces:
+            spans.append((begin, len(sentence[: match.end()].rstrip()), ids))
+            begin, ids = match.end(), []
+    states = _is_statement(sentence[begin:])
+    if states and (ids or not spans):
+        spans.append((begin, _stop(sentence), ids or list(waiting)))
+    elif spans:
+        start, end, cited = spans[-1]
+        spans[-1] = start, _stop(sentence) if states else end, [*cited, *ids]
+    made = [
+        Claim(_remove_framing(sentence[start:end], lead), tuple(cited), offset + end) for start, end, cited in spans
+    ]
+    return [claim for claim in made if claim.text]
 
 
 def _stop(sentence: str) -> int:
@@ -218,9 +230,9 @@ def _remove_framing(piece: str, lead: str) -> str:
 
 def _clean(piece: str) -> str:
     """Remove marks, bullets, emphasis and surrounding punctuation."""
-    plain = _EMPHASIS.sub("", CITED.sub("", piece))
+    plain = _EMPHASIS.sub("", _SPACED_MARK.sub("", piece))
     return " ".join(plain[BULLET.match(plain).end() :].strip(_EDGE).split())  # type: ignore[union-attr]
 
 
 def _is_statement(piece: str) -> bool:
-    return any(word.lower() not in _LINKING for word in re.findall(r"\w+", piece))
+    return any(word.lower() not in _LINKING for word in re.findall(r"(?<!\[)\b\w+", piece))

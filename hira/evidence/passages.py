@@ -17,7 +17,7 @@ from hira.evidence.citations import CITED
 if TYPE_CHECKING:
     from hira.evidence.cells import Cell
 
-BULLET = compile_lazily(r"\s*(?:(?:[-*+•‣>]|\d{1,3}[.)])\s+)*")
+BULLET = compile_lazily(r"\s*(?:(?:[-*+•‣>]|\d{1,3}[.)]|\[\d{1,3}\])\s+)*")
 FENCE = compile_lazily(r"^[ \t]*(?:```|~~~)(?s:.*?)(?:^[ \t]*(?:```|~~~)[^\n]*$|\Z)", re.MULTILINE)
 WRAPPED = 50
 """If a longer line ends inside a sentence, the next one continues it; shorter lines are items of a list."""
@@ -156,7 +156,8 @@ POSSESSIVES = frozenset(
     "his her hers him its their theirs them sein seine seiner seinem seinen ihre ihrer ihrem ihren".split()
 )
 POINTERS = PRONOUNS | POSSESSIVES | frozenset("this that these those dieser diese dieses 其 该 這 这".split())
-_ARTICLES = frozenset("a an the this these those each every such".split())
+_EVERY = frozenset("each every jeder jede jedes jeden jedem chaque cada".split())
+_ARTICLES = frozenset("a an the this these those such".split()) | (_EVERY - {"jeden", "jedem"})
 _BE = frozenset("is are was were be been am".split())
 _TENSES: dict[str, Literal["", "present", "past"]] = {
     **dict.fromkeys(("is", "are", "am"), "present"),
@@ -173,8 +174,8 @@ _SAME_LINK = {"on": "in", "at": "in", "during": "in", "upon": "on", "toward": "t
 _FOREIGN = {
     "filler": frozenset("danach dann auch außerdem zudem jedoch daher".split()),
     "article": frozenset("der das des ein eine eines einer le les une el los las una".split()),
-    "accusative": frozenset("den einen".split()),
-    "dative": frozenset("dem einem".split()),
+    "accusative": frozenset("den einen jeden".split()),
+    "dative": frozenset("dem einem jedem".split()),
     "be": frozenset("wurde wurden ist sind waren beträgt betrug lautet est sont était fut es son fue fueron".split()),
     "have": frozenset("hat haben hatte hatten".split()),
     "of": frozenset("von de du del della".split()),
@@ -221,6 +222,7 @@ class Word(NamedTuple):
         dense: True for a pair of characters of a script without spaces.
         tense: Of the form of "be" before it, empty without one.
         inside: True in parentheses.
+        every: True after "every" or "each".
     """
 
     key: str
@@ -234,6 +236,7 @@ class Word(NamedTuple):
     dense: bool = False
     tense: Literal["", "present", "past"] = ""
     inside: bool = False
+    every: bool = False
 
 
 @lru_cache(maxsize=50_000)
@@ -308,7 +311,7 @@ def read_words(text: str, grouping: str = "") -> list[Word]:
     plain = _LIMIT.sub(lambda sign: f"{_LIMITS[str(sign.lastgroup)]} ", dated)
     grouping = _find_grouping(plain, grouping)
     words: list[Word] = []
-    link, determined, marked, close, first = "", False, False, True, True
+    link, determined, marked, close, first, every = "", False, False, True, True, False
     tense: Literal["", "present", "past"] = ""
     inside = 0
     for match in _WORD.finditer(plain):
@@ -326,15 +329,16 @@ def read_words(text: str, grouping: str = "") -> list[Word]:
             determined = role == "article" or (determined and role in ("filler", "have"))
             link = _bind_light(link, role)
             tense = _TENSES.get(written.lower(), tense)
+            every = written.lower() in _EVERY
         elif not (close and _joins_number(words, kind, written)):
             bound = Word("", "", "word", link, determined, marked, close and bool(words))
-            bound = bound._replace(tense=tense, inside=inside > 0)
+            bound = bound._replace(tense=tense, inside=inside > 0, every=every)
             words += _read_content(kind, written, bound, words[-1:], grouping)
             if len(words) > 1 and words[-1].close:
                 day = words[-2].key in MONTHS and words[-1].text.isdecimal() and len(words[-1].text) <= 2
                 if day or (words[-2].key in _CURRENCIES and words[-1].kind == "number"):
                     _swap_last(words)
-            link, determined, marked, close, tense = "", False, False, True, ""
+            link, determined, marked, close, tense, every = "", False, False, True, "", False
     return words
 
 

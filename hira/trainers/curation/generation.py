@@ -20,7 +20,7 @@ from hira.core.window import map_concurrently
 from hira.evaluation.files import Item, rows_of
 from hira.evaluation.rewards.answer_judge import ask_judge
 from hira.evaluation.rewards.match import contains
-from hira.evidence.citations import language
+from hira.evidence.references import language
 from hira.trainers import records
 from hira.trainers.curation.pipeline import begin_folder, row_of
 

@@ -12,7 +12,7 @@ from hira.core.messages import user
 from hira.core.policy import Usage
 from hira.core.prompts import Prompt
 from hira.core.sanitize import sanitize
-from hira.evidence.citations import language, without_references
+from hira.evidence.references import language, without_references
 from hira.policies.dialects import Call
 from hira.workflows.baselines.search_o1 import READER, bound_reader, search_and_condense
 from hira.workflows.bound import Sizes

@@ -24,7 +24,7 @@ from hira.core.memory import Fact
 from hira.core.messages import user
 from hira.core.policy import Usage
 from hira.core.sanitize import sanitize
-from hira.evidence.citations import is_chinese, language
+from hira.evidence.references import is_chinese, language
 from hira.tools import WHERE_TO_SEARCH, Tool
 from hira.workflows.bound import ASKED_TWICE, Sizes
 from hira.workflows.mams.chunking import Chunk, Key, split_into_chunks

@@ -15,7 +15,7 @@ from hira.agents.run_context import Conversation
 from hira.core.messages import user
 from hira.core.prompts import Prompt
 from hira.core.sanitize import sanitize
-from hira.evidence.citations import language
+from hira.evidence.references import language
 
 FEWEST, MOST = 7, 20
 WORST, BEST = 1, 10

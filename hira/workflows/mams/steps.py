@@ -17,7 +17,7 @@ from hira.core.sanitize import sanitize
 from hira.core.tokens import clip
 from hira.core.tool import join_arguments
 from hira.evidence import Source, drop_unknown
-from hira.evidence.citations import language, without_references
+from hira.evidence.references import language, without_references
 from hira.policies.dialects import Call
 from hira.policies.dialects.answer import find_section, only_thought, remove_section, strip_thought
 from hira.tools import Tool
