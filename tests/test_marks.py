@@ -90,6 +90,23 @@ def test_marks_of_known_ids_may_be_written_in_another_way(said: str, shown: str,
     assert drop_unknown(said, sources)[0] == shown
 
 
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("[1] The mill is old. [2] It burnt.", "The mill is old. It burnt."),
+        ("The mill is old [1], and it burnt [2].", "The mill is old, and it burnt."),
+        ("Write `a[1]`, `[2]` or [3](https://a.example) for mill[4].", None),
+        ("The mill is old [s1].\n\nSources:\n[1] mill.md", None),
+    ],
+)
+def test_a_number_in_brackets_is_a_citation_of_what_nobody_read(said: str, shown: str | None) -> None:
+    sources = Sources()
+    sources.add(Source("mill.md", "The mill", "The mill is old. It burnt."))
+    assert drop_unknown(said, sources) == (shown or said, ["1", "2"] if shown else [])
+    sources.add(Source("list.md", "A list", "The mill is old.[1] The list is [2]."))
+    assert drop_unknown(said, sources) == (said, [])
+
+
 def test_an_index_in_code_is_no_citation() -> None:
     sources, answer = Sources(), "Write `df[s7]` or `df[s1]` [s1]."
     sources.add(Source("manual.txt", "manual", "Nothing.", "file"))

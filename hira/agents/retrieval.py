@@ -10,10 +10,13 @@ from dataclasses import dataclass
 from hira.agents.calls import CallResult, frame_source, use
 from hira.agents.run_context import Conversation
 from hira.core.concurrency import together
+from hira.core.errors import EndpointError, Stop
 from hira.core.messages import Filled
+from hira.core.prompts import Prompt
 from hira.evidence import CITED, inert
 from hira.tools import LONGEST_QUERY, Passage, Tool
 
+NOTHING_FOUND = Prompt(__file__, "reports", "nothing_found")
 _REFERRED = 200
 """Characters of an earlier message that a follow-up question is searched with."""
 PAGES = 5
@@ -41,6 +44,18 @@ async def look_up_question(conversation: Conversation, question: str, most: int 
     cut = [" ".join(query.split())[:LONGEST_QUERY] for query in queries]
     seen = await together([look_up(conversation, query, most) for query in cut])
     return [result for results in seen for result in results]
+
+
+async def look_up_reworded(conversation: Conversation, question: str, most: int = PAGES) -> None:
+    """Look up a question with the queries that a model writes for it, because its own words find nothing."""
+    from hira.agents.queries import plan_queries  # few questions need it
+
+    try:
+        queries = await plan_queries(conversation, question, Filled(""), Filled(""))
+    except (EndpointError, Stop) as error:
+        conversation.context.note(f"no other queries are searched: {error.what}")
+        return
+    await together([look_up(conversation, query[:LONGEST_QUERY], most) for query in queries])
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,7 +79,8 @@ _SILENT_TEXTS = compile_lazily(
     re.IGNORECASE,
 )
 _NO_ANSWER = compile_lazily(
-    r"^\W*(?:unknown|not (?:known|specified|mentioned|stated|found|available)|n/a)\W*$"
+    r"^\W*(?:\[\d+\] )?nothing found for\b"
+    r"|^\W*(?:unknown|not (?:known|specified|mentioned|stated|found|available)|n/a)\W*$"
     r"|\bnothing\b(?:\s+[\w'’-]+){0,3}? (?:was|were|is|can be|could be|to) "
     r"(?:found|known|read|given|said|mentioned|find|look up|report)\b"
     r"|\b(?:no|not enough|insufficient|not any)\s+(?:[\w'’-]+\s+){0,3}?"

@@ -4,20 +4,23 @@ from dataclasses import dataclass
 
 from hira.agents.approved import is_approved
 from hira.agents.calls import frame_source
+from hira.agents.evidence_step import name_search
 from hira.agents.experts import EXPERTS
 from hira.agents.planner import Attempt
-from hira.agents.retrieval import PAGES
+from hira.agents.retrieval import PAGES, look_up_reworded
 from hira.agents.run_context import RunContext
 from hira.agents.verifier import CheckedAnswer, check_answer
 from hira.core.bm25 import BM25
 from hira.core.messages import Filled
 from hira.core.policy import Usage
 from hira.evidence import LexicalVerifier, Sources, is_accepted, is_refusal
-from hira.evidence.lexical_verifier import is_calculation
-from hira.evidence.passages import Passages, read_words
+from hira.evidence.alignment import YEAR
+from hira.evidence.lexical_verifier import is_calculation, name_source
+from hira.evidence.passages import MONTHS, Passages, read_words
 from hira.evidence.questions import read_question
+from hira.evidence.sentence import read_keys
 from hira.evidence.verdicts import Relevance
-from hira.workflows.baselines.single import Rag
+from hira.workflows.baselines.single import REASONER, Rag
 from hira.workflows.bound import Sizes
 from hira.workflows.hira import HiRA
 
@@ -33,6 +36,8 @@ class Auto(HiRA):
     """`rag` first, with as many `pages` of a web search as an expert reads. `hira` continues, with the sentences
     nearest to that answer, if the answer is a refusal, if a verifier that counts does not confirm it, or if words show
     that it comes from no passage or needs a computation. The first answer stays unless the second is better confirmed.
+    If nothing that was read has a name of the question, `hira` continues only if a model's other queries find more, or
+    if the question has a number to compute with.
 
     It has all options of `hira`, and so inherits them. A run without a search, with attached files, with tools or
     experts of the user, or with subtasks that somebody approves starts with `hira`, because `rag` has none of these.
@@ -50,13 +55,20 @@ class Auto(HiRA):
         if self.needs_experts(context):
             return await super().run(question, context, attempt)
         answer = record.answer = await Rag(self.pages).run(question, context)
+        asked = record.question or question
         checks = context.options.verify != "off" or context.options.verifier is not None
         if context.stopped or (answer and not checks and not is_refusal(answer)):
             return answer
         first = await check_answer(context)
-        if is_settled(answer, record.question or question, first):
+        if is_settled(answer, asked, first):
             return answer
-        context.note("the answer after one search is not confirmed: hira continues with the sentences nearest to it")
+        if not (computes(asked) or speaks_of(asked, record.sources)):
+            known = len(record.sources)
+            await look_up_reworded(context.conversation(REASONER, name_search(asked)), asked, self.pages)
+            if len(record.sources) == known:
+                return answer
+        nearest = " with the sentences nearest to it" if record.sources.read else ""
+        context.note(f"the answer after one search is not confirmed: hira continues{nearest}")
         passages = condense(f"{question} {answer}", record.sources)
         second = await super().run(question, context, Attempt(answer, passages))
         record.answer = second
@@ -71,7 +83,21 @@ class Auto(HiRA):
         return bool(tools.extra or tools.scoped or own or context.files or is_approved(context))
 
     def bound(self, sizes: Sizes) -> dict[str, Usage]:
-        return {**super().bound(sizes), **Rag(self.pages).bound(sizes)}
+        rag = {role: usage + sizes.bound_plan() for role, usage in Rag(self.pages).bound(sizes).items()}
+        return {**super().bound(sizes), **rag}
+
+
+def computes(question: str) -> bool:
+    """Return whether a question has a number from which an answer may be computed: neither a year nor a month."""
+    numbers = (word for word in read_words(question) if word.kind == "number")
+    return any(not YEAR.match(word.text) and word.key not in MONTHS for word in numbers)
+
+
+def speaks_of(question: str, sources: Sources) -> bool:
+    """Return whether a source has a name of the question; of a question without one, whether anything was read."""
+    names = {word.key for word in read_question(question).wanted if word.kind == "name"}
+    texts = (read_keys(f"{name_source(source)}\n{source.call}\n{source.text}") for source in sources.read.values())
+    return any(not names or names & keys for keys in texts)
 
 
 def grade(answer: str, checked: CheckedAnswer) -> int:

@@ -31,6 +31,10 @@ class Sizes:
         grown = sum(index * self.reply + min(index, calls) * result for index in range(turns))
         return Usage(turns, turns * self.prompt + grown, turns * self.reply)
 
+    def bound_plan(self) -> Usage:
+        """Bound the calls for the queries of a search."""
+        return Usage(ASKED_TWICE, ASKED_TWICE * self.prompt + self.reply, ASKED_TWICE * self.reply)
+
     def bound_hierarchy(self, subtasks: int, experts: Sequence[Expert]) -> dict[str, Usage]:
         """Bound planner, coordinator and experts by role. Each expert's row is for all subtasks, so the rows of the
         experts are alternatives (`list_alternatives`); a user's own expert counts as one that works in a loop."""
@@ -81,6 +85,5 @@ def bound_verifier(sizes: Sizes) -> Usage:
 def _bound_expert(expert: Expert, sizes: Sizes) -> Usage:
     if expert.name != "simple_search":
         return sizes.bound_loop(CALLS, sizes.result)
-    plan = Usage(ASKED_TWICE, ASKED_TWICE * sizes.prompt + sizes.reply, ASKED_TWICE * sizes.reply)
     read = QUERIES * (PAGES + 1) * sizes.result
-    return plan + Usage(1, 2 * sizes.prompt + ASKED_TWICE * sizes.reply + read, sizes.reply)
+    return sizes.bound_plan() + Usage(1, 2 * sizes.prompt + ASKED_TWICE * sizes.reply + read, sizes.reply)

@@ -34,12 +34,29 @@ def test_a_claim_ends_where_its_mark_stands() -> None:
         "The provided text states that the weir was mended in 1911.",
         "According to [s2], the weir was mended in 1911.",
         "Based on [s2], the weir was mended in 1911.",
+        "In the report [s2], the weir was mended in 1911.",
+        "According to weir.md [s2], the weir was mended in 1911.",
+        "[1] The weir was mended in 1911.",
         "**Answer:** the weir was mended in 1911.",
         "The weir was mended in 1911. Let me know if you need more.",
     ],
 )
 def test_framing_is_no_part_of_a_claim(answer: str) -> None:
     assert [text.lower() for text in texts(answer)] == ["the weir was mended in 1911"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "claim", "sources", "end"),
+    [
+        ("In 1911 [s1], the weir was mended.", "In 1911, the weir was mended", ("s1",), "mended"),
+        ("In 1911 [s1], the weir was mended [s2].", "In 1911, the weir was mended", ("s1", "s2"), "[s2]"),
+        ("The weir was mended [s1] in 1911, by Otto.", "The weir was mended in 1911, by Otto", ("s1",), "Otto"),
+    ],
+)
+def test_a_mark_within_a_sentence_leaves_no_hole_in_its_claim(
+    answer: str, claim: str, sources: tuple[str, ...], end: str
+) -> None:
+    assert claims(answer) == [Claim(claim, sources, answer.index(end) + len(end))]
 
 
 def test_framing_in_other_languages_is_no_part_of_a_claim() -> None:

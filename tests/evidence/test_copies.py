@@ -1607,3 +1607,22 @@ def test_what_is_done_with_things_does_not_tell_how_many_there_are(answer: str, 
     judged = judge(answer, f"{answer}.", question)
     assert judged.verdict.holds
     assert bool(judged.lacking) is not accepted
+
+
+LEAVE = "Jeder Mitarbeiter hat 28 Tage Urlaub. Each employee of the board gets a car. Der Turm ist 42 Meter hoch."
+
+
+@pytest.mark.parametrize(
+    ("claim", "copied"),
+    [
+        ("Der Mitarbeiter hat 28 Tage Urlaub", True),
+        ("Each employee of the board gets a car", True),
+        ("The employee of the board gets a car", True),
+        ("The employee gets a car", False),
+        ("Jeder Turm ist 42 Meter hoch", False),
+    ],
+)
+def test_each_may_become_the_but_keeps_its_restriction_and_the_does_not_become_each(
+    claim: str, *, copied: bool
+) -> None:
+    assert (judge(claim, LEAVE).verdict == "supported") is copied

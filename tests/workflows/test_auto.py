@@ -137,6 +137,32 @@ async def test_what_rag_cannot_use_starts_with_the_planner(reason: str, tmp_path
     assert next(iter(record.trajectories.values())).role == "planner"
 
 
+@pytest.mark.parametrize(
+    ("question", "queries", "read", "roles"),
+    [
+        ("What is the capital of France?", '["Paris"]', "", ["reasoner"]),
+        ("What is the capital of France?", '["tower of Alta"]', READ, ["reasoner", "planner"]),
+        ("What is 17 times 23?", "", "", ["planner"]),
+    ],
+    ids=["other words find nothing", "other words find something", "a computation"],
+)
+async def test_a_question_that_no_source_speaks_of_is_refused_unless_other_words_find_more(
+    question: str, queries: str, read: str, roles: list[str]
+) -> None:
+    @tool(pure=True)
+    async def search(query: str) -> Observation:
+        "Search."
+        if query == question or not read:
+            return Observation(f"nothing found for {query!r} in 3 documents")
+        return Observation(passages=(Passage(Source("towers.md", "Towers", read, "file"), read),))
+
+    policy = ScriptedPolicy([*([f'{{"queries": {queries}}}'] if queries else []), r"\boxed{I cannot tell.}"])
+    record = await rollout(Auto(), question, make_context(policy, tools=Toolbox(search=search)))
+    assert (record.status, record.answer) == ("insufficient_evidence", "Nothing was found that answers the question.")
+    assert [conversation.role for conversation in record.trajectories.values() if conversation.turns] == roles
+    assert "nothing found" not in "".join(message.text for request in policy.requests for message in request.messages)
+
+
 async def test_a_search_that_is_left_out_is_not_made() -> None:
     queries: list[str] = []
     policy = ScriptedPolicy([r"\boxed{I have nothing to answer from.}"])
@@ -153,5 +179,5 @@ async def test_without_a_check_the_first_answer_is_the_answer() -> None:
 
 
 def test_its_bound_is_that_of_both() -> None:
-    assert Auto().bound(Sizes())["reasoner"] == Rag(PAGES).bound(Sizes())["reasoner"]
+    assert Auto().bound(Sizes())["reasoner"] == Rag(PAGES).bound(Sizes())["reasoner"] + Sizes().bound_plan()
     assert Auto().bound(Sizes())["planner"] == HiRA().bound(Sizes())["planner"]

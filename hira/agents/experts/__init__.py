@@ -8,7 +8,7 @@ from typing import Any
 
 from hira.agents.expert import Account, Expert, Task, reason
 from hira.agents.loop import ask_for_text
-from hira.agents.retrieval import look_up
+from hira.agents.retrieval import NOTHING_FOUND, look_up
 from hira.agents.run_context import RunContext
 from hira.core.concurrency import together
 from hira.core.errors import EndpointError, MediaRefused, Stop, ToolError
@@ -38,6 +38,9 @@ class SimpleSearch:
         seen = await together([look_up(conversation, query) for query in queries])
         if not any(tool_use.ok for group in seen for tool_use in group):
             raise ToolError(seen[0][-1].text)
+        has_found = any(tool_use.observation.passages for group in seen for tool_use in group)
+        if not (has_found or task.known or task.faithful):
+            return Account(f"Searched for: {'; '.join(queries)}", NOTHING_FOUND.fill(), found=False)
         documents = Filled("\n\n".join(dict.fromkeys(tool_use.text for group in seen for tool_use in group)))
         prompt = ANSWER.fill(documents=documents, task=sanitize(task.text), known=task.known)
         searched = f"Searched for: {'; '.join(queries)}\n\n{documents}"

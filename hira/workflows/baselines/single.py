@@ -66,7 +66,7 @@ class Direct:
 
 @dataclass(frozen=True)
 class Rag:
-    """Search once, read the first `pages` hits (HiRA: the top 10), answer."""
+    """Search once, read the first `pages` hits (HiRA: the top 10), answer. If nothing is found, no model is asked."""
 
     roles: ClassVar[frozenset[str]] = frozenset({REASONER})
     takes_tools: ClassVar[frozenset[str]] = frozenset()
@@ -76,11 +76,13 @@ class Rag:
 
     async def run(self, question: str, context: RunContext) -> str:
         from hira.agents.experts import ANSWER  # the prompt of simple search
-        from hira.agents.retrieval import look_up_question  # a role with tools searches itself
+        from hira.agents.retrieval import NOTHING_FOUND, look_up_question  # a role with tools searches itself
 
         require_search(context)
         loop = Loop(context.conversation(REASONER), [], limit=1, final=True)
         seen = await look_up_question(loop.conversation, question, self.pages)
+        if not (context.rollout.sources.read or context.earlier) and all(result.ok for result in seen):
+            return NOTHING_FOUND.fill()
         passages = Filled("\n\n".join(dict.fromkeys(result.text for result in seen)))
         loop.conversation.say(user(ANSWER.fill(documents=passages, task=sanitize(question), known=Filled(""))))
         return (await loop.run()).answer
