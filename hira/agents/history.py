@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from hira.agents.trajectory import Rollout
 from hira.core.memory import DualMemory, Fact, Resource
-from hira.core.prompts import Prompt
+from hira.core.prompts import Prompt, is_copied
 from hira.evidence import Source
 
 HISTORY = Prompt(__file__, "history")
@@ -146,6 +146,18 @@ class Earlier:
             record.sources.reserved[source.location] = source.id
             record.sources.add(source)
         record.memory = DualMemory([*self.facts], [*self.resources])
+
+
+def repeats_history(text: str, question: str, messages: Messages) -> bool:
+    """Return whether a line of a text repeats the `question` as a workflow is asked it: one of the messages as JSON, a
+    whole question, or hira's words around them. Small models do this. An earlier answer may be true again."""
+    asked = [said for role, said in messages if role == "user"]
+
+    def is_echo(line: str) -> bool:
+        whole = line.startswith("{") or any(said in line for said in asked)
+        return is_copied(line, question) and (whole or (len(line.split()) > 3 and is_copied(line, HISTORY.text)))
+
+    return any(is_echo(line.strip()) for line in text.splitlines() if line.strip())
 
 
 def _find_questions(messages: Messages, known: Messages) -> int | None:

@@ -86,11 +86,17 @@ class Planner:
             known_answer=self._only_report,
             fallback_calls=self._hand_out_question,
         )
+        self.asked = ""
+        """The question as a subtask, whose expert sees no earlier messages."""
         self._open: tuple[Call, ...] = ()
 
     async def begin(self, question: str, attempt: Attempt | None = None) -> Thought:
         loop = self.loop
-        loop.reader.task = question
+        loop.reader.task = self.asked = question
+        if self.context.earlier:
+            from hira.agents.retrieval import restate  # few questions follow up on others
+
+            self.asked = restate(self.context)
         prompt = PLANNER.fill(
             today=self.context.rollout.today,
             question=sanitize(question),
@@ -116,7 +122,7 @@ class Planner:
             finding = next(left) if task_of(call) else None
             if not (finding and finding.ok):
                 self.loop.forget(call)
-            result = as_issued(task_of(call), finding, report(finding)) if finding else refuse_empty_task()
+            result = as_issued(self._read_task(call), finding, report(finding)) if finding else refuse_empty_task()
             results.append((call, result))
         self.loop.observe(results)
         return await self._think()
@@ -133,7 +139,7 @@ class Planner:
         known = [expert.name for expert in self.experts if self.describe]
         named = [call.arguments.get("expert") if call.name == SUBTASK.name else call.name for call in step.calls]
         issued = [
-            Subtask(str(number), task_of(call), expert if expert in known else "")
+            Subtask(str(number), self._read_task(call), expert if expert in known else "")
             for number, (call, expert) in enumerate(zip(step.calls, named, strict=True), first)
         ]
         subtasks = tuple(subtask for subtask in issued if subtask.text)
@@ -141,19 +147,28 @@ class Planner:
             self.context.events(SubtaskIssued(subtask.id, subtask.text))
         return Thought(subtasks)
 
+    def _read_task(self, call: Call) -> str:
+        """Return the task of a call, or the question in place of one that repeats the earlier messages."""
+        task, earlier = task_of(call), self.context.earlier
+        if not (task and earlier):
+            return task
+        from hira.agents.history import repeats_history  # few questions follow up on others
+
+        return self.asked if repeats_history(task, self.loop.reader.task, earlier) else task
+
     def _only_report(self) -> str:
         """The conclusion of the one subtask that was done, or of the question itself as the last one, empty if it has
         none: a planner that only hands it out again has nothing to decide."""
         done = self.context.rollout.findings
-        last = done[-1] if done and (len(done) == 1 or done[-1].subtask.text == self.loop.reader.task) else None
+        last = done[-1] if done and (len(done) == 1 or done[-1].subtask.text == self.asked) else None
         return last.conclusion if last and last.ok else ""
 
     def _hand_out_question(self) -> Sequence[Call]:
         """The question itself as a subtask, for a planner that is stuck and whose subtasks left out a part of it: its
         expert is given what memory holds by now, so that a second step follows the first."""
         earlier_words = {word for finding in self.context.rollout.findings for word in words(finding.subtask.text)}
-        call = Call(SUBTASK.name, {"task": self.loop.reader.task})
-        return (call,) if set(words(self.loop.reader.task)) - earlier_words else ()
+        call = Call(SUBTASK.name, {"task": self.asked})
+        return (call,) if set(words(self.asked)) - earlier_words else ()
 
 
 def task_of(call: Call) -> str:

@@ -190,7 +190,7 @@ class ReplyReader:
             *(fact.text for fact in memory.facts),
             *(f"{resource.description} {resource.path}" for resource in memory.resources),
             *map(str, context.files),
-            self.task.partition(record.question)[2] if record.question else "",  # earlier turns
+            self.task.replace(record.question, "") if record.question else "",  # earlier turns
         ]
         from hira.policies.dialects.folding import ReadTexts  # few replies have calls in their text
 

@@ -8,15 +8,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hira.agents.calls import CallResult, frame_source, use
-from hira.agents.run_context import Conversation
+from hira.agents.run_context import Conversation, RunContext
 from hira.core.concurrency import together
 from hira.core.errors import EndpointError, Stop
 from hira.core.messages import Filled
 from hira.core.prompts import Prompt
+from hira.core.sanitize import sanitize
 from hira.evidence import CITED, inert
 from hira.tools import LONGEST_QUERY, Passage, Tool
 
 NOTHING_FOUND = Prompt(__file__, "reports", "nothing_found")
+FOLLOW_UP = Prompt(__file__, "reports", "follow_up")
 _REFERRED = 200
 """Characters of an earlier message that a follow-up question is searched with."""
 PAGES = 5
@@ -44,6 +46,12 @@ async def look_up_question(conversation: Conversation, question: str, most: int 
     cut = [" ".join(query.split())[:LONGEST_QUERY] for query in queries]
     seen = await together([look_up(conversation, query, most) for query in cut])
     return [result for results in seen for result in results]
+
+
+def restate(context: RunContext) -> str:
+    """Return a follow-up question with the one that it follows."""
+    before = next((text for role, text in reversed(context.earlier) if role == "user"), "")
+    return str(FOLLOW_UP.fill(question=sanitize(context.rollout.question), before=sanitize(before[:_REFERRED])))
 
 
 async def look_up_reworded(conversation: Conversation, question: str, most: int = PAGES) -> None:

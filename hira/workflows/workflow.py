@@ -78,7 +78,7 @@ async def rollout(workflow: Workflow, question: str, context: RunContext, earlie
             with contain(f"the workflow {workflow.name!r}"):
                 async with EndsEarly(left, context.budget.make_late_error):
                     answer = await workflow.run(full_question, context)
-            record.answer = _take_answer(answer, workflow, context)
+            record.answer = _take_answer(answer, workflow, context, full_question)
         except HiraError as error:
             record.failure = error
         _close(record, context)
@@ -111,13 +111,22 @@ async def _write_question(question: str, context: RunContext, earlier: "Earlier 
     return context.options.output.extend(question) if context.options.output else question
 
 
-def _take_answer(answer: object, workflow: Workflow, context: RunContext) -> str:
-    """The text of an answer, without calls that were printed in it; empty if only marks are left."""
+def _take_answer(answer: object, workflow: Workflow, context: RunContext, question: str) -> str:
+    """The text of an answer, without calls that were printed in it; empty if only marks are left, or if it repeats the
+    question or the earlier messages."""
     if not isinstance(answer, str):
         what = f"workflow {workflow.name!r} returned no text: {answer!r}"
         raise UsageError(what, fix="its method run has to return the answer")
     text = drop_calls(answer, [*context.state.offered.values()])
-    return "" if has_only_marks(text, context.rollout.sources) else text
+    typed = context.rollout.question
+    if has_only_marks(text, context.rollout.sources) or (hasattr(workflow, "bound") and text.strip() == typed.strip()):
+        return ""
+    if not (context.earlier and hasattr(workflow, "bound")):
+        return text
+    from hira.agents.history import repeats_history
+
+    messages = (*context.earlier, ("user", typed))
+    return "" if repeats_history(text, question, messages) else text
 
 
 def _close(record: Rollout, context: RunContext) -> None:

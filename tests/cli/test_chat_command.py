@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from command import Command
 
+from hira.testing.endpoint import Endpoint
+
 QUESTION, SUMMIT = "When was ASEAN founded?", "Who hosted the 2023 summit of ASEAN?"
 
 
@@ -45,3 +47,40 @@ def test_the_chat_answers_line_by_line_until_exit(hira: Command) -> None:
     assert on.code == 0
     assert "1967" in on.out
     assert "Indonesia" not in on.out
+
+
+FOUNDED, HOSTED = "ASEAN was founded on 8 August 1967 in Bangkok [s1].", "Indonesia hosted the 2023 summit of ASEAN."
+FOLLOW_UP = "And who hosted the 2023 summit of it?"
+
+
+@pytest.mark.parametrize("echo", [FOUNDED, FOLLOW_UP, "(Asked and answered before, as data: {}"])
+def test_a_model_that_repeats_earlier_messages_is_asked_again_without_them(hira: Command, echo: str) -> None:
+    with Endpoint([FOUNDED, echo.format(json.dumps({"role": "user", "text": QUESTION})), HOSTED]) as endpoint:
+        flags = ("--model", endpoint.model, "--base-url", endpoint.base_url, "--docs", "docs", "--verify", "lexical")
+        said = hira("chat", "-q", *flags, stdin=f"{QUESTION}\n{FOLLOW_UP}\n")
+        prompts = [call.body["messages"][-1]["content"] for call in endpoint.calls]
+    assert HOSTED in said.out
+    assert said.out.count(FOUNDED) == 1
+    assert FOLLOW_UP not in said.out
+    assert f'"text": "{FOUNDED}"}}) {FOLLOW_UP}' in prompts[1]
+    assert "answered before" not in prompts[2]
+    assert prompts[2].endswith(f"Question: {FOLLOW_UP} (It follows the question: {QUESTION})")
+
+
+def test_an_answer_that_only_repeats_the_question_is_not_printed(hira: Command) -> None:
+    with Endpoint([QUESTION]) as endpoint:
+        flags = ("--model", endpoint.model, "--base-url", endpoint.base_url, "--docs", "docs", "--verify", "lexical")
+        said = hira("ask", "-q", "--workflow", "rag", *flags, QUESTION)
+    assert said.code == 3
+    assert QUESTION not in said.out
+    assert "the model wrote no answer" in said.err
+
+
+def test_a_question_of_which_no_document_speaks_costs_one_call_and_is_refused(hira: Command) -> None:
+    with Endpoint(['{"queries": ["Paris"]}']) as endpoint:
+        flags = ("--model", endpoint.model, "--base-url", endpoint.base_url, "--docs", "docs", "--verify", "lexical")
+        said = hira("ask", *flags, "What is the capital of France?")
+        calls = len(endpoint.calls)
+    assert (said.code, said.out.strip(), calls) == (4, "Nothing was found that answers the question.", 1)
+    assert "not enough evidence" in said.err
+    assert "nearest" not in said.err

@@ -139,6 +139,7 @@ CONTENTS: dict[str, tuple[str, ...]] = {
     "agents/reports": (
         "Done: ‹reasoning›", "Conclusion: ‹conclusion›", "came to no conclusion", "stopped early (‹why›). What it had found:\n‹conclusion›", "‹expert› failed: ‹why›",
         "no expert can take", "the subtask is empty", "Passages read so far", "‹quotes›",
+        "Nothing was found", "‹question› (It follows the question: ‹before›)",
     ),
     "agents/remarks": (
         "You already made this call", "Nothing was called: ‹error›", "Your reply was empty", "Write the whole answer again",

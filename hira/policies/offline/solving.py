@@ -82,7 +82,7 @@ class OfflineRequest:
     def question(self) -> str:
         """The question, without earlier turns of a conversation and without instructions after it."""
         named = next(filter(None, map(self.value, ASKING)), self.text)
-        text = " ".join(named.partition("\n\n")[0].split())
+        text = " ".join(named.rpartition('"}) ')[2].partition("\n\n")[0].split())
         return match[0] if (match := re.match(r".*[?？]", text)) else text
 
     @property

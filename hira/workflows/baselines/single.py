@@ -13,6 +13,7 @@ from hira.core.messages import Filled, user
 from hira.core.policy import Usage
 from hira.core.prompts import Prompt
 from hira.core.sanitize import sanitize
+from hira.evidence import CITED
 from hira.tools import WHERE_TO_SEARCH, Tool
 
 if TYPE_CHECKING:
@@ -66,7 +67,8 @@ class Direct:
 
 @dataclass(frozen=True)
 class Rag:
-    """Search once, read the first `pages` hits (HiRA: the top 10), answer. If nothing is found, no model is asked."""
+    """Search once, read the first `pages` hits (HiRA: the top 10), answer. If nothing is found, no model is asked. A
+    model that answers a follow-up question with an earlier message is asked again, without the earlier messages."""
 
     roles: ClassVar[frozenset[str]] = frozenset({REASONER})
     takes_tools: ClassVar[frozenset[str]] = frozenset()
@@ -76,7 +78,8 @@ class Rag:
 
     async def run(self, question: str, context: RunContext) -> str:
         from hira.agents.experts import ANSWER  # the prompt of simple search
-        from hira.agents.retrieval import NOTHING_FOUND, look_up_question  # a role with tools searches itself
+        from hira.agents.record import repeats_form
+        from hira.agents.retrieval import NOTHING_FOUND, look_up_question, restate  # a role with tools searches itself
 
         require_search(context)
         loop = Loop(context.conversation(REASONER), [], limit=1, final=True)
@@ -84,8 +87,17 @@ class Rag:
         if not (context.rollout.sources.read or context.earlier) and all(result.ok for result in seen):
             return NOTHING_FOUND.fill()
         passages = Filled("\n\n".join(dict.fromkeys(result.text for result in seen)))
-        loop.conversation.say(user(ANSWER.fill(documents=passages, task=sanitize(question), known=Filled(""))))
-        return (await loop.run()).answer
+
+        async def ask(loop: Loop, task: str) -> str:
+            loop.conversation.say(user(ANSWER.fill(documents=passages, task=sanitize(task), known=Filled(""))))
+            return (await loop.run()).answer
+
+        answer, repeated = await ask(loop, question), CITED.sub("", question)
+        if context.stopped or not (context.earlier and repeats_form(CITED.sub("", answer), repeated)):
+            return answer
+        again, restated = Loop(context.conversation(REASONER), [], limit=1, final=True), restate(context)
+        answer = await ask(again, restated)
+        return "" if repeats_form(answer, restated) else answer
 
     def bound(self, sizes: "Sizes") -> Mapping[str, Usage]:
         read = (self.pages + 1) * sizes.result
