@@ -188,12 +188,7 @@ class Recovery:
         tool = next((tool for tool in tools if tool.parameters.get("required") == ["query"]), None)
         if tool is None or not self.reader.task or find_cited("\n".join(self._list_results())):
             return ()
-        task, context = self.reader.task, self.conversation.context
-        if context.earlier and context.rollout.question in task:
-            from hira.agents.retrieval import restate  # few questions follow up on others
-
-            task = restate(context)
-        call = Call(tool.name, {"query": " ".join(task.split())[:LONGEST_QUERY]})
+        call = Call(tool.name, {"query": " ".join(self.reader.task.split())[-LONGEST_QUERY:]})  # a question is last
         return () if self.reader.calls.has_seen(call) else (call,)
 
     def _list_results(self) -> list[str]:

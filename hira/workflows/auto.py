@@ -62,7 +62,7 @@ class Auto(HiRA):
         first = await check_answer(context)
         if is_settled(answer, asked, first):
             return answer
-        if not (computes(asked) or speaks_of(asked, record.sources)):
+        if not may_be_answered(asked, record.sources):
             known = len(record.sources)
             await look_up_reworded(context.conversation(REASONER, name_search(asked)), asked, self.pages)
             if len(record.sources) == known:
@@ -87,15 +87,14 @@ class Auto(HiRA):
         return {**super().bound(sizes), **rag}
 
 
-def computes(question: str) -> bool:
-    """Return whether a question has a number from which an answer may be computed: neither a year nor a month."""
-    numbers = (word for word in read_words(question) if word.kind == "number")
-    return any(not YEAR.match(word.text) and word.key not in MONTHS for word in numbers)
-
-
-def speaks_of(question: str, sources: Sources) -> bool:
-    """Return whether a source has a name of the question; of a question without one, whether anything was read."""
-    names = {word.key for word in read_question(question).wanted if word.kind == "name"}
+def may_be_answered(question: str, sources: Sources) -> bool:
+    """Return whether a question has a number to compute with, neither a year nor a month, or a source has one of its
+    names; without names, whether anything was read."""
+    asks = read_question(question)
+    numbers = (word for word in asks.words if word.kind == "number" and word.key not in MONTHS)
+    if any(not YEAR.match(word.text) for word in numbers):
+        return True
+    names = {word.key for word in asks.wanted if word.kind == "name"}
     texts = (read_keys(f"{name_source(source)}\n{source.call}\n{source.text}") for source in sources.read.values())
     return any(not names or names & keys for keys in texts)
 

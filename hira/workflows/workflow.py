@@ -118,15 +118,14 @@ def _take_answer(answer: object, workflow: Workflow, context: RunContext, questi
         what = f"workflow {workflow.name!r} returned no text: {answer!r}"
         raise UsageError(what, fix="its method run has to return the answer")
     text = drop_calls(answer, [*context.state.offered.values()])
-    typed = context.rollout.question
-    if has_only_marks(text, context.rollout.sources) or (hasattr(workflow, "bound") and text.strip() == typed.strip()):
+    typed, own = context.rollout.question, hasattr(workflow, "bound")
+    if has_only_marks(text, context.rollout.sources) or (own and text.strip() == typed.strip()):
         return ""
-    if not (context.earlier and hasattr(workflow, "bound")):
-        return text
-    from hira.agents.history import repeats_history
+    if own and context.earlier:
+        from hira.agents.history import repeats_history  # most questions are the first
 
-    messages = (*context.earlier, ("user", typed))
-    return "" if repeats_history(text, question, messages) else text
+        text = "" if repeats_history(text, question, (*context.earlier, ("user", typed))) else text
+    return text
 
 
 def _close(record: Rollout, context: RunContext) -> None:
