@@ -44,7 +44,10 @@ class Sizes:
         short = 2 * ASKED_TWICE * self.prompt + 2 * self.reply
         long = ASKED_TWICE * (self.prompt + LONGEST) + self.reply
         each = {"coordinator": Usage(calls, short + distilled * long, calls * self.reply)}
-        each |= {expert.name: _bound_expert(expert, self) for expert in experts}
+        read = QUERIES * (PAGES + 1) * self.result
+        look_up = self.bound_plan() + Usage(1, 2 * self.prompt + ASKED_TWICE * self.reply + read, self.reply)
+        loop = self.bound_loop(CALLS, self.result)
+        each |= {expert.name: look_up if expert.name == "simple_search" else loop for expert in experts}
         if any(expert.name == "multimodal" for expert in experts):
             each["look"] = Usage(CALLS, CALLS * self.prompt, CALLS * self.reply)
         planner = self.bound_loop(subtasks, self.reply)
@@ -80,10 +83,3 @@ def bound_verifier(sizes: Sizes) -> Usage:
     calls = model_verifier.CALLS * ASKED_TWICE
     prompt = sizes.prompt + model_verifier.BATCH * ruling.EXCERPTS * ruling.EXCERPT // 4
     return Usage(calls, calls * prompt, calls * ruling.REPLY * (model_verifier.BATCH + 1))
-
-
-def _bound_expert(expert: Expert, sizes: Sizes) -> Usage:
-    if expert.name != "simple_search":
-        return sizes.bound_loop(CALLS, sizes.result)
-    read = QUERIES * (PAGES + 1) * sizes.result
-    return sizes.bound_plan() + Usage(1, 2 * sizes.prompt + ASKED_TWICE * sizes.reply + read, sizes.reply)
