@@ -159,7 +159,7 @@ async def test_a_json_schema_is_enforced_by_hira_too(docs: Path) -> None:
     hira, policy = asking(docs, '{"year": "1931"}', '{"year": 1931}')
     schema = {"type": "object", "properties": {"year": {"type": "integer"}}, "required": ["year"]}
     async with hira:
-        answer = await hira.ask("When?", output_type=schema)
+        answer = await hira.ask("When was the Nordmole built?", output_type=schema)
     assert answer.output == {"year": 1931}
     assert "'1931' is not of type 'integer'" in policy.requests[-1].messages[-1].text
 
@@ -168,7 +168,7 @@ async def test_a_json_schema_is_enforced_by_hira_too(docs: Path) -> None:
 def test_what_is_no_type_is_refused_before_anything_is_asked(docs: Path, shape: Any) -> None:
     hira, policy = asking(docs)
     with pytest.raises(UsageError):
-        hira.ask_sync("When?", output_type=shape)
+        hira.ask_sync("When was the Nordmole built?", output_type=shape)
     assert not policy.requests
     hira.close()
 
@@ -186,7 +186,7 @@ async def test_a_schema_that_nobody_should_follow_is_refused(docs: Path, schema:
     hira, policy = asking(docs)
     async with hira:
         with pytest.raises(UsageError):
-            await hira.ask("When?", output_type=schema)
+            await hira.ask("When was the Nordmole built?", output_type=schema)
     assert not policy.requests
 
 
@@ -194,7 +194,7 @@ async def test_patterns_are_shown_and_not_run(docs: Path) -> None:
     hira, policy = asking(docs, json.dumps({"name": "a" * 40 + "!"}))
     schema = {"type": "object", "properties": {"name": {"type": "string", "pattern": "^(a+)+$"}}}
     async with hira:
-        answer = await hira.ask("Who?", output_type=schema)
+        answer = await hira.ask("Who built the Nordmole?", output_type=schema)
     assert answer.output["name"].endswith("!")
     assert "(a+)+" in policy.requests[-1].messages[-1].text
 
@@ -224,7 +224,7 @@ async def test_an_answer_with_a_list_is_pickled_and_read_back_from_the_journal(d
     settings = Settings(docs=(str(docs),), workflow="rag", verify="lexical", journal=path, instructions="Be brief.")
     script = ScriptedPolicy([ANSWER, '{"value": ["Asta Brink"]}'])
     async with Hira(settings=settings, policies={"*": script}) as hira:
-        answer = await hira.ask("Who?", output_type=list[str])
+        answer = await hira.ask("Who built the Nordmole?", output_type=list[str])
     assert pickle.loads(pickle.dumps(answer)).output == ["Asta Brink"]  # noqa: S301 - made a line above
     with closing(Journal(path)) as journal:
         again = await replay(journal, answer.rollout.run)
