@@ -134,7 +134,7 @@ async def test_no_run_is_longer_than_its_time_whatever_the_model_writes(docs: Pa
 
 async def test_what_has_streamed_in_is_the_answer_when_the_time_after_an_interrupt_is_over(docs: Path) -> None:
     with Endpoint(faults=lambda _: writing(counting())) as endpoint:
-        answer, _, took = await ask(endpoint, docs, workflow="react", stop_after=0.3, max_time=1.5)
+        answer, _, took = await ask(endpoint, docs, workflow="rag", stop_after=0.3, max_time=1.5)
         assert lengths(endpoint) == [REPLY, INTERRUPTED_TOKENS]
     assert took < 10
     assert answer.status == "interrupted"

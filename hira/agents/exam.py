@@ -16,15 +16,20 @@ from pydantic import TypeAdapter
 from hira.agents.role import VERIFIER
 from hira.agents.ruling import SECONDS, ask_model
 from hira.agents.run_context import RunContext
-from hira.core.errors import DialectError, EndpointError, Stop
+from hira.core.affords import affords
+from hira.core.budget import CallNeed
+from hira.core.errors import DialectError, EndpointError, OutOfBudget, Stop
 from hira.evidence import Relevance, Source, SourcedClaim
-from hira.journal import CallSpec
+from hira.journal import CallSpec, NotRecorded
 from hira.journal.encoding import digest_of_tool
 
 FACT = "verifier exam"
 """The name of the score among the facts about a model."""
 VERSION = 2
 """Another prompt or other items need another exam."""
+TAKES = "the model takes the exam of verifiers, once: two calls"
+SIZES = (1_150, 1_000, 800)
+"""About how many tokens its calls take, and the verdict that it is for."""
 TRUE_AT_LEAST = 0.8
 """The share of the true claims that a verifier has to recognise: below it, hira would call too much unsupported."""
 FALSE_AT_LEAST = 0.9
@@ -94,7 +99,8 @@ async def pass_exam(context: RunContext, reported: str = "") -> bool:
         return True
     score = await find_score(context, reported)
     if score and not score.passed:
-        context.note(f"the model did not pass the exam of verifiers ({score.describe()}): words alone decide")
+        details = f" ({score.describe()})" if TAKES in context.state.noted else ""  # later runs do without them
+        context.note(f"the model did not pass the exam of verifiers{details}: words alone decide")
     return score is not None and score.passed
 
 
@@ -104,8 +110,8 @@ async def find_score(
     """Return the score of the verifier's model, from the facts about it or, if `taking`, from the exam that it takes.
     `again` repeats an exam. Runs that need it at once take it once: the others wait for its score.
 
-    None if it is not known: without a budget, or if the endpoint fails, nothing is kept. A model whose replies cannot
-    be read has failed.
+    None if it is not known: if the budget leaves too little for it, or if the endpoint fails, nothing is kept. A model
+    whose replies cannot be read has failed.
     """
     config = context.config_of(VERIFIER)
     async with config.facts.lock():
@@ -116,12 +122,16 @@ async def find_score(
             known = None
         if known or not taking:
             return known
-        context.note("the model takes the exam of verifiers, once: two calls")
+        if not affords_exam(context):
+            context.note("too little of the budget is left for the verifier's exam: words alone checked the claims")
+            return None
+        context.note(TAKES)
         try:
             async with asyncio.timeout(SECONDS):
                 known = await take_exam(context)
-        except Stop:
-            context.note("the budget had no call left for the verifier's exam: words alone checked the claims")
+        except (Stop, NotRecorded) as stop:  # a replay has no budget: the run's did not pay for the exam
+            if isinstance(stop, OutOfBudget):
+                context.note(f"{stop.what} before the verifier's exam ended: words alone checked the claims")
             return None
         except DialectError:
             counts = [sum(true is side for part in load_exam() for _, true in part.claims) for side in (True, False)]
@@ -132,6 +142,16 @@ async def find_score(
             return None
         config.facts.keep(FACT, asdict(known))
         return known
+
+
+def affords_exam(context: RunContext) -> bool:
+    """Return whether the budget pays for the exam and the verdict that it is for: calls, tokens, money, and the time
+    that the run's calls so far have needed for as many tokens."""
+    budget, used, price = context.budget, context.rollout.usage, context.config_of(VERIFIER).price
+    seconds = used.seconds / max(1, used.tokens) * sum(SIZES)
+    left = (budget.remaining_seconds(), budget.role_seconds(VERIFIER))
+    in_time = all(rest is None or rest > seconds for rest in left)
+    return in_time and affords(budget, *(CallNeed(VERIFIER, size, price) for size in SIZES))
 
 
 async def _recall(context: RunContext) -> Any:

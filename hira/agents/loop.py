@@ -17,7 +17,7 @@ from hira.agents.reply_reader import MadeCalls, ReplyReader
 from hira.agents.run_context import Conversation
 from hira.core.budget import size
 from hira.core.concurrency import together
-from hira.core.errors import BudgetTooSmall, EndpointError, RoleBudgetExceeded, Stop, count_of
+from hira.core.errors import BudgetTooSmall, EndpointError, OutOfBudget, RoleBudgetExceeded, Stop, count_of
 from hira.core.events import Notice
 from hira.core.messages import Filled, assistant, user
 from hira.core.policy import Completion
@@ -115,6 +115,7 @@ class Loop:
 
     async def think(self) -> Step:
         """Turns until one is accepted: a new call that can be read, or the end."""
+        context = self.conversation.context
         while True:
             if reason := self._find_end():
                 calls = self.recovery.resort()
@@ -124,7 +125,11 @@ class Loop:
                 completion = await self.conversation.turn(several=self.several)
             except Stop as stop:
                 closes = self.final or isinstance(stop, RoleBudgetExceeded)
-                return await self.close(stop.what) if closes else Step(self.last_words, forced=stop.what)
+                has_answer = self.said and not self.conversation.readable.tools
+                known = self.transcript or context.rollout.sources or isinstance(stop, OutOfBudget)
+                if closes and known and not has_answer and context.stopping.closing_seconds() != 0.0:
+                    return await self.close(stop.what)
+                return Step(self.last_words, forced=stop.what)
             parsed = self.reader.parse(completion)
             self._left_out = parsed.left_out
             match self.recovery.judge(completion, parsed):
@@ -137,6 +142,7 @@ class Loop:
                     return await self.close(reason)
                 case Remark(notice, stays):
                     if stays:
+                        self.said, self.plans = parsed.text, False
                         self._keep(parsed)
                     self.observe([], notice)
 
@@ -164,7 +170,8 @@ class Loop:
         asking = user(self.recovery.ask_afresh() or self.conclude(reason))
         if make_room(self.conversation, self.window, size([asking])):
             self._notice(f"{self.conversation.name}: the context is full; the latest of it is left out")
-        self.conversation.say(asking)
+        if self.conversation.readable.tools or self.conversation.trajectory.turns:  # else its question asks for no more
+            self.conversation.say(asking)
         try:
             completion = await self.conversation.turn(last=self.final, closing=True)
             if self.recovery.was_cut(completion) and not self.conversation.context.stopped:

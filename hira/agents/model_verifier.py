@@ -8,8 +8,9 @@ from hira.agents.exam import pass_exam
 from hira.agents.role import VERIFIER
 from hira.agents.ruling import SECONDS, ask_model
 from hira.agents.run_context import RunContext
-from hira.core.errors import DialectError, EndpointError, Stop
+from hira.core.errors import DialectError, EndpointError, OutOfBudget, Stop
 from hira.evidence import Judgement, LexicalVerifier, Relevance, SourcedClaim, Verdict, citations_of, find_lacking
+from hira.journal import NotRecorded
 
 BATCH = 12
 """Claims of one call: their excerpts stay below 6,000 tokens, their verdicts below 2,000."""
@@ -49,8 +50,9 @@ class ModelVerifier:
                     ruled = await ask_model(
                         self.context, self.role, [claims[index] for index in chunk], question, answer
                     )
-            except Stop:
-                self.context.note("the budget had no call left for the verifier: words alone checked the other claims")
+            except (Stop, NotRecorded) as stop:  # a replay has no budget: the run's did not pay for the call
+                if isinstance(stop, OutOfBudget):
+                    self.context.note(f"{stop.what}: words alone checked the other claims")
                 return judged
             except (DialectError, EndpointError, TimeoutError) as error:
                 why = f"no verdict within {SECONDS:g} seconds" if isinstance(error, TimeoutError) else error.what

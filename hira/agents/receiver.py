@@ -41,10 +41,10 @@ class Receiver:
     """Keeps calls back from who watches the text; None where nobody does."""
     told: set[str] = field(default_factory=set)
     """The notes that were shown before the reply ended."""
-    _streamed: list[str] = field(default_factory=list)
+    streamed: list[str] = field(default_factory=list)
 
     def watch(self, delta: Delta) -> None:
-        self._streamed.append(delta.text)
+        self.streamed.append(delta.text)
         if self.held:
             self.held(delta)
 
@@ -68,8 +68,7 @@ class Receiver:
             what = f"policy {self.config.policy.model!r} must return a Completion, got {completion!r}"
             raise UsageError(what, fix="return hira.core.policy.Completion(text): docs/policies.md")
         usage = completion.usage
-        known = usage.cost is not None
-        price = None if known else self.config.prices.of(completion.model) or self.config.price
+        price = None if usage.cost is not None else self.config.prices.of(completion.model) or self.config.price
         seconds = asyncio.get_running_loop().time() - (self.within.began or 0.0)
         cost = price.of(usage) if price else usage.cost
         return replace(completion, usage=replace(usage, seconds=seconds, cost=cost))
@@ -82,7 +81,3 @@ class Receiver:
             usage = replace(usage, cost=price.of(usage))
         self.trajectory.lost += usage
         return usage
-
-    @property
-    def streamed(self) -> str:
-        return "".join(self._streamed)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from hira.agents.receiver import ReadableCalls, Receiver
-from hira.agents.role import Approve, Continuation, RoleConfig, RunOptions, Verify
+from hira.agents.role import VERIFIER, Approve, Continuation, RoleConfig, RunOptions, Verify
 from hira.agents.stopping import Stopping
 from hira.agents.trajectory import Finding, Rollout, Trajectory, Turn
 from hira.core.budget import CLOSING, INTERRUPTED_TOKENS, RECORD, Budget, CallNeed, Spending, size
@@ -297,8 +297,7 @@ class Conversation:
 
                     request = await change_prompt(self._hooked(last=last), request)
             need = self._describe_need(request, last=last, closing=closing)
-            seconds = context.budget.role_seconds(need.role, closing=need.closing)
-            within = context.stopping.bound_turn(need.role, last=last, role_seconds=seconds)
+            within = context.stopping.bound_turn(need)
             receiver = Receiver(self.trajectory, self.config, context.events, within, context.state.noted)
             if context.options.stream:
                 receiver.held = HeldText(receiver.show, *self.readable)
@@ -331,7 +330,7 @@ class Conversation:
         from hira.agents.hooks import HookedTurn  # few runs have hooks
 
         context, role = self.context, self.trajectory.role
-        record = partial(context.call_recorded, within=context.stopping.bound_turn(role, last=last))
+        record = partial(context.call_recorded, within=context.stopping.bound_turn(CallNeed(role, last=last)))
         return HookedTurn(context.options.hooks, role, self.name, context.handed, record)
 
     def _write_request(self, several: int, schema: Mapping[str, Any] | None, *, closing: bool) -> Request:
@@ -388,7 +387,8 @@ class Conversation:
                 bounds += [CLOSING] if closing or last else []
             longest = min(bounds)
         answers, closes = self.closes == "run", bool(self.closes)
-        need = CallNeed(role, 0, None, answers, last, closes, closing or last, longest)
+        alone = answers and not last and not self.readable.tools
+        need = CallNeed(role, 0, None, answers, last, closes, closing or last, alone, longest)
         if not context.budget.counts(role):
             return need
         return replace(need, prompt=self.tokens(request.tools), price=config.price)
@@ -418,31 +418,33 @@ class Conversation:
                     spending.usage = receiver.count_lost(Usage(1, error.prompt_tokens, error.completion_tokens))
                     raise
                 except (Stop, asyncio.CancelledError):
-                    spending.usage = receiver.count_lost(Usage(1, size(self.messages), count(receiver.streamed)))
+                    written = count("".join(receiver.streamed))
+                    spending.usage = receiver.count_lost(Usage(1, size(self.messages), written))
                     raise
                 finally:
                     spending.paid = receiver.within.began is not None
         except OutOfBudget as spent:
-            if self.closes == "run" or not isinstance(spent, RoleBudgetExceeded):
+            unchecked = self.trajectory.role == VERIFIER and receiver.within.began is None  # the answer stays
+            if not unchecked and (self.closes == "run" or not isinstance(spent, RoleBudgetExceeded)):
                 self.context.stop(spent)
             raise
 
     def _ask(self, request: Request, spending: Spending, receiver: Receiver, several: int) -> Awaitable[Completion]:
         """Ask the policy now. The bounds of the reply are not recorded, because a resumed run may have others."""
-        need, budget, config = spending.need, self.context.budget, self.config
-        left = (budget.role_seconds(need.role, closing=need.closing), budget.remaining_seconds(last=need.last))
-        limit = self.context.stopping.closing_seconds() if need.last else None
-        again = None
+        need, config, left = spending.need, self.config, receiver.within.seconds
+        seconds, cut_at, again = left() if left else None, None, None
+        if seconds is not None and (need.last or need.alone):
+            cut_at = asyncio.get_running_loop().time() + _CUT_SHARE * seconds
         if config.replies and not request.sampling.max_tokens:
             again = min(config.replies.again, spending.room or config.replies.again)
         tools, is_quoted = self.readable
         call = CallOptions(
             receiver.watch if receiver.held else None,
             receiver.tell,
-            min((seconds for seconds in left if seconds is not None), default=None),
-            budget.count_remaining(need),
+            seconds,
+            self.context.budget.count_remaining(need),
             again,
-            None if limit is None else _CUT_SHARE * limit,
+            cut_at,
             partial(holds_more, tools=tools, several=several, is_quoted=is_quoted) if several and tools else None,
             run=self.context.rollout.run,
         )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
 
-from hira.core.budget import INTERRUPTED_SECONDS, Budget
+from hira.core.budget import INTERRUPTED_SECONDS, Budget, CallNeed
 from hira.core.concurrency import EndsEarly, contain, count_down
 from hira.core.errors import HiraError, HookError, Interrupted, RoleBudgetExceeded, Stop
 
@@ -27,38 +27,40 @@ class Stopping:
     _blocks: set[EndsEarly] = field(default_factory=set)
     _person: asyncio.Lock = field(default_factory=asyncio.Lock)
 
-    def stop(self, why: Stop) -> None:
-        """End all blocks. Only the first reason counts."""
+    def stop(self, why: Stop) -> Stop:
+        """End all blocks, and return the reason. Only the first one counts."""
         if self.reason is None:
             self.reason = why
             for block in tuple(self._blocks):
                 block.end(why)
+        return self.reason
 
-    def bound(self, *, timed: bool = True) -> EndsEarly:
-        """A block that ends when the run is stopped, or when `timed` work uses up the budget's seconds."""
-        seconds = self._find_seconds if timed and self.budget.seconds is not None else None
-        return EndsEarly(seconds, self._run_out_of_time, self.reason, blocks=self._blocks)
+    def bound(self, *, timed: bool = True, alone: bool = False) -> EndsEarly:
+        """A block that ends when the run is stopped, or when `timed` work uses up the budget's seconds, of which only
+        a call that is `alone` gets the reserve."""
+        seconds = partial(self._find_seconds, alone=alone) if timed and self.budget.seconds is not None else None
+        return EndsEarly(seconds, lambda: self.stop(self.budget.make_late_error()), self.reason, blocks=self._blocks)
 
-    def bound_turn(self, role: str, *, last: bool, role_seconds: float | None = None) -> EndsEarly:
-        """A block for what belongs to a turn of a role: it also ends when the `role_seconds` are used up. The call that
-        writes the answer, the `last` one, ends with the budget's seconds only."""
-        block = self.bound()
-        if last:
+    def bound_turn(self, call: CallNeed) -> EndsEarly:
+        """A block for what belongs to a turn of a role: it also ends when the seconds of the role are used up. The call
+        that writes the answer, the `last` one, ends with the budget's seconds only."""
+        block = self.bound(alone=call.alone)
+        if call.last:
             seconds = self.closing_seconds()
             left_to_close = None if seconds is None else count_down(seconds)
             block = EndsEarly(left_to_close, partial(self._describe_late, seconds))
         left = block.seconds() if block.seconds else None
-        if role_seconds is not None and (left is None or role_seconds < left):
-            late = RoleBudgetExceeded(f"the seconds of role {role!r} are used up")
-            block.seconds, block.late = count_down(role_seconds), lambda: late
+        of_role = self.budget.role_seconds(call.role, closing=call.closing)
+        if of_role is not None and (left is None or of_role < left):
+            late = RoleBudgetExceeded(f"the seconds of role {call.role!r} are used up")
+            block.seconds, block.late = count_down(of_role), lambda: late
         return block
 
     def closing_seconds(self) -> float | None:
         """Seconds that the call that writes the answer may take, None for any number."""
-        left = self.budget.remaining_seconds(last=True)
-        if not isinstance(self.reason, Interrupted):
-            return left
-        return INTERRUPTED_SECONDS if left is None else min(left, INTERRUPTED_SECONDS)
+        most = INTERRUPTED_SECONDS if isinstance(self.reason, Interrupted) else None
+        bounds = (self.budget.remaining_seconds(last=True), most)
+        return min((bound for bound in bounds if bound is not None), default=None)
 
     async def wait_for_person(self, what: str, work: Callable[[], T | Awaitable[T]]) -> T:
         """Return the result of work that a person does, one after another, unless the run is stopped; the time they
@@ -80,15 +82,10 @@ class Stopping:
                 self.budget.began += time.monotonic() - began
                 self.budget.paused = None
 
-    def _find_seconds(self) -> float | None:
+    def _find_seconds(self, *, alone: bool) -> float | None:
         """Seconds that are left; while a person is asked, at least those until the next look."""
-        left = self.budget.remaining_seconds()
+        left = self.budget.remaining_seconds(last=alone)
         return left if left is None or self.budget.paused is None else max(left, AT_LEAST)
-
-    def _run_out_of_time(self) -> Stop:
-        self.stop(self.budget.make_late_error())
-        assert self.reason is not None  # noqa: S101 - stop() has set it
-        return self.reason
 
     def _describe_late(self, seconds: float | None) -> Stop:
         if isinstance(self.reason, Interrupted):

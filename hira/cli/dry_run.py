@@ -20,7 +20,7 @@ from hira.runtime.registry import JUDGE, check_roles, dialect_of, make_workflow
 from hira.runtime.services import check_searches
 from hira.runtime.settings import RoleSettings, Settings
 from hira.workflows import BuiltIn
-from hira.workflows.bound import ASKED_TWICE, Sizes, add_bounds, bound_verifier, list_alternatives
+from hira.workflows.bound import ASKED_TWICE, Sizes, add_bounds, bound_verifier, count_tokens, list_alternatives
 
 if TYPE_CHECKING:  # a question needs no evaluation
     from hira.evaluation.run import EvaluationPlan
@@ -118,21 +118,25 @@ def compute_bound(workflow: BuiltIn, settings: Settings) -> tuple[Mapping[str, U
         raise UsageError(f"workflow {workflow.name!r} has no upper bound", fix="remove --dry-run")
     table, known = litellm_table(), settings.with_values({"model": settings.model or OFFLINE}, "")
     configs, _ = configure_roles(known, {}, table, dialect_of(workflow))
-    bounds = dict(workflow.bound(Sizes()))
+    calls, sizes = settings.max_calls, Sizes(calls=settings.max_calls)
+    bounds = dict(workflow.bound(sizes))
     if settings.verify == "model" or not (settings.verify or settings.verifier or settings.model == OFFLINE):
-        bounds[VERIFIER] = bound_verifier(Sizes())
+        bounds[VERIFIER] = bound_verifier(sizes)
     roles = {}
     for role, usage in bounds.items():
         price = configs.get(role, configs["*"]).price if settings.model else None
         cost = price.of(usage) if price else None
-        roles[role] = _limit_role(replace(usage, cost=cost), settings.roles.get(role, RoleSettings()))
+        own = settings.roles.get(role, RoleSettings())
+        fewest = min((most for most in (calls, own.max_calls) if most), default=None)
+        roles[role] = _limit_role(replace(usage, cost=cost), own.model_copy(update={"max_calls": fewest}))
     most = add_bounds(roles, list_alternatives(getattr(workflow, "experts", ())))
     tokens = min(most.tokens, settings.max_tokens or most.tokens)
+    tokens = min(tokens, count_tokens(roles.values(), calls)) if calls else tokens
     cost = None
     if most.cost is not None and all(usage.cost is not None for usage in roles.values()):
         dearest = max(max(config.price.input, config.price.output) for config in configs.values() if config.price)
         cost = min(most.cost, dearest * tokens / 1e6, settings.max_cost or most.cost)
-    return roles, Total(min(most.calls, settings.max_calls or most.calls), tokens, cost)
+    return roles, Total(min(most.calls, calls or most.calls), tokens, cost)
 
 
 def _limit_role(usage: Usage, role_settings: RoleSettings) -> Usage:

@@ -35,7 +35,8 @@ def what_is_missing(answer: Answer, *, searched: bool) -> HiraError:
     elif unchecked:
         why, fix = "its claims could not be checked", "see the notices above; --verify lexical needs no model"
     elif answer.status == "insufficient_evidence":
-        why, where = "what was read does not hold the answer", find_closest(answer.rollout.question, answer.sources)
+        why = "" if answer.text else "what was read does not hold the answer"  # else the answer says so
+        where = find_closest(answer.rollout.question, answer.sources)
         more = "other documents or a web search that hold" if searched else "documents (--docs) that hold"
         fix = f"name {more} it, or ask more precisely"
     elif answer.rollout.lacking and is_accepted(answer.citations):
@@ -47,13 +48,15 @@ def what_is_missing(answer: Answer, *, searched: bool) -> HiraError:
         fix = "ask more precisely, or one thing at a time"
     else:
         claim = find_unconfirmed(answer.citations)
-        why = f"no source supports “{brief(claim.claim, QUOTED)}”" if claim else "it makes no claim to check"
+        alone = len({citation.claim for citation in answer.citations}) == 1
+        named = "it" if alone or not claim else f"“{brief(claim.claim, QUOTED)}”"
+        why = f"no source supports {named}" if claim else "it makes no claim to check"
         fix = "compare the marked claims with the sources, or ask more precisely"
     outcome = "not enough evidence" if answer.status == "insufficient_evidence" else "the answer is not verified"
     if unread := answer.rollout.unread:
         more = f" (and {len(unread) - 1} more: hira doctor --docs PATH lists them)" if len(unread) > 1 else ""
         where = "; ".join(filter(None, [f"not read: {brief(unread[0], QUOTED)}{more}", where]))
-    return HiraError(f"{outcome}: {why}", where=where, fix=fix)
+    return HiraError(f"{outcome}: {why}" if why else outcome, where=where, fix=fix)
 
 
 def find_closest(question: str, sources: Sequence[Source]) -> str:

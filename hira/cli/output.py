@@ -48,7 +48,10 @@ def print_answer(answer: Answer, out: Output, settings: Mapping[str, Any], *, ag
         shell.explain(what_is_missing(answer, searched=searched))
     elif answer.status != "answered":
         first, *_ = answer.error.splitlines() or [f"the run was {answer.status}"]
-        where = "" if not answer.text or "results so far" in first else "this answer uses the results so far"
+        where = "" if "results so far" in first else "this answer uses the results so far"
+        if not answer.text:
+            more = "; raise the limit" if answer.status == "partial" else ""
+            first, where = first.partition("; answering")[0], f"there are no results yet{more}"
         shell.explain(HiraError(first, where=where, fix=again))
     elif settings.get("verify") == "off" and not settings.get("verifier"):
         shell.remark("the answer was not checked (--verify off)")
@@ -83,10 +86,8 @@ def format_source(source: Source, citations: Sequence[Citation] = (), folder: Pa
 def _format_worst(citations: Sequence[Citation]) -> str:
     """Format the worst verdict on the claims that cite a source; without such claims, say that hira chose it."""
     worst = find_worst(citation.verdict for citation in citations if not citation.attributed)
-    if worst is not None:
-        return f" ({worst})"
-    return (
-        f" ({find_worst(citation.verdict for citation in citations)}; the closest source, not cited by the answer)"
-        if citations
-        else ""
-    )
+    if worst is None and citations:
+        return (
+            f" ({find_worst(citation.verdict for citation in citations)}; the closest source, not cited by the answer)"
+        )
+    return "" if worst is None else f" ({worst})"

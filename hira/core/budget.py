@@ -62,6 +62,7 @@ class CallNeed:
 
     `answers` marks the calls of the role that writes the run's answer, `last` the very call that writes it; `closes`
     means that the budget keeps enough for a closing call of this conversation, `closing` that this is the closing call.
+    The only call of a role without tools is `alone`: it leaves the reserve if it can, and otherwise takes it.
     """
 
     role: str
@@ -71,6 +72,7 @@ class CallNeed:
     last: bool = False
     closes: bool = False
     closing: bool = False
+    alone: bool = False
     reply: int | None = None
 
     def usage(self, completion: int = 0) -> Usage:
@@ -98,6 +100,8 @@ class Ledger:
         if self.limits == Limits():
             return None
         used = self.spent + self.held
+        if call.alone and self._short(call, used, reserve):
+            reserve = Usage()
         if short := self._short(call, used, reserve):
             limit, name, needed = short
             text = f"the budget of {limit:,} {name.removesuffix('s') if limit == 1 else name}{self.whose}"
@@ -151,7 +155,8 @@ class Allowance:
         leave too little for the answers of the runs in progress; `answer` is the cost of this run's answer."""
         others = sum((kept for other, kept in self._kept.items() if other != run), Usage())
         self._kept[run] = Usage() if call.last else answer
-        room = self.ledger.check(call, others if call.last else others + answer)
+        kept = others if call.last or call.alone else others + answer
+        room = self.ledger.check(replace(call, alone=False), kept)
         longest = LONGEST_ASKED if room is None else room
         held = call.usage(min(longest, call.reply or longest))
         self._rooms[id(call)] = held

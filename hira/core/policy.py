@@ -177,8 +177,8 @@ class CallOptions:
     """The most tokens of a repeated request."""
     again: int | None = None
     """The most tokens of the reply to a repeated request."""
-    cut_after: float | None = None
-    """Seconds after which a streamed reply is cut, and used as far as it has arrived."""
+    cut_at: float | None = None
+    """When a streamed reply is cut, on the event loop's clock, and used as far as it has arrived."""
     is_enough: Callable[[str], bool] | None = None
     """Returns whether nothing that follows this text will be read, so that the reply may end there."""
     run: str = ""

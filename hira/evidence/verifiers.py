@@ -15,14 +15,7 @@ from hira.core.concurrency import run_apart
 from hira.core.errors import HiraError
 from hira.core.patterns import compile_lazily
 from hira.core.sources import Source, Sources
-from hira.evidence.citations import (
-    Citation,
-    Judgement,
-    PackedClaims,
-    SourcedClaim,
-    pack_claims,
-    unpack_claims,
-)
+from hira.evidence.citations import Citation, Judgement, PackedClaims, SourcedClaim, pack_claims, unpack_claims
 from hira.evidence.claims import claims
 from hira.evidence.passages import read_words
 from hira.evidence.verdicts import Verdict

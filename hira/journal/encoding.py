@@ -91,7 +91,8 @@ def dump_request(model: str, request: Request, kept: int) -> dict[str, Any]:
     """Return the stored form of a request: what it adds to the first `kept` messages of the previous one."""
     sampling = {name: value for name, value in fields_of(request.sampling).items() if value is not None}
     added = [*map(dump_message, request.messages[kept:])]
-    return {"model": model, "kept": kept, "added": added, "sampling": sampling, "stop": request.stop}
+    stored = {"model": model, "kept": kept, "added": added, "sampling": sampling, "stop": request.stop}
+    return stored if request.choose == "auto" else {**stored, "choose": request.choose}
 
 
 def dump_message(message: Message) -> dict[str, Any]:

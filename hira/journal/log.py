@@ -325,11 +325,12 @@ class Log:
         self._writer.write([*waiting, ("calls", (*row, pack(result), began, now - began))])
 
     def _last_of(self, kind: Kind, conversation: str) -> int:
-        """The position of the last call that the record held of this conversation when the run was resumed."""
+        """The last position of a conversation in the resumed record, without closing calls, which a stop may cause."""
         if not self._held:
             for call in self.known.values():
                 counter = (call.kind, call.conversation)
-                self._held[counter] = max(self._held.get(counter, 0), call.position)
+                position = 0 if call.kind == "policy" and "choose" in call.request else call.position
+                self._held[counter] = max(self._held.get(counter, 0), position)
         return self._held.get((kind, conversation), 0)
 
     def read(self, location: str, source: str) -> None:

@@ -103,12 +103,14 @@ class WireMessage(TypedDict):
 
 
 class RequestRecord(TypedDict):
-    """A request: the messages that it has `added` to those that it has `kept` of the conversation's previous one."""
+    """A request: the messages that it has `added` to those that it has `kept` of the conversation's previous one.
+    `choose` is stored for closing calls alone."""
 
     kept: Count
     added: list[WireMessage]
     sampling: Sampling
     stop: tuple[str, ...]
+    choose: NotRequired[str]
 
 
 NO_REQUEST = RequestRecord(kept=0, added=[], sampling=Sampling(), stop=())

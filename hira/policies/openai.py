@@ -131,7 +131,7 @@ class OpenAIPolicy:
     async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
         call, pace = CallOptions.of(watch), self._pace
         is_enough = call.is_enough
-        stream = bool(call or pace.slow or call.cut_after is not None or (is_enough and pace.runs_on))
+        stream = bool(call or pace.slow or call.cut_at is not None or (is_enough and pace.runs_on))
         began = asyncio.get_running_loop().time()
         try:
             check(request, self._refused)
@@ -181,7 +181,7 @@ class OpenAIPolicy:
             raw = _dump(body)
             tokens = body.get(self.accepted.length) or request.sampling.max_tokens
             seconds = self._pace.bound(self._timeout, len(raw) // _BYTES_A_TOKEN, tokens)
-            bounds = Bounds(*seconds, call.cut_after, tokens)
+            bounds = Bounds(*seconds, call.cut_at, tokens)
             take = take_event if path == PATH else take_chunk
             state = StreamState(take, bounds, call.watch, call.is_enough, began=loop.time())
             longest = bounds.first if "stream" in body else bounds.reply

@@ -96,7 +96,7 @@ async def _lines(pieces: AsyncIterator[bytes]) -> AsyncIterator[list[bytes]]:
 @dataclass(frozen=True, slots=True)
 class Bounds:
     """The bounds of a stream: seconds until its first token, between two tokens and for all of it, and its most
-    `tokens`. After `cut` seconds the text so far is returned."""
+    `tokens`. At `cut`, on the event loop's clock, the text so far is returned, as soon as there is any."""
 
     first: float
     between: float
@@ -170,7 +170,7 @@ class StreamState:
         by = self.began + bounds.reply
         if bounds.tokens and self.pieces > _FLOWING:
             by = max(by, self.first + ALLOWED_SLOWDOWN * bounds.tokens * (self.last - self.first) / self.pieces)
-        return by if bounds.cut is None else min(by, self.began + bounds.cut)
+        return by if bounds.cut is None or not self.pieces else min(by, bounds.cut)
 
     async def receive(self, pieces: AsyncIterator[bytes]) -> ReplyParts:
         """Put a streamed reply together; the state holds what has come, also after an error.
@@ -186,8 +186,11 @@ class StreamState:
         except TimeoutError:
             now = asyncio.get_running_loop().time()
             if not self.done and parts.finish is None:
-                if now < self.ends_by() or not self.pieces:
-                    raise self._describe_silence(now) from None
+                if not self.pieces:
+                    waited = min(self.bounds.first, self.bounds.reply)
+                    raise TimedOut(f"no token came within {waited:.3g} seconds", fix=SLOW_FIX, retryable=True) from None
+                if now < self.ends_by():
+                    raise TimedOut(f"the stream paused for {now - self.last:.3g} seconds", retryable=True) from None
                 parts.cut = "the reply took too long; it is cut there"
         except httpx.HTTPError:
             if parts.finish is None:
@@ -198,15 +201,6 @@ class StreamState:
         if parts.finish is None and not self.done:
             raise BadReply(BROKE_OFF, retryable=True)
         return parts
-
-    def _describe_silence(self, now: float) -> TimedOut:
-        """The error for a stream from which nothing comes."""
-        if self.pieces:
-            return TimedOut(f"the stream paused for {now - self.last:.3g} seconds", retryable=True)
-        patient = min(self.bounds.first, self.bounds.reply)
-        waited = patient if self.bounds.cut is None else min(patient, self.bounds.cut)
-        again = waited == patient  # otherwise the run has no time for another try
-        return TimedOut(f"no token came within {waited:.3g} seconds", fix=SLOW_FIX, retryable=again)
 
     async def _hear(self, events: AsyncIterator[list[str]]) -> None:
         """Take in what comes, until it ends or has to be cut. Raises `TimeoutError` after too long a silence."""

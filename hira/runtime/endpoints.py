@@ -9,16 +9,7 @@ from hira.core.errors import AccessDenied, UsageError
 from hira.core.policy import Policy
 from hira.core.sanitize import without_userinfo
 from hira.policies import open_policy
-from hira.policies.names import (
-    IN_PROCESS,
-    LOCAL_PORTS,
-    OFFLINE,
-    OPENAI_URL,
-    Api,
-    has_own_place,
-    names_of,
-    place_of,
-)
+from hira.policies.names import IN_PROCESS, LOCAL_PORTS, OFFLINE, OPENAI_URL, Api, has_own_place, names_of, place_of
 from hira.runtime.settings import Continuation, RoleSettings, Settings, TimeoutSettings
 from hira.runtime.settings.keys import EndpointPlace, find_place
 

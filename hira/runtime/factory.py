@@ -20,14 +20,7 @@ from hira.policies.dialects import DIALECTS, FALLBACKS, NATIVE, Dialect
 from hira.policies.facts import EndpointFacts
 from hira.policies.names import LOCAL_PORTS, OFFLINE, OPENAI_URL, is_nearby, names_of
 from hira.runtime.endpoints import EndpointList, find_model, with_client
-from hira.runtime.registry import (
-    SEARCH,
-    WorkflowUnion,
-    check_roles,
-    dialect_of,
-    find_hidden_workflow,
-    make_workflow,
-)
+from hira.runtime.registry import SEARCH, WorkflowUnion, check_roles, dialect_of, find_hidden_workflow, make_workflow
 from hira.runtime.session import HOOK, Session
 from hira.runtime.settings import OFF, RoleSettings, Settings
 from hira.runtime.settings.keys import find_place

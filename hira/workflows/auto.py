@@ -10,7 +10,9 @@ from hira.agents.planner import Attempt
 from hira.agents.retrieval import PAGES, look_up_reworded
 from hira.agents.run_context import RunContext
 from hira.agents.verifier import CheckedAnswer, check_answer
+from hira.core.affords import affords
 from hira.core.bm25 import BM25
+from hira.core.budget import CallNeed
 from hira.core.messages import Filled
 from hira.core.policy import Usage
 from hira.evidence import LexicalVerifier, Sources, is_accepted, is_refusal
@@ -20,6 +22,7 @@ from hira.evidence.passages import MONTHS, Passages, read_words
 from hira.evidence.questions import read_question
 from hira.evidence.sentence import read_keys
 from hira.evidence.verdicts import Relevance
+from hira.journal import NotRecorded
 from hira.workflows.baselines.single import REASONER, Rag
 from hira.workflows.bound import Sizes
 from hira.workflows.hira import HiRA
@@ -41,6 +44,7 @@ class Auto(HiRA):
 
     It has all options of `hira`, and so inherits them. A run without a search, with attached files, with tools or
     experts of the user, or with subtasks that somebody approves starts with `hira`, because `rag` has none of these.
+    `hira` does not continue if the budget pays for fewer than three calls: a subtask, its work and the answer.
     """
 
     pages: int = PAGES
@@ -60,17 +64,25 @@ class Auto(HiRA):
         if context.stopped or (answer and not checks and not is_refusal(answer)):
             return answer
         first = await check_answer(context)
-        if is_settled(answer, asked, first):
+        if context.stopped or is_settled(answer, asked, first):
             return answer
-        if not may_be_answered(asked, record.sources):
-            known = len(record.sources)
-            await look_up_reworded(context.conversation(REASONER, name_search(asked)), asked, self.pages)
-            if len(record.sources) == known:
-                return answer
-        nearest = " with the sentences nearest to it" if record.sources.read else ""
-        context.note(f"the answer after one search is not confirmed: hira continues{nearest}")
-        passages = condense(f"{question} {answer}", record.sources)
-        second = await super().run(question, context, Attempt(answer, passages))
+        if answer and not affords(context.budget, CallNeed("planner"), CallNeed("planner")):
+            context.note("the answer after one search is not confirmed, and the budget pays for no more work on it")
+            return answer
+        try:
+            if not may_be_answered(asked, record.sources):
+                known = len(record.sources)
+                await look_up_reworded(context.conversation(REASONER, name_search(asked)), asked, self.pages)
+                if len(record.sources) == known:
+                    return answer
+            nearest = " with the sentences nearest to it" if record.sources.read else ""
+            context.note(f"the answer after one search is not confirmed: hira continues{nearest}")
+            passages = condense(f"{question} {answer}", record.sources)
+            second = await super().run(question, context, Attempt(answer, passages))
+        except NotRecorded:
+            if context.log and context.log.holds("planner"):
+                raise
+            return answer  # a replay has no budget: the run's did not pay for more
         record.answer = second
         return second if grade(second, await check_answer(context)) > grade(answer, first) else answer
 

@@ -1,6 +1,6 @@
 """The most that a run can take, from its limits: calls, and tokens for given sizes of replies and results."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from hira.agents import model_verifier, ruling
@@ -18,16 +18,19 @@ ASKED_TWICE = 2
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """Tokens of a prompt's own text with the question, of a reply, of a tool's result."""
+    """Tokens of a prompt's own text with the question, of a reply, of a tool's result; the most calls of the run, None
+    for any number."""
 
     prompt: int = 2_000
     reply: int = 2_000
     result: int = 4_000
+    calls: int | None = None
 
     def bound_loop(self, calls: int, result: int) -> Usage:
         """Bound a role in the loop with `calls` accepted calls: an unreadable call before each, the repeats it may
         make, a reply that is cut, and the closing turn, which may be cut as well."""
         turns = 2 * calls + REPEATS + 3
+        turns = min(turns, self.calls or turns)
         grown = sum(index * self.reply + min(index, calls) * result for index in range(turns))
         return Usage(turns, turns * self.prompt + grown, turns * self.reply)
 
@@ -77,6 +80,17 @@ def add_bounds(rows: Mapping[str, Usage], alternatives: Collection[Collection[st
     most = max(sums, key=lambda usage: usage.tokens)
     costs = [usage.cost for usage in sums if usage.cost is not None]
     return total + replace(most, calls=max(usage.calls for usage in sums), cost=max(costs, default=None))
+
+
+def count_tokens(rows: Iterable[Usage], calls: int) -> int:
+    """Return the tokens of this many calls of the roles, those with the most tokens first. A role's calls count alike:
+    those of a loop grow, so that its first ones take less."""
+    tokens = 0
+    for usage in sorted(rows, key=lambda usage: usage.tokens / max(1, usage.calls), reverse=True):
+        made = min(usage.calls, calls)
+        tokens += usage.tokens * made // max(1, usage.calls)
+        calls -= made
+    return tokens
 
 
 def bound_verifier(sizes: Sizes) -> Usage:

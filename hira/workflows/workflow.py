@@ -16,7 +16,6 @@ from hira.core.policy import Usage
 from hira.core.sanitize import presentable
 from hira.evidence import drop_unknown, has_only_marks, is_accepted, is_refusal
 from hira.evidence.verdicts import Relevance
-from hira.evidence.verifiers import count_held
 from hira.policies.dialects.text_calls import drop_calls
 
 if TYPE_CHECKING:
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
 
 ENDING = 100
 """Characters of an answer that say whether it ends where a reply was cut off."""
+LONGER = "let it write longer replies (--max-reply-tokens or max_reply_tokens=)"
 
 
 class Workflow(Protocol):
@@ -134,12 +134,9 @@ def _close(record: Rollout, context: RunContext) -> None:
     if not record.failure and _is_cut(record):
         what = "the answer was cut off at the length limit of a reply"
         context.note(what, important=True)
-        record.failure = OutOfBudget(what, fix="let it write longer replies (--max-reply-tokens or max_reply_tokens=)")
+        record.failure = OutOfBudget(what, fix=LONGER)
     if not record.answer and not record.failure:
-        record.failure = BadReply(
-            "the model wrote no answer",
-            fix="use another model, or let it write longer replies (--max-reply-tokens or max_reply_tokens=)",
-        )
+        record.failure = BadReply("the model wrote no answer", fix=f"use another model, or {LONGER}")
     record.answer = record.answer or summarise_findings(record)
 
 
@@ -182,10 +179,6 @@ async def settle(record: Rollout, context: RunContext) -> None:
             context.events(Notice(f"not fully checked: {reason}", important=True))
         refused = refused or checked.answers is Relevance.REFUSAL  # a model knows it in languages that words do not
         accepted = is_accepted(record.citations) and checked.answers is Relevance.YES
-        held, made = count_held(record.citations)
-        if held < made:
-            counted = f"{held} of {made} claims are supported by what was read"
-            context.events(Notice(counted))
         if accepted:
             note_outdated(context)
         if record.citations or not refused:

@@ -41,7 +41,7 @@ def ask(hira: Command, endpoint: Endpoint, *more: str) -> Said:
     [
         (
             "unsupported",
-            "the answer is not verified: no source supports “The mill of Orsk serves pancakes to visitors”",
+            "the answer is not verified: no source supports it\n",
         ),
         ("contradicted", "[s1] contradicts a claim in the answer"),
     ],
@@ -72,7 +72,7 @@ def test_a_refusal_is_no_evidence_and_suggests_other_documents(hira: Command) ->
     with Endpoint(answering(REFUSED)) as endpoint:
         said = ask(hira, endpoint)
     assert (said.code, said.out) == (4, f"{REFUSED}\n")
-    assert "not enough evidence: what was read does not hold the answer" in said.err
+    assert "hira: not enough evidence\n" in said.err, "the answer says what is missing"
     assert "closest: “The mill of Orsk was built in 1742 by Ida Lorn.” (mill.md)" in said.err
     assert "other documents or a web search" in said.err
     assert "--docs" not in said.err

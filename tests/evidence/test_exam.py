@@ -205,12 +205,12 @@ async def test_an_endpoint_that_fails_or_is_too_slow_leaves_the_exam_for_another
 
 
 async def test_without_budget_nothing_is_stored_and_words_decide(tmp_path: Path) -> None:
-    for calls in (0, 1):
+    for calls in (0, 1, 3):  # its two, the verdict that it is for, and the reserve
         notices: list[str] = []
         context, _ = examine(verifier(), EndpointFacts(tmp_path), notices=notices, budget=Budget(calls=calls))
         (judged,) = await ModelVerifier(context).verify([PARAPHRASE], QUESTION)
         assert (judged.verdict, judged.by) == ("unsupported", "lexical")
-        assert any("the budget had no call left for the verifier's exam" in notice for notice in notices)
+        assert notices == ["too little of the budget is left for the verifier's exam: words alone checked the claims"]
         assert EndpointFacts(tmp_path).about(URL, "scripted").get(FACT) is None
 
 
@@ -305,6 +305,32 @@ async def test_a_run_takes_the_exam_once_and_the_next_run_does_not(tmp_path: Pat
     assert [answer.rollout.usage.calls for answer in answers] == [4, 2]
     stored = json.loads((tmp_path / "cache" / "endpoints.json").read_text(encoding="utf-8"))
     assert stored[f"{endpoint.base_url} scripted"][FACT]["true_right"] == 12
+
+
+@pytest.mark.parametrize("limit", [{"max_calls": 4}, {"max_time": 4.0}, {"max_tokens": 3_000}])
+async def test_a_run_starts_no_exam_that_its_budget_cannot_pay_for(tmp_path: Path, limit: dict[str, Any]) -> None:
+    with Endpoint(by_role(verifier()), delay=0.5) as endpoint:
+        async with Hira(settings=settings(tmp_path, endpoint.base_url, **limit)) as hira:
+            answer = await hira.ask(QUESTION)
+        assert len(endpoint.calls) == 1
+    too_little = "too little of the budget is left for the verifier's exam: words alone checked the claims"
+    assert answer.rollout.notices == [too_little]
+    assert (answer.status, answer.citations[0].by) == ("unverified", "lexical")
+    journal = Journal(tmp_path / "journal.sqlite")
+    again = await replay(journal, answer.rollout.run)
+    assert (again.same, again.answer.citations) == (True, answer.citations)
+    journal.close()
+
+
+async def test_only_the_run_that_takes_the_exam_says_how_the_model_failed_it(tmp_path: Path) -> None:
+    with Endpoint(by_role(verifier(says_yes))) as endpoint:
+        said = []
+        for _ in range(2):
+            async with Hira(settings=settings(tmp_path, endpoint.base_url)) as hira:
+                said.append((await hira.ask(QUESTION)).rollout.notices)
+    failed = "the model did not pass the exam of verifiers"
+    assert said[0][1].startswith(f"{failed} (12 of 12 true claims recognised")
+    assert said[1] == [f"{failed}: words alone decide"]
 
 
 @pytest.mark.parametrize(("rule", "status"), [(knows, "answered"), (says_yes, "unverified")])

@@ -38,7 +38,8 @@ async def asked(
     fault: Fault, request: Request = ASKED, *, watched: bool = True, cut_after: float | None = None, **timeout: float
 ) -> Completion:
     seen: list[Delta] = []
-    call = CallOptions(seen.append if watched else None, cut_after=cut_after)
+    cut_at = None if cut_after is None else asyncio.get_running_loop().time() + cut_after
+    call = CallOptions(seen.append if watched else None, cut_at=cut_at)
     with Endpoint(faults=lambda _: fault) as endpoint:
         policy = OpenAIPolicy("m", endpoint.base_url, timeout=Timeout(**timeout))
         completion = await Hardened(policy).complete(request, call)

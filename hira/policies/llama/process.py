@@ -123,7 +123,9 @@ class LlamaServer:
             address = self._process.stdout.readline().strip()
         if not address:
             self._process.wait()
-            self._failure = "it was closed" if self._log.closed else self.why_it_ended()
+            self._failure = "it was closed"
+            with suppress(OSError, ValueError):  # then its log is, too
+                self._failure = self.why_it_ended()
         self._ready.set_result(f"{address}/v1")
 
 

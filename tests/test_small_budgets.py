@@ -1,0 +1,180 @@
+"""Runs with little time and few calls, and runs that somebody stops early, over real HTTP."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hira import Hira, Settings
+from hira.core.events import Event, Notice
+from hira.core.policy import Request
+from hira.runtime.run import Run
+from hira.testing import Endpoint, calling
+from hira.testing.faults import delta, flows
+from tests.cli.command import Command, at
+
+QUESTION = "When was ASEAN founded?"
+FACT = "ASEAN was founded on 8 August 1967"
+ANSWER = f"{FACT} [s1]."
+CLOSING = "No more calls"
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Command:
+    hira = Command(tmp_path, {"HIRA_VERIFY": "lexical"})
+    hira.write(asean=f"{FACT} in Bangkok.")
+    return hira
+
+
+def prompts(endpoint: Endpoint) -> str:
+    return "\n".join(str(call.body["messages"]) for call in endpoint.calls)
+
+
+@pytest.mark.parametrize("workflow", ["auto", "rag", "hira", "direct"])
+def test_a_model_that_is_too_slow_for_the_time_of_the_run_ends_it_with_its_budget(
+    place: Command, workflow: str
+) -> None:
+    with Endpoint(faults=lambda _: "s-ping-only") as endpoint:
+        said = place("ask", QUESTION, "--docs", "docs", "--workflow", workflow, "--max-time", "1.5", *at(endpoint))
+    assert said.code == 5, said.err
+    assert "hira: the budget of 1.5 seconds is used up" in said.err
+    assert "no token came" not in said.err
+    reads = workflow in ("auto", "rag")
+    assert (FACT in said.out, "no results yet; raise the limit" in said.err) == (reads, not reads)
+    assert "--max-time N" in said.err
+
+
+def test_what_had_come_of_the_only_call_is_the_answer_when_the_time_is_over(place: Command) -> None:
+    words = ["ASEAN ", "was ", "founded ", *["long ago, "] * 1000]
+    slowly = flows(lambda: [b"data: " + json.dumps(delta(word)).encode() + b"\n\n" for word in words], 0.05)
+    with Endpoint(faults=lambda _: slowly) as endpoint:
+        said = place("ask", QUESTION, "--docs", "docs", "--workflow", "rag", "--max-time", "2", *at(endpoint))
+        assert len(endpoint.calls) == 1
+    assert said.code == 5
+    assert said.out.startswith("ASEAN was founded long ago")
+    assert "the budget of 2 seconds is used up" in said.err
+
+
+@pytest.mark.parametrize(("workflow", "code"), [("auto", 0), ("rag", 0), ("direct", 4)])
+def test_a_budget_of_one_call_pays_for_a_workflow_of_one_call(place: Command, workflow: str, code: int) -> None:
+    with Endpoint([ANSWER]) as endpoint:
+        said = place("ask", QUESTION, "--docs", "docs", "--workflow", workflow, "--max-calls", "1", *at(endpoint))
+        assert CLOSING not in prompts(endpoint)
+        endpoint.assert_done()
+    assert (said.code, FACT in said.out) == (code, True)
+    assert "budget" not in said.err
+
+
+def test_auto_says_that_its_budget_pays_for_no_second_look(place: Command) -> None:
+    with Endpoint(["ASEAN was founded in 1999 [s1]."]) as endpoint:
+        said = place("ask", QUESTION, "--docs", "docs", "--max-calls", "2", *at(endpoint))
+    assert said.code == 4
+    assert "the budget pays for no more work on it" in said.err
+    assert place("replay", "last", "--quiet").code == 4
+
+
+def test_one_call_may_take_the_tokens_that_two_would_need(place: Command) -> None:
+    with Endpoint([ANSWER]) as endpoint:
+        said = place("ask", QUESTION, "--docs", "docs", "--workflow", "rag", "--max-tokens", "700", *at(endpoint))
+    assert said.code == 0, said.err
+
+
+def test_a_dry_run_counts_the_tokens_of_as_many_calls_as_are_allowed(place: Command) -> None:
+    def most(*limits: str) -> dict[str, Any]:
+        value: dict[str, Any] = json.loads(place("ask", QUESTION, "--dry-run", "--json", *limits).out)
+        return value
+
+    whole, three, one = most(), most("--max-calls", "3"), most("--max-calls", "1")
+    assert (three["calls"], one["calls"]) == (3, 1)
+    assert 3 * one["tokens"] <= three["tokens"] < whole["tokens"] / 10
+
+
+async def stop_in_call(
+    endpoint: Endpoint, settings: Settings, number: int, notices: list[str], *, resumes: str = ""
+) -> Run:
+    """Run until the call of this number is under way, and stop the run there; 0 for not at all."""
+
+    def hear(event: Event) -> None:
+        if isinstance(event, Notice):
+            notices.append(event.text)
+
+    async with Hira(settings=settings) as hira:
+        run = await hira.resume(resumes) if resumes else hira.stream(QUESTION)
+        working = asyncio.create_task(run.work(hear, stream=True))
+        async with asyncio.timeout(30):
+            while number and not (len(endpoint.calls) >= number and endpoint.in_flight):
+                await asyncio.sleep(0.01)
+            if number:
+                run.stop()
+            await working
+    return run
+
+
+def settings_of(endpoint: Endpoint, place: Command, **more: Any) -> Settings:
+    given = {"model": endpoint.model, "base_url": endpoint.base_url, "docs": (place.folder / "docs",), "cache": None}
+    return Settings(**{**given, "journal": place.folder / "journal.sqlite", "verify": "lexical", **more})
+
+
+def silent_in(number: int) -> Callable[[int], str]:
+    return lambda asked: "silent" if asked == number else ""
+
+
+async def test_a_stop_in_the_first_call_of_rag_asks_its_question_and_no_closing_one(place: Command) -> None:
+    with Endpoint([ANSWER], faults=silent_in(1)) as endpoint:
+        run = await stop_in_call(endpoint, settings_of(endpoint, place, workflow="rag"), 1, [])
+        assert CLOSING not in prompts(endpoint)
+    assert (run.answer.status, run.answer.text) == ("interrupted", ANSWER)
+
+
+@pytest.mark.parametrize("workflow", ["hira", "direct"])
+async def test_a_stop_before_anything_was_read_asks_nothing_more(place: Command, workflow: str) -> None:
+    with Endpoint(faults=silent_in(1)) as endpoint:
+        run = await stop_in_call(endpoint, settings_of(endpoint, place, workflow=workflow), 1, [])
+        assert len(endpoint.calls) == 1
+    assert (run.answer.status, run.answer.text) == ("interrupted", "")
+
+
+async def test_a_closing_request_that_is_repeated_with_more_words_is_no_answer(place: Command) -> None:
+    echo = "No more calls: interrupted; answering from the results so far. I will answer now."
+    with Endpoint([calling("search", query="ASEAN"), echo], faults=silent_in(2)) as endpoint:
+        run = await stop_in_call(endpoint, settings_of(endpoint, place, workflow="react"), 2, [])
+    assert (run.answer.status, echo in run.answer.text) == ("interrupted", False)
+
+
+async def test_auto_that_is_stopped_in_the_check_returns_the_answer_that_it_has(place: Command) -> None:
+    rebuilt, notices = "ASEAN came into being in the late sixties.", list[str]()
+    with Endpoint([rebuilt], faults=silent_in(2)) as endpoint:
+        settings = settings_of(endpoint, place, verify="model", verifier_exam=True)
+        run = await stop_in_call(endpoint, settings, 2, notices)
+        assert len(endpoint.calls) == 2
+    assert (run.answer.status, run.answer.text) == ("interrupted", rebuilt)
+    assert not [notice for notice in notices if "budget" in notice or "hira continues" in notice]
+
+
+def answer_hira(request: Request) -> Any:
+    """The replies of HiRA's roles; asked to close, the planner writes a call, so that it is asked again."""
+    text = str([message.text for message in request.messages])
+    if CLOSING in text:
+        return calling("subtask", task="again")
+    if request.schema:
+        known = {"expert": {"reason": "", "expert": "simple_search"}, "queries": {"queries": ["ASEAN"]}}
+        reply = next((reply for name, reply in known.items() if name in str(request.schema)), None)
+        return json.dumps(reply or {"reasoning": "", "conclusion": ANSWER})
+    return calling("subtask", task=QUESTION) if len(request.messages) == 1 and request.tools else ANSWER
+
+
+@pytest.mark.parametrize("number", [2, 3])
+async def test_a_run_that_was_stopped_in_a_subtask_resumes_without_a_word_about_changed_settings(
+    place: Command, number: int
+) -> None:
+    notices: list[str] = []
+    with Endpoint(answer_hira, faults=silent_in(number)) as endpoint:
+        settings = settings_of(endpoint, place, workflow="hira")
+        run = await stop_in_call(endpoint, settings, number, notices)
+        assert (run.answer.status, CLOSING in prompts(endpoint)) == ("interrupted", True)
+        again = await stop_in_call(endpoint, settings, 0, notices, resumes=run.id)
+    assert (again.answer.status, again.answer.text) == ("answered", ANSWER)
+    assert not [notice for notice in notices if "differs from its record" in notice]
