@@ -69,22 +69,28 @@ class Auto(HiRA):
         if answer and not affords(context.budget, CallNeed("planner"), CallNeed("planner")):
             context.note("the answer after one search is not confirmed, and the budget pays for no more work on it")
             return answer
+        second = await self._continue(asked, answer, context)
+        if second is None:
+            return answer
+        record.answer = second
+        return second if grade(second, await check_answer(context)) > grade(answer, first) else answer
+
+    async def _continue(self, question: str, answer: str, context: RunContext) -> str | None:
+        """Return the answer of `hira`, which reads the first one; None if other queries find nothing either."""
+        sources = context.rollout.sources
         try:
-            if not may_be_answered(asked, record.sources):
-                known = len(record.sources)
-                await look_up_reworded(context.conversation(REASONER, name_search(asked)), asked, self.pages)
-                if len(record.sources) == known:
-                    return answer
-            nearest = " with the sentences nearest to it" if record.sources.read else ""
+            if not may_be_answered(question, sources):
+                known = len(sources)
+                await look_up_reworded(context.conversation(REASONER, name_search(question)), question, self.pages)
+                if len(sources) == known:
+                    return None
+            nearest = " with the sentences nearest to it" if sources.read else ""
             context.note(f"the answer after one search is not confirmed: hira continues{nearest}")
-            passages = condense(f"{question} {answer}", record.sources)
-            second = await super().run(question, context, Attempt(answer, passages))
+            return await super().run(question, context, Attempt(answer, condense(f"{question} {answer}", sources)))
         except NotRecorded:
             if context.log and context.log.holds("planner"):
                 raise
-            return answer  # a replay has no budget: the run's did not pay for more
-        record.answer = second
-        return second if grade(second, await check_answer(context)) > grade(answer, first) else answer
+            return None  # a replay has no budget: the run's did not pay for more
 
     def needs_experts(self, context: RunContext) -> bool:
         """Return whether the run has something that `rag` does not use, or lacks a search."""
