@@ -107,6 +107,29 @@ def test_a_number_in_brackets_is_a_citation_of_what_nobody_read(said: str, shown
     assert drop_unknown(said, sources) == (said, [])
 
 
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("The mill is old [1], [2].", "The mill is old."),
+        ("The mill is old [1][2], and it burnt.", "The mill is old, and it burnt."),
+        ("磨坊很旧[1]。", "磨坊很旧。"),
+        ("Edit .gitignore [1], then\n    .build() it.", "Edit .gitignore, then\n    .build() it."),
+        ("[1] The mill is old.\n[2] It burnt.", None),
+        (r"Index [0] of x[1] is \boxed{[3]}, or $[4]$.", None),
+    ],
+)
+def test_a_dropped_number_takes_nothing_else_with_it(said: str, shown: str | None) -> None:
+    sources = Sources()
+    sources.add(Source("mill.md", "The mill", "The mill is old. It burnt."))
+    assert drop_unknown(said, sources)[0] == (shown or said)
+
+
+def test_a_list_that_a_program_may_have_computed_keeps_its_number() -> None:
+    sources = Sources()
+    sources.add(Source("code 1", "code", "print(max(x))\n\nOutput:\n5", "computation"))
+    assert drop_unknown("The result is [5].", sources) == ("The result is [5].", [])
+
+
 def test_an_index_in_code_is_no_citation() -> None:
     sources, answer = Sources(), "Write `df[s7]` or `df[s1]` [s1]."
     sources.add(Source("manual.txt", "manual", "Nothing.", "file"))

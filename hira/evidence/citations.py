@@ -95,11 +95,12 @@ CITED = compile_lazily(r"\[\s*+(s\d++(?:\s*+[,;]\s*+s\d++)*)\s*+\]")
 _MARK = compile_lazily(r"\[(\s*+/?\s*+s\d++(?:\s*+[,;]\s*+s\d++)*+\s*+)\]")
 _ANY_MARK = compile_lazily(
     r"(?:[\[【]|(?<![A-Za-z_])\()\s*+([sS]\d++(?:\s*+[,;]\s*+[sS]\d++)*+)\s*+(?:†[^】\n]{0,40}+)?[\])】]"
-    r"|(?<![\w)\]])\[(\d{1,2})\](?![\w(\[])[ \t]*+"
+    r"|(?<![A-Za-z0-9_)\]}{$=])\[([1-9]\d?)\](?:\[\d{1,2}\])*+(?![A-Za-z0-9_(}$%])[ \t]*+"
 )
 _NUMBERED = compile_lazily(r"\[\d{1,3}\]")
+_ITEM = compile_lazily(r"^[ \t]*+\[\d{1,2}\](?=[ \t])", re.MULTILINE)
 _MARK_OR_PARAGRAPH = compile_lazily(rf"(\s?){_MARK.pattern}|\n\n")
-_BEFORE_STOP = compile_lazily(r"(?<!\s)\s++([.,;:])")
+_DROPPED = compile_lazily(r"(?<![ \t])([ \t]*+)\0(?:[ \t]*+[,;]?[ \t]*+\0)*+(?:[ \t]*+(?=[.,;:](?!\w))|())")
 _CODE = compile_lazily(r"```.*?(?:```|\Z)|`[^`\n]+`", re.DOTALL)
 _NAME = compile_lazily(r"(?<![\w'’\\])[A-Za-z_]\w*(?:\.[A-Za-z_]\w*|\[[\w'\"]*\])*\Z")
 _CODED = compile_lazily(r"^\s*(?:>>>|\.\.\. |return |for .+:\s*$|if .+:\s*$)|\w\(|\w\]?\s*[-+*/|&]?=\s?\S|;\s*$")
@@ -268,30 +269,30 @@ def list_marks(text: str) -> dict[int, str]:
 def drop_unknown(text: str, sources: Sources) -> tuple[str, list[str]]:
     """Return the text without citations of unknown ids, and those ids. The ends of frames count as citations, and so do
     marks of known ids that are written in another way: `(s1)`, `[S1]` or `【s1†source】`. A number such as `[1]` is an
-    unknown id, unless it is in code or a source has such numbers."""
+    unknown id, unless it is in code, it numbers a list, a source has such numbers, or a program made a source."""
     text = cite_frames(text)
     marks = list_marks(text)
     code = [span.span() for span in _CODE.finditer(text)]
     unknown = [source for source in find_cited(text) if source not in sources]
     read = sources.read.values() if _NUMBERED.search(text) else ()
-    end = references_start(text) if read and not any(_NUMBERED.search(source.text) for source in read) else 0
+    numbers = any(source.kind == "computation" or _NUMBERED.search(source.text) for source in read)
+    end = references_start(text) if read and not numbers and len(_ITEM.findall(text)) < 2 else 0
 
     def keep(match: re.Match[str]) -> str:
         coded = any(begin <= match.start() < stop for begin, stop in code)
         if not match[1]:
             dropped = match.start() < end and not coded
-            unknown.extend([match[2]] if dropped and match[2] not in unknown else [])
-            return "" if dropped else match[0]
+            unknown.extend(number for number in re.findall(r"\d+", match[0]) if dropped and number not in unknown)
+            return "\0" if dropped else match[0]
         ids = _ID.findall(match[1].lower())
         known = [source for source in ids if source in sources]
         if CITED.fullmatch(match[0]):
             if match.start() not in marks:
                 return match[0]
-            return f"[{', '.join(known)}]" if known else ""
+            return f"[{', '.join(known)}]" * bool(known) + "\0" * (known != ids)
         return f"[{', '.join(ids)}]" if known == ids and not coded else match[0]
 
-    kept = _ANY_MARK.sub(keep, text)
-    return (_BEFORE_STOP.sub(r"\1", kept) if unknown else kept), unknown
+    return _DROPPED.sub(lambda gap: "" if gap[2] is None else gap[1], _ANY_MARK.sub(keep, text)), unknown
 
 
 _LIST = compile_lazily(
