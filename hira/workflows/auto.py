@@ -1,5 +1,6 @@
 """`auto`: one search and one call, and the hierarchy only where that leaves the answer open."""
 
+import re
 from dataclasses import dataclass
 
 from hira.agents.approved import is_approved
@@ -11,7 +12,7 @@ from hira.agents.retrieval import PAGES, look_up_reworded
 from hira.agents.run_context import RunContext
 from hira.agents.verifier import CheckedAnswer, check_answer
 from hira.core.affords import affords
-from hira.core.bm25 import BM25
+from hira.core.bm25 import BM25, STOP
 from hira.core.budget import CallNeed
 from hira.core.messages import Filled
 from hira.core.policy import Usage
@@ -30,6 +31,8 @@ from hira.workflows.hira import HiRA
 NEAR = 0.5
 """The share of a claim, rare words weighing more, that one sentence has at least if the claim comes from it. It was
 chosen on answers to the public questions that may be looked at."""
+ROOT = 4
+"""Letters of a word with which a longer name of the question may begin: "McKinsey" in "McKinseys"."""
 SENTENCES = 10
 """The sentences of the first search that the planner reads."""
 
@@ -107,14 +110,25 @@ class Auto(HiRA):
 
 def may_be_answered(question: str, sources: Sources) -> bool:
     """Return whether a question has a number to compute with, neither a year nor a month, or a source has one of its
-    names; without names, whether anything was read."""
+    names, perhaps as the beginning of a longer one. Whether anything was read decides on a question without names, and
+    if it or the sources are not in English: other languages write names differently, and common words as names."""
     asks = read_question(question)
     numbers = (word for word in asks.words if word.kind == "number" and word.key not in MONTHS)
     if any(not YEAR.match(word.text) for word in numbers):
         return True
+    texts = [f"{name_source(source)}\n{source.call}\n{source.text}" for source in sources.read.values()]
     names = {word.key for word in asks.wanted if word.kind == "name"}
-    texts = (read_keys(f"{name_source(source)}\n{source.call}\n{source.text}") for source in sources.read.values())
-    return any(not names or names & keys for keys in texts)
+    if not (names and is_english(question) and is_english("\n".join(texts))):
+        return bool(texts)
+    keys = {key for text in texts for key in read_keys(text)}
+    roots = tuple(key for key in keys if len(key) >= ROOT)
+    return any(name in keys or name.startswith(roots) for name in names)
+
+
+def is_english(text: str) -> bool:
+    """Return whether at least a quarter of the words are common ones of English."""
+    found = re.findall(r"\w+", text.lower())
+    return 4 * sum(word in STOP for word in found) >= len(found)
 
 
 def grade(answer: str, checked: CheckedAnswer) -> int:

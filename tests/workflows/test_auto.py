@@ -163,6 +163,22 @@ async def test_a_question_that_no_source_speaks_of_is_refused_unless_other_words
     assert "nothing found" not in "".join(message.text for request in policy.requests for message in request.messages)
 
 
+@pytest.mark.parametrize(
+    ("question", "read"),
+    [
+        ("Wie hoch ist der Fernsehturm?", READ),
+        ("Wie viel Urlaub bekommen Angestellte?", "Der Mitarbeiter hat 30 Tage frei."),
+        ("How high is the Television Tower?", "Der Fernsehturm ist 31 m hoch."),
+        ("Кто построил башню?", "Башню построил Эйфель."),
+        ("What do McKinseys people say?", "The people of McKinsey do not say it."),
+    ],
+)
+async def test_names_in_another_language_or_form_do_not_refuse_a_question(question: str, read: str) -> None:
+    policy = ScriptedPolicy(["I do not know.", r"\boxed{I cannot tell.}"])
+    record = await rollout(Auto(), question, make_context(policy, tools=make_box([], read)))
+    assert [conversation.role for conversation in record.trajectories.values()] == ["reasoner", "planner"]
+
+
 async def test_a_search_that_is_left_out_is_not_made() -> None:
     queries: list[str] = []
     policy = ScriptedPolicy([r"\boxed{I have nothing to answer from.}"])
