@@ -191,6 +191,37 @@ async def test_rag_searches_for_the_follow_up_question_and_the_names_in_the_turn
     assert queries == [THIRD, f"{THIRD} {FIRST} {FOUNDED.replace('[s1]', '')}"]
 
 
+@pytest.mark.parametrize(
+    ("question", "replies", "kept"),
+    [
+        ("Is it true that ASEAN was founded in Bangkok?", ["ASEAN was founded in Bangkok"] * 2, 1),
+        ("Where was it founded?", ["Where was it founded?\nIn Bangkok [s1]."], 0),
+        ("Bangkok or Jakarta?", ["Bangkok", "Bangkok"], 0),
+    ],
+    ids=["the words of the question", "a heading", "a word that was asked before"],
+)
+async def test_an_answer_in_words_of_the_question_is_kept(
+    docs: Path, settings: Settings, question: str, replies: list[str], kept: int
+) -> None:
+    policy = ScriptedPolicy({"reasoner": [FOUNDED, "The city is in Thailand.", *replies]})
+    async with Hira(docs=docs, policies={"*": policy}, settings=settings, workflow="rag", verify="lexical") as hira:
+        chat = hira.chat()
+        await chat.ask(FIRST)
+        await chat.ask("Bangkok")
+        answer = await chat.ask(question)
+    assert answer.text == replies[kept]
+
+
+async def test_a_true_answer_that_was_given_before_stays_if_the_budget_pays_for_no_second_call(docs: Path) -> None:
+    policy = ScriptedPolicy({"reasoner": [FOUNDED, FOUNDED]})
+    settings = Settings(model="offline", journal=None, workflow="rag", verify="lexical", max_calls=1)
+    async with Hira(docs=docs, policies={"*": policy}, settings=settings) as hira:
+        chat = hira.chat()
+        await chat.ask(FIRST)
+        answer = await chat.ask("And when exactly was it founded?")
+    assert answer.text == FOUNDED
+
+
 async def test_a_follow_up_question_on_another_topic_is_searched_for_alone_too(tmp_path: Path) -> None:
     for number in range(30):
         opened = f"The depot of hall {number} opened in {1900 + number}."

@@ -149,15 +149,16 @@ class Earlier:
 
 
 def repeats_history(text: str, question: str, messages: Messages) -> bool:
-    """Return whether a line of a text repeats the `question` as a workflow is asked it: one of the messages as JSON, a
-    whole question, or hira's words around them. Small models do this. An earlier answer may be true again."""
-    asked = [said for role, said in messages if role == "user"]
-
-    def is_echo(line: str) -> bool:
-        whole = line.startswith("{") or any(said in line for said in asked)
-        return is_copied(line, question) and (whole or (len(line.split()) > 3 and is_copied(line, HISTORY.text)))
-
-    return any(is_echo(line.strip()) for line in text.splitlines() if line.strip())
+    """Return whether a text repeats the `question` as a workflow is asked it: in a line, one of the messages as JSON or
+    hira's words around them, or in all lines, whole questions. Small models do this. An earlier answer may be true
+    again, and an answer may begin with the question."""
+    asked = [
+        said for role, said in messages if role == "user" and (len(said.split()) > 2 or said.endswith(("?", "？")))
+    ]
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    copied = [line for line in lines if is_copied(line, question)]
+    framed = (line.startswith("{") or (len(line.split()) > 3 and is_copied(line, HISTORY.text)) for line in copied)
+    return any(framed) or (len(copied) == len(lines) and all(any(said in line for said in asked) for line in lines))
 
 
 def _find_questions(messages: Messages, known: Messages) -> int | None:

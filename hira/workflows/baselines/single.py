@@ -96,8 +96,9 @@ class Rag:
         if context.stopped or not (context.earlier and repeats_form(CITED.sub("", answer), repeated)):
             return answer
         again, restated = Loop(context.conversation(REASONER), [], limit=1, final=True), restate(context)
-        answer = await ask(again, restated)
-        return "" if repeats_form(answer, restated) else answer
+        second = await ask(again, restated)
+        echoes = context.rollout.question in second and repeats_form(second, restated)
+        return answer if echoes else second or answer
 
     def bound(self, sizes: "Sizes") -> Mapping[str, Usage]:
         read = (self.pages + 1) * sizes.result
