@@ -58,6 +58,7 @@ async def look_up_reworded(conversation: Conversation, question: str, most: int 
     """Look up a question with the queries that a model writes for it, because its own words find nothing."""
     from hira.agents.queries import plan_queries  # few questions need it
 
+    question = restate(conversation.context) if conversation.context.earlier else question
     try:
         queries = await plan_queries(conversation, question, Filled(""), Filled(""))
     except (EndpointError, Stop) as error:

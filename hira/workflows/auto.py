@@ -72,15 +72,16 @@ class Auto(HiRA):
         if answer and not affords(context.budget, CallNeed("planner"), CallNeed("planner")):
             context.note("the answer after one search is not confirmed, and the budget pays for no more work on it")
             return answer
-        second = await self._continue(asked, answer, context)
+        second = await self._continue(answer, question, context)
         if second is None:
             return answer
         record.answer = second
         return second if grade(second, await check_answer(context)) > grade(answer, first) else answer
 
-    async def _continue(self, question: str, answer: str, context: RunContext) -> str | None:
-        """Return the answer of `hira`, which reads the first one; None if other queries find nothing either."""
-        sources = context.rollout.sources
+    async def _continue(self, answer: str, whole: str, context: RunContext) -> str | None:
+        """Return the answer of `hira`, which reads the first one; None if other queries find nothing either.
+        `whole` is the question with the earlier messages."""
+        sources, question = context.rollout.sources, context.rollout.question or whole
         try:
             if not may_be_answered(question, sources):
                 known = len(sources)
@@ -89,7 +90,7 @@ class Auto(HiRA):
                     return None
             nearest = " with the sentences nearest to it" if sources.read else ""
             context.note(f"the answer after one search is not confirmed: hira continues{nearest}")
-            return await super().run(question, context, Attempt(answer, condense(f"{question} {answer}", sources)))
+            return await super().run(whole, context, Attempt(answer, condense(f"{question} {answer}", sources)))
         except NotRecorded:
             if context.log and context.log.holds("planner"):
                 raise

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from hira import Hira
 from hira.agents.experts import EXPERTS, Account, Task
 from hira.agents.retrieval import PAGES
 from hira.agents.run_context import RunContext, RunOptions
@@ -177,6 +178,16 @@ async def test_names_in_another_language_or_form_do_not_refuse_a_question(questi
     policy = ScriptedPolicy(["I do not know.", r"\boxed{I cannot tell.}"])
     record = await rollout(Auto(), question, make_context(policy, tools=make_box([], read)))
     assert [conversation.role for conversation in record.trajectories.values()] == ["reasoner", "planner"]
+
+
+async def test_the_planner_reads_the_earlier_messages_of_a_follow_up_question(tmp_path: Path) -> None:
+    (tmp_path / "towers.md").write_text(READ, encoding="utf-8")
+    policy = ScriptedPolicy([f"{READ[:-1]} [s1].", "The documents do not say it.", r"\boxed{I cannot tell.}"])
+    async with Hira(docs=tmp_path, policies={"*": policy}, verify="lexical") as hira:
+        chat = hira.chat()
+        await chat.ask(QUESTION)
+        await chat.ask("And how high is the other tower?")
+    assert QUESTION in policy.requests[2].messages[-1].text
 
 
 async def test_a_search_that_is_left_out_is_not_made() -> None:
