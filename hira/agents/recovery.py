@@ -188,7 +188,9 @@ class Recovery:
         tool = next((tool for tool in tools if tool.parameters.get("required") == ["query"]), None)
         if tool is None or not self.reader.task or find_cited("\n".join(self._list_results())):
             return ()
-        call = Call(tool.name, {"query": " ".join(self.reader.task.split())[-LONGEST_QUERY:]})  # a question is last
+        task = " ".join(self.reader.task.split())
+        query = task[-LONGEST_QUERY:] if self.conversation.context.earlier else task[:LONGEST_QUERY]  # messages first
+        call = Call(tool.name, {"query": query})
         return () if self.reader.calls.has_seen(call) else (call,)
 
     def _list_results(self) -> list[str]:

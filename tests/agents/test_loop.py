@@ -600,3 +600,16 @@ async def test_a_tool_that_is_down_is_told_once_to_everybody() -> None:
     assert "scales cannot be started" in seen[0].text
     notices = [(one.text, one.important) for one in told if isinstance(one, Notice)]
     assert notices == [("weigh is down: the scales cannot be started; Buy new ones", True)]
+
+
+@pytest.mark.parametrize("more", ["", "\n\nReturn JSON. " + "Write every field of the schema. " * 20])
+async def test_the_search_that_a_stuck_role_should_have_made_begins_with_its_question(more: str) -> None:
+    @tool
+    def search(query: str) -> str:
+        "Search."
+        return query
+
+    question = "Who built the mill of Alta?"
+    loop, _ = loop_of(["<tool_call>{"] * 9, tools=[search], limit=9, task=f"{question}{more}")
+    step = await loop.think()
+    assert [one.arguments["query"].startswith(question) for one in step.calls] == [True]
