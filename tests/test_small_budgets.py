@@ -2,7 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,17 @@ def test_what_had_come_of_the_only_call_is_the_answer_when_the_time_is_over(plac
     assert said.code == 5
     assert said.out.startswith("ASEAN was founded long ago")
     assert "the budget of 2 seconds is used up" in said.err
+
+
+def test_what_had_come_before_the_stream_fell_silent_is_the_answer_when_the_time_is_over(place: Command) -> None:
+    def pieces() -> Iterator[bytes]:
+        for piece in (delta(None, role="assistant"), delta("ASEAN was founded")):
+            yield b"data: " + json.dumps(piece).encode() + b"\n\n"
+        time.sleep(3)
+
+    with Endpoint(faults=lambda _: flows(pieces, 0.2)) as endpoint:
+        said = place("ask", QUESTION, "--docs", "docs", "--workflow", "rag", "--max-time", "2", *at(endpoint))
+    assert (said.code, said.out.startswith("ASEAN was founded")) == (5, True)
 
 
 @pytest.mark.parametrize(("workflow", "code"), [("auto", 0), ("rag", 0), ("direct", 4)])

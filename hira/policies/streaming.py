@@ -230,7 +230,7 @@ class StreamState:
                     timer.reschedule(min(now + _AFTER_FINISH_SECONDS, now + bounds.between))
                 elif now > min(rearm, (timer.when() or now) - often):
                     timer.reschedule(min(now + (bounds.between if self.pieces else bounds.first), self.ends_by()))
-                    rearm = now + often
+                    rearm = now + often if self.pieces else 0.0  # the first token has other bounds
 
 
 def may_end(text: str) -> bool:
