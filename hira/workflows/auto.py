@@ -17,11 +17,9 @@ from hira.core.budget import CallNeed
 from hira.core.messages import Filled
 from hira.core.policy import Usage
 from hira.evidence import LexicalVerifier, Sources, is_accepted, is_refusal
-from hira.evidence.alignment import YEAR
-from hira.evidence.lexical_verifier import is_calculation, name_source
-from hira.evidence.passages import MONTHS, Passages, read_words
+from hira.evidence.lexical_verifier import is_calculation
+from hira.evidence.passages import Passages, read_words
 from hira.evidence.questions import read_question
-from hira.evidence.sentence import read_keys
 from hira.evidence.verdicts import Relevance
 from hira.journal import NotRecorded
 from hira.workflows.baselines.single import REASONER, Rag
@@ -31,8 +29,6 @@ from hira.workflows.hira import HiRA
 NEAR = 0.5
 """The share of a claim, rare words weighing more, that one sentence has at least if the claim comes from it. It was
 chosen on answers to the public questions that may be looked at."""
-ROOT = 4
-"""Letters of a word with which a longer name of the question may begin: "McKinsey" in "McKinseys"."""
 SENTENCES = 10
 """The sentences of the first search that the planner reads."""
 
@@ -42,8 +38,7 @@ class Auto(HiRA):
     """`rag` first, with as many `pages` of a web search as an expert reads. `hira` continues, with the sentences
     nearest to that answer, if the answer is a refusal, if a verifier that counts does not confirm it, or if words show
     that it comes from no passage or needs a computation. The first answer stays unless the second is better confirmed.
-    If nothing that was read has a name of the question, `hira` continues only if a model's other queries find more, or
-    if the question has a number to compute with.
+    If the search finds nothing about a name, `hira` continues only if a model's other queries find something.
 
     It has all options of `hira`, and so inherits them. A run without a search, with attached files, with tools or
     experts of the user, or with subtasks that somebody approves starts with `hira`, because `rag` has none of these.
@@ -83,10 +78,11 @@ class Auto(HiRA):
         `whole` is the question with the earlier messages."""
         sources, question = context.rollout.sources, context.rollout.question or whole
         try:
-            if not may_be_answered(question, sources):
-                known = len(sources)
+            kinds = {word.kind for word in read_question(question).wanted}
+            names = "name" in kinds and "number" not in kinds and is_english(question)
+            if names and not sources.read:
                 await look_up_reworded(context.conversation(REASONER, name_search(question)), question, self.pages)
-                if len(sources) == known:
+                if not sources.read:
                     return None
             nearest = " with the sentences nearest to it" if sources.read else ""
             context.note(f"the answer after one search is not confirmed: hira continues{nearest}")
@@ -107,23 +103,6 @@ class Auto(HiRA):
     def bound(self, sizes: Sizes) -> dict[str, Usage]:
         rag = {role: usage + sizes.bound_plan() for role, usage in Rag(self.pages).bound(sizes).items()}
         return {**super().bound(sizes), **rag}
-
-
-def may_be_answered(question: str, sources: Sources) -> bool:
-    """Return whether a question has a number to compute with, neither a year nor a month, or a source has one of its
-    names, perhaps as the beginning of a longer one. Whether anything was read decides on a question without names, and
-    if it or the sources are not in English: other languages write names differently, and common words as names."""
-    asks = read_question(question)
-    numbers = (word for word in asks.words if word.kind == "number" and word.key not in MONTHS)
-    if any(not YEAR.match(word.text) for word in numbers):
-        return True
-    texts = [f"{name_source(source)}\n{source.call}\n{source.text}" for source in sources.read.values()]
-    names = {word.key for word in asks.wanted if word.kind == "name"}
-    if not (names and is_english(question) and is_english("\n".join(texts))):
-        return bool(texts)
-    keys = {key for text in texts for key in read_keys(text)}
-    roots = tuple(key for key in keys if len(key) >= ROOT)
-    return any(name in keys or name.startswith(roots) for name in names)
 
 
 def is_english(text: str) -> bool:

@@ -144,8 +144,10 @@ async def test_what_rag_cannot_use_starts_with_the_planner(reason: str, tmp_path
         ("What is the capital of France?", '["Paris"]', "", ["reasoner"]),
         ("What is the capital of France?", '["tower of Alta"]', READ, ["reasoner", "planner"]),
         ("What is 17 times 23?", "", "", ["planner"]),
+        ("What are the documents about?", "", "", ["planner"]),
+        ("Was ist die Hauptstadt von Frankreich?", "", "", ["planner"]),
     ],
-    ids=["other words find nothing", "other words find something", "a computation"],
+    ids=["other words find nothing", "other words find something", "a computation", "the documents", "German"],
 )
 async def test_a_question_that_no_source_speaks_of_is_refused_unless_other_words_find_more(
     question: str, queries: str, read: str, roles: list[str]
@@ -162,22 +164,6 @@ async def test_a_question_that_no_source_speaks_of_is_refused_unless_other_words
     assert (record.status, record.answer) == ("insufficient_evidence", "Nothing was found that answers the question.")
     assert [conversation.role for conversation in record.trajectories.values() if conversation.turns] == roles
     assert "nothing found" not in "".join(message.text for request in policy.requests for message in request.messages)
-
-
-@pytest.mark.parametrize(
-    ("question", "read"),
-    [
-        ("Wie hoch ist der Fernsehturm?", READ),
-        ("Wie viel Urlaub bekommen Angestellte?", "Der Mitarbeiter hat 30 Tage frei."),
-        ("How high is the Television Tower?", "Der Fernsehturm ist 31 m hoch."),
-        ("Кто построил башню?", "Башню построил Эйфель."),
-        ("What do McKinseys people say?", "The people of McKinsey do not say it."),
-    ],
-)
-async def test_names_in_another_language_or_form_do_not_refuse_a_question(question: str, read: str) -> None:
-    policy = ScriptedPolicy(["I do not know.", r"\boxed{I cannot tell.}"])
-    record = await rollout(Auto(), question, make_context(policy, tools=make_box([], read)))
-    assert [conversation.role for conversation in record.trajectories.values()] == ["reasoner", "planner"]
 
 
 async def test_the_planner_reads_the_earlier_messages_of_a_follow_up_question(tmp_path: Path) -> None:

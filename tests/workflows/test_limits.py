@@ -23,7 +23,7 @@ EXPERTS = {
 """Of ten subtasks, each of which two experts may work on, so that two works are distilled. Simple search: two plans, (2 · 1,000 + 10), and an answer, 2 · 1,000 + 2 · 10 + 3 · 6 · 100."""
 MOST: dict[str, dict[str, tuple[int, int, int]]] = {
     "hira": {"planner": (25, 29_950, 250), **EXPERTS},
-    "auto": {"planner": (25, 29_950, 250), **EXPERTS, "reasoner": (5, 8_100, 50)},
+    "auto": {"planner": (25, 29_950, 250), **EXPERTS, "reasoner": (7, 10_110, 70)},
     "plan-and-solve": {"planner": (8, 8_610, 80), **EXPERTS},
     "mars": {"system2": (25, 29_950, 250), "system1": (10, 60_000, 100)},
     "marsrl": {"solver": (3, 4_800, 30), "verifier": (10, 16_100, 100), "corrector": (9, 14_580, 90)},
