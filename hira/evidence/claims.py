@@ -66,6 +66,8 @@ _INTRODUCING = compile_lazily(
     re.IGNORECASE,
 )
 """A phrase before a comma and the statement: "In the report", "According to the handbook"."""
+INTRODUCTION = 4
+"""The most words of such a phrase, unless it names the source: a longer one may be a statement."""
 _AFTER = compile_lazily(r"[,，](?!\s*(?:and|or|but|und|oder|aber|et|mais|y|pero)\b)")
 _NAMING = compile_lazily(rf"(?:{_NAMED}|\w\.[a-z]{{2,4}})\W*\Z", re.IGNORECASE)
 """The end of such a phrase that only names the source."""
@@ -195,8 +197,10 @@ def _cut(sentence: str, offset: int, lead: str, waiting: Sequence[str]) -> list[
     for match in _MARKS.finditer(sentence):
         piece, after = sentence[begin : match.start()], sentence[match.end() :]
         ids += [source for source in find_cited(match[0]) if source not in ids]
-        introduces = not spans and _INTRODUCING.match(piece) and _AFTER.match(after)
-        if not _is_statement(piece) or (introduces and _NAMING.search(piece)):
+        named = _NAMING.search(piece)
+        introduces = not spans and (named or len(piece.split()) <= INTRODUCTION) and _INTRODUCING.match(piece)
+        introduces = introduces and _AFTER.match(after)
+        if not _is_statement(piece) or (introduces and named):
             begin = match.end()
         elif not introduces:
             spans.append((begin, len(sentence[: match.end()].rstrip()), ids))

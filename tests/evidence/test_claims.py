@@ -59,6 +59,15 @@ def test_a_mark_within_a_sentence_leaves_no_hole_in_its_claim(
     assert claims(answer) == [Claim(claim, sources, answer.index(end) + len(end))]
 
 
+def test_a_statement_that_begins_with_a_preposition_is_a_claim_of_its_own() -> None:
+    told = claims("In 2012 Anna Berg founded the mill [s1], Bob left it [s2]. Since the end of May [s1], it is open.")
+    assert [(claim.text, claim.sources) for claim in told] == [
+        ("In 2012 Anna Berg founded the mill", ("s1",)),
+        ("Bob left it", ("s2",)),
+        ("Since the end of May, it is open", ("s1",)),
+    ]
+
+
 def test_framing_in_other_languages_is_no_part_of_a_claim() -> None:
     assert texts("Selon les documents fournis, le pont date de 1911.") == ["le pont date de 1911"]
     assert texts("Según los documentos, el puente es de 1911.") == ["el puente es de 1911"]

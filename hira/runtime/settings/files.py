@@ -109,7 +109,7 @@ def _check_tables(values: Mapping[str, Any], path: Path) -> None:
     """Raise `UsageError` for an unknown key, or a value that is no table, anywhere in the file."""
     _check_keys(values, Settings, path)
     for name, value in values.items():
-        if isinstance(value, Mapping) and f"{name}s" in Settings.model_fields:
+        if isinstance(value, Mapping) and name in ("role", "workflow", "expert"):
             entry = next((key for key, table in value.items() if isinstance(table, Mapping)), "NAME")
             raise UsageError(f"{name} in {FILE} is not a table", where=f"in {path}", fix=f"write [{name}s.{entry}]")
     for name in ("roles", "mcp", "keys", "prices"):
