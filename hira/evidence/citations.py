@@ -145,9 +145,9 @@ class Citation:
         if not self.missing:
             if self.verdict is not Verdict.UNSUPPORTED or self.by != BY_WORDS:
                 return ""
-            return "来源有这些词，但没有这样说" if chinese else "the source has these words, but no sentence says this"
+            return "来源有这些词，但说法不同" if chinese else "the source has these words, but puts them differently"
         words = ", ".join(self.missing[:SHOWN]) + (", …" if len(self.missing) > SHOWN else "")
-        return f"来源未提及：{words}" if chinese else f"the source does not say: {words}"
+        return f"引文未提及：{words}" if chinese else f"the quotation does not say: {words}"
 
     def flag(self, *, chinese: bool = False) -> str:
         """Return the verdict, with the missing words, as it follows the claim."""

@@ -85,7 +85,8 @@ class Auto(HiRA):
                 if not sources.read:
                     return None
             nearest = " with the sentences nearest to it" if sources.read else ""
-            context.note(f"the answer after one search is not confirmed: hira continues{nearest}")
+            found = "found no answer" if is_refusal(answer) else "has no confirmed answer"
+            context.note(f"one search {found}: hira continues{nearest}")
             return await super().run(whole, context, Attempt(answer, condense(f"{question} {answer}", sources)))
         except NotRecorded:
             if context.log and context.log.holds("planner"):

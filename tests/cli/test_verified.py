@@ -52,7 +52,7 @@ def test_an_unsupported_answer_is_printed_and_marked_and_nothing_is_suggested_th
     with Endpoint(answering(INVENTED, verdict, "a flood took its wheel")) as endpoint:
         said = ask(hira, endpoint)
     assert said.code == 4
-    missing = "; the source does not say: serves, pancakes, visitors" if verdict == "unsupported" else ""
+    missing = "; the quotation does not say: serves, pancakes, visitors" if verdict == "unsupported" else ""
     assert said.out.startswith(f"The mill of Orsk serves pancakes to visitors ({verdict}{missing}).\n")
     assert err in said.err
     assert "--docs" not in said.err

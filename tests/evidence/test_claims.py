@@ -159,7 +159,7 @@ def test_claims_that_are_not_supported_are_flagged_where_they_end() -> None:
         Citation("s1", "It is green", "", "unsupported", by="lexical"),
         Citation("s2", "Otto mended it", "", "contradicted", by="model"),
     ]
-    why = "the source has these words, but no sentence says this"
+    why = "the source has these words, but puts them differently"
     flagged = f"The weir leaks [s1]. It is green (unsupported; {why}). Otto mended it. [s2] (contradicted)"
     assert flag_claims(answer, made) == flagged
     assert flag_claims(answer, made, chinese=True).count("(") == 2
@@ -169,8 +169,8 @@ def test_the_flag_of_a_claim_names_eight_words_at_most_that_the_source_does_not_
     missing = tuple("green weir of Arn leaks water every hour at dawn".split())
     citation = Citation("s1", "It is green", "", "unsupported", by="lexical", missing=missing)
     eight = "green, weir, of, Arn, leaks, water, every, hour, …"
-    assert flag_claims("It is green.", [citation]) == f"It is green (unsupported; the source does not say: {eight})."
-    assert "来源未提及：green" in flag_claims("It is green.", [citation], chinese=True)
+    assert flag_claims("It is green.", [citation]) == f"It is green (unsupported; the quotation does not say: {eight})."
+    assert "引文未提及：green" in flag_claims("It is green.", [citation], chinese=True)
     assert replace(citation, missing=(), by="model").explain() == ""
     assert replace(citation, missing=(), verdict="supported").explain() == ""
 

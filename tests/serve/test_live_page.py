@@ -71,9 +71,9 @@ def test_a_claim_that_the_answer_cites_nothing_for_has_its_verdict_missing_words
             shown = until(driven, "return document.querySelector('.claims[open]')?.textContent")
             assert shown.startswith("2 claims: 1 supported, 1 unsupported")
             assert "“The tower of Alta is 31 metres high.” 1 · Towers" in shown
-            assert "the source does not say: mayor" in shown
+            assert "the quotation does not say: mayor" in shown
             assert "cites no source for this claim" in shown
-            assert "(unsupported; the source does not say: mayor)" in driven.run(
+            assert "(unsupported; the quotation does not say: mayor)" in driven.run(
                 "return document.querySelector('.answer').textContent"
             )
             driven.run("document.querySelector('.claims .where').click()")
