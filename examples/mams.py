@@ -7,7 +7,7 @@ import asyncio
 from pathlib import Path
 
 from hira import Hira
-from hira.evidence.citations import number_references, references
+from hira.evidence.references import number_references, references
 from hira.workflows import MaMs
 
 DOCS = Path(__file__).parent.parent / "docs"

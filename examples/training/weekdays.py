@@ -29,7 +29,8 @@ from hira.core.messages import Message
 from hira.core.policy import Completion, Request, Usage
 from hira.evaluation.rewards.answers import ByWords, RolloutScore
 from hira.evaluation.rewards.match import exact, extract_answer
-from hira.policies.dialects.answer import find_final_answer, read_verdict, strip_thought
+from hira.policies.dialects.answer import find_final_answer, strip_thought
+from hira.policies.dialects.report import read_verdict
 from hira.policies.offline.solving import OfflineRequest as Seen
 from hira.policies.offline.solving import read_request
 from hira.runtime.settings import Settings
