@@ -54,9 +54,9 @@ def test_auto_has_the_options_of_hira_and_its_own_come_first(tmp_path: Path) -> 
     ("words", "says"),
     [
         (["--set", "hira.turms=3"], "has no option 'turms'"),
-        (["--set", "hira.parallel=many"], "option 'parallel' of workflow 'hira'"),
+        (["--set", "hira.parallel=many"], "option 'parallel' of workflow 'hira' must be a whole number, got 'many'\n"),
         (["--set", "parallel=3"], "does not name an option"),
-        (["--set", "hira.max_subtasks=-1"], "must be at least 1, got -1"),
+        (["--set", "hira.max_subtasks=-1"], "option 'max_subtasks' of workflow 'hira' must be at least 1, got -1"),
         (["--workflow", "mars", "--set", "mars.queries=0"], "must be at least 1, got 0"),
         (["--workflow", "marsrl", "--set", "marsrl.rounds=0"], "must be at least 1, got 0"),
         (["--workflow", "rag", "--set", "rag.pages=-1"], "must be at least 0, got -1"),

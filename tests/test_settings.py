@@ -53,7 +53,7 @@ def test_each_place_wins_over_the_ones_below_it(folder: Path, home: Path) -> Non
 
 @pytest.mark.parametrize("values", [{"temperature": 9}, {"roles": {"planner": {"temperature": 2.5}}}])
 def test_a_temperature_that_no_endpoint_takes_is_an_error(values: dict[str, Any], folder: Path, home: Path) -> None:
-    with pytest.raises(UsageError, match=r"temperature(.|\n)*less than or equal to 2"):
+    with pytest.raises(UsageError, match="temperature must be at most 2, got "):
         load(values, {}, folder, home)
 
 
@@ -143,16 +143,16 @@ def test_a_folder_of_settings_that_may_not_be_read_is_named(home: Path, folder: 
 @pytest.mark.parametrize(
     ("values", "says"),
     [
-        ({"max_time": -1}, "max_time: input should be greater than 0, got -1"),
-        ({"temperature": float("inf")}, "temperature: input should be a finite number"),
-        ({"dialect": "tag"}, "dialect: input should be 'native', 'tags', 'xml' or 'json', got 'tag'\ndid you mean"),
-        ({"roles": {"planner": {"temperature": "hot"}}}, "roles.planner.temperature: input should be a valid number"),
-        ({"api_key": 12345678}, "api_key: input should be a valid string\n"),
-        ({"search_keys": {"serper": 12345678}}, "search_keys.serper: input should be a valid string\n"),
-        ({"docs": ""}, "docs: input should be a valid tuple"),
+        ({"max_time": -1}, "max_time must be more than 0, got -1"),
+        ({"temperature": float("inf")}, "temperature must be a number, got inf"),
+        ({"dialect": "tag"}, "dialect must be 'native', 'tags', 'xml' or 'json', got 'tag'\ndid you mean"),
+        ({"roles": {"planner": {"temperature": "hot"}}}, "roles.planner.temperature must be a number, got 'hot'"),
+        ({"api_key": 12345678}, "api_key must be text\n"),
+        ({"search_keys": {"serper": 12345678}}, "search_keys.serper must be text\n"),
+        ({"docs": ""}, "docs must be a list, got ''"),
         (
             {"max_calls": "x" * 50_000},
-            f"max_calls: input should be a valid integer, unable to parse string as an integer, got '{'x' * 99}…\n",
+            f"max_calls must be a whole number, got '{'x' * 99}…\n",
         ),
     ],
 )
@@ -182,7 +182,7 @@ def test_what_is_not_said_to_load_is_that_of_this_process(
     assert (settings.max_time, settings.model, settings.max_calls) == (60, "environment", 7)
     assert settings.exclude == (folder / "drafts",)
     assert settings.journal is None  # a program that does not name one records nothing
-    with pytest.raises(UsageError, match=r"max_time: .*\nset by load\(max_time=…\)"):
+    with pytest.raises(UsageError, match=r"max_time must .*\nset by load\(max_time=…\)"):
         load({"max_time": -1})
 
 
@@ -197,7 +197,7 @@ def test_a_mistyped_variable_of_hira_is_an_error_and_one_that_means_something_el
 def test_a_wrong_value_is_told_with_where_it_was_set(folder: Path, home: Path) -> None:
     with pytest.raises(UsageError) as error:
         load({}, {"HIRA_MAX_SUBTASKS": "many"}, folder, home)
-    assert "max_subtasks: " in error.value.what
+    assert error.value.what == "max_subtasks must be a whole number, got 'many'"
     assert error.value.where == "set by HIRA_MAX_SUBTASKS"
     path = project(folder, 'dialect = "tag"')
     with pytest.raises(UsageError) as error:

@@ -8,7 +8,7 @@ from typing import Any, Self, get_type_hints, overload
 
 from hira.agents.expert import Account, Task
 from hira.agents.run_context import RunContext
-from hira.core.errors import UsageError, did_you_mean, uncapitalise
+from hira.core.errors import UsageError, did_you_mean
 
 Work = Callable[..., Awaitable[Account | str]]
 
@@ -40,6 +40,8 @@ class FunctionExpert:
         """Return the expert with values of its keyword parameters. Raises `UsageError` for one that does not fit."""
         from pydantic import TypeAdapter, ValidationError
 
+        from hira.core.wrong_values import list_wrong_values
+
         hints = get_type_hints(self.function)
         kinds = {parameter.name: hints.get(parameter.name, Any) for parameter in _list_options(self.function)}
         checked: dict[str, Any] = {}
@@ -50,9 +52,9 @@ class FunctionExpert:
             try:
                 checked[name] = TypeAdapter(kinds[name]).validate_python(value)
             except ValidationError as error:
-                why = uncapitalise(error.errors(include_input=False)[0]["msg"])
-                what = f"option {name!r} of the expert {self.name!r}: {why}"
-                raise UsageError(what, fix="correct it, or remove the option") from None
+                wrong = list_wrong_values(error, value)[0]
+                what = wrong.explain(f"option {name!r} of the expert {self.name!r}", secret=True)
+                raise UsageError(what, fix=wrong.fix) from None
         return replace(self, options={**self.options, **checked})
 
     def check(self) -> None:

@@ -163,13 +163,13 @@ class Loop:
         """Ask for the answer from the results so far, at the expense of the budget's reserve. Without a `reason`, the
         role had closed unasked."""
         if reason:
-            self._notice(f"{self.conversation.name}: {reason}; asking for the answer")
+            self._notice(f"{reason.replace('your ', 'its ')}; asking for the answer")
         if self.recovery.is_stuck and (known := self.recovery.known_answer()):
             return Step(known, forced=reason)
         self.recovery.restore()
         asking = user(self.recovery.ask_afresh() or self.conclude(reason))
         if make_room(self.conversation, self.window, size([asking])):
-            self._notice(f"{self.conversation.name}: the context is full; the latest of it is left out")
+            self._notice("the context is full; the latest of it is left out")
         if self.conversation.readable.tools or self.conversation.trajectory.turns:  # else its question asks for no more
             self.conversation.say(asking)
         try:
@@ -185,7 +185,7 @@ class Loop:
         check_spoken(completion, self.conversation)
         parsed = self.reader.parse(completion)
         if _has_only_calls(parsed):
-            self._notice(f"{self.conversation.name}: the model wrote a call instead of its answer")
+            self._notice("the model wrote a call instead of its answer")
         self.conversation.say(assistant(parsed.text))
         self.transcript.append(parsed.text)
         return Step("" if is_echo(parsed.text, asking.text, reason) else parsed.text, forced=reason)
@@ -239,7 +239,7 @@ class Loop:
             self.conversation.say(parsed.message)
 
     def _notice(self, text: str) -> None:
-        self.conversation.context.events(Notice(text))
+        self.conversation.context.events(Notice(f"{self.conversation.trajectory.role}: {text}"))
 
 
 def make_room(conversation: Conversation, window: int, needed: int) -> bool:

@@ -80,7 +80,7 @@ class Recovery:
         if parsed.error:
             conversation.trajectory.unreadable += 1
             self.reader.asked_for_form |= parsed.loose
-            return self._refuse(UNREADABLE.fill(error=Filled(parsed.error)))
+            return self._refuse(UNREADABLE.fill(error=Filled(parsed.error)), "a call cannot be read")
         if not parsed.calls:
             longest, written = conversation.config.replies, completion.usage.completion_tokens
             if longest and completion.finish == "length" and written >= longest.tokens:
@@ -168,12 +168,13 @@ class Recovery:
         if self.reader.task and self._list_results():
             self._unreadable = UNREADABLE_IN_A_ROW
             return Close("your reply was empty")
-        return self._refuse(EMPTY.fill())
+        return self._refuse(EMPTY.fill(), "the reply is empty")
 
-    def _refuse(self, notice: Filled) -> Remark:
+    def _refuse(self, notice: Filled, why: str) -> Remark:
         """Leave out a turn that could not be read, and tell the model and the person why."""
         self._unreadable += 1
-        self.conversation.context.events(Notice(f"{self.conversation.name}: {notice}"))
+        role = self.conversation.trajectory.role
+        self.conversation.context.events(Notice(f"{role}: {why}; the model is asked again"))
         return self._remark(notice)
 
     def _remark(self, notice: Filled) -> Remark:

@@ -146,7 +146,7 @@ class ReplyReader:
             parsed, quoted = parse_made(parse, parsed, completion, self.is_quoted)
         context = self.conversation.context
         for call in quoted:
-            context.note(f"{self.conversation.name}: {QUOTED.format(call.name)}")
+            context.note(f"{self.conversation.trajectory.role}: {QUOTED.format(call.name)}")
             context.state.offered.pop(call.name, None)  # the answer may quote it, too
         if parsed.loose and (risky := next(filter(self._is_risky, parsed.calls), None)) and self._read_texts().folded:
             return replace(parsed, calls=(), error=LOOSE_CALL.fill(tool=Filled(risky.name)))

@@ -29,6 +29,8 @@ def chat(options: AskOptions, shell: Shell) -> int:
                 code = finish_run(hira, run, AnswerOutput(options, shell))
                 if run is None:
                     break
+                if not options.json:
+                    shell.say("")  # a blank line before what follows
         finally:
             runner.run(hira.aclose())
     return code

@@ -2,6 +2,7 @@
 
 import argparse
 import math
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -23,13 +24,15 @@ from hira.cli.flags import (
     RECORD,
     REPORTING,
     SOURCES,
+    Arguments,
+    FlagGroup,
     add_command,
     flag,
     group,
     repeatable_flag,
     switch,
 )
-from hira.cli.parser import read_number
+from hira.cli.parser import Parser, read_number
 from hira.core.errors import UsageError
 
 JOURNAL = flag("--journal", "FILE", "journal file (yours by default)")
@@ -69,6 +72,9 @@ EVALUATION = (
     ),
     *(JSON, QUIET),
 )
+
+MAIN = ("--workflow", "--model", "--docs", "--sample", "--metric", "--judge", "--output", "--dry-run")
+"""The flags of `hira eval DATA` in the help of `hira eval`."""
 
 
 def parse_age(text: str) -> float:
@@ -149,6 +155,17 @@ def _add_setup(commands: Any) -> None:
     add_command(commands, "completion", "print a script that completes hira's commands in a shell", shells, debug=False)
 
 
+def _format_main_flags(*arguments: Arguments | FlagGroup) -> str:
+    """Format the flags that most evaluations need as a part of the help."""
+    shown = Parser(usage=argparse.SUPPRESS, add_help=False)
+    place = shown.add_argument_group("main flags of `hira eval DATA` (hira eval run --help lists all)")
+    for argument in arguments:
+        for names, named in argument.flags if isinstance(argument, FlagGroup) else (argument,):
+            if names[-1] in MAIN:
+                place.add_argument(*names, **named)
+    return shown.format_help()
+
+
 def _add_evaluation(commands: Any) -> None:
     command = add_command(
         commands,
@@ -158,8 +175,11 @@ def _add_evaluation(commands: Any) -> None:
         hints={"WHAT": "hira eval mini asks the questions that come with hira, hira eval FILE.jsonl yours"},
         debug=False,
     )
-    what = command.add_subparsers(dest="what", metavar="WHAT", required=True)
     several = repeatable_flag("--workflow", "NAME", "workflows, several separated by commas, or `all` (auto)")
+    command.formatter_class = argparse.RawDescriptionHelpFormatter
+    command.description = textwrap.fill(str(command.description))
+    command.epilog = _format_main_flags(several, *EVALUATION)
+    what = command.add_subparsers(dest="what", metavar="WHAT", required=True)
     add_command(what, "run", "ask and score (`hira eval DATA` is short for it)", several, *EVALUATION)
     about = "a workflow whole, and with the parts removed that its paper removes"
     tables = "hira (HiRA, Table 2), mars (MARS, Table 3), matpo (MATPO, Fig. 6)."

@@ -9,7 +9,7 @@ from hira.agents.role import VERIFIER
 from hira.cli import OK
 from hira.cli.options import AskOptions
 from hira.cli.shell import Shell
-from hira.core.errors import UsageError
+from hira.core.errors import UsageError, count_of
 from hira.core.options import LIMITS
 from hira.core.policy import Usage
 from hira.core.prices import litellm_table
@@ -24,6 +24,15 @@ from hira.workflows.bound import ASKED_TWICE, Sizes, add_bounds, bound_verifier,
 
 if TYPE_CHECKING:  # a question needs no evaluation
     from hira.evaluation.run import EvaluationPlan
+
+
+USUAL: Mapping[str, tuple[tuple[int, int], tuple[int, int]]] = {
+    "auto": ((1, 7), (1_330, 7_819)),
+    "rag": ((1, 1), (1_267, 2_726)),
+    "hira": ((5, 10), (3_190, 10_176)),
+    "react": ((3, 4), (3_466, 6_755)),
+}
+"""The fewest and most calls, and tokens, among the medians of benchmarks/results/public.md."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +59,7 @@ def print_bound(options: AskOptions, settings: Settings, shell: Shell) -> int:
     if options.json:
         shell.say_json(asdict(total))
         return OK
+    shell.say(f"{_describe_usual(workflow.name)} The most that a run could take:\n")
     shell.say(f"{'at most':<16}{'calls':>8}{'tokens in':>14}{'tokens out':>14}{'US dollars':>14}")
     for role, usage in roles.items():
         tokens = f"{usage.prompt_tokens:>14,}{usage.completion_tokens:>14,}"
@@ -58,8 +68,8 @@ def print_bound(options: AskOptions, settings: Settings, shell: Shell) -> int:
     shell.say(f"{'a run':<16}{total.calls:>8,}{both:>28}{_format_cost(total.cost):>14}\n")
     sizes = Sizes()
     experts = "; the most expensive experts do every subtask" if hasattr(workflow, "experts") else ""
-    shell.say(f"Assumed: all turns used, replies of {sizes.reply:,} and results of {sizes.result:,} tokens{experts}.")
-    shell.say("This is an upper bound: most questions take a few calls and some thousand tokens.")
+    assumed = f"all turns are used, with replies of {sizes.reply:,} and results of {sizes.result:,} tokens"
+    shell.say(f"This is the worst case: {assumed}{experts}.")
     if total.cost is None and settings.model:
         known = "pip install 'hira[litellm]' brings a table of prices"
         shell.say(f'The price of a model is unknown: set [prices."MODEL"] in hira.toml; {known}.')
@@ -69,6 +79,15 @@ def print_bound(options: AskOptions, settings: Settings, shell: Shell) -> int:
         shell.say("No budget is set: --max-tokens, --max-cost, --max-time and --max-calls set one.")
     shell.say("No calls were made.")
     return OK
+
+
+def _describe_usual(workflow: str) -> str:
+    if workflow not in USUAL:
+        return "Most questions take a few calls and some thousand tokens."
+    (fewest, most), (least, highest) = USUAL[workflow]
+    calls = count_of(most, "call") if fewest == most else f"{fewest} to {most} calls"
+    tokens = f"{round(least, -2):,} to {round(highest, -2):,} tokens"
+    return f"Most questions take {calls} and {tokens} (medians of {workflow!r} with small models)."
 
 
 def print_evaluation_bound(plan: "EvaluationPlan", judge: str | None, shell: Shell, *, as_json: bool) -> int:

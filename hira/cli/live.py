@@ -24,6 +24,9 @@ from hira.cli.progress import (
     format_duration,
     format_failure,
     format_reading,
+    is_over,
+    name_role,
+    name_speaker,
 )
 from hira.cli.shell import Shell, View, brief, visible
 from hira.core import events
@@ -229,6 +232,8 @@ class RunTree(Drawing):
     def _turn(self, event: events.TurnStarted | events.TurnEnded) -> None:
         branch = self._branch(event.conversation)
         if isinstance(event, events.TurnStarted):
+            for name in [name for name in branch.busy if is_over(name, event.conversation)]:
+                del branch.busy[name]
             branch.busy[event.conversation] = Writing(time.monotonic(), event.prompt)
         else:
             branch.busy.pop(event.conversation, None)
@@ -260,7 +265,7 @@ class RunTree(Drawing):
             tree.add(Text(self.ended, style="dim"))
         else:
             for name, writing in self.planner.busy.items():
-                self._show_writing(tree, name, writing, width)
+                self._show_writing(tree, name_speaker(name), writing, width)
             state = format_spent(self.usage, time.monotonic() - self.began, self.limits)
             tree.add(Text(state, style="dim") if self.planner.busy else Spinner("dots", Text(state, style="dim")))
         return tree
@@ -280,7 +285,7 @@ class RunTree(Drawing):
         if branch.ok is not None:
             node.add(Text(brief(branch.conclusion, width), style="green" if branch.ok else "yellow"))
         for conversation, writing in branch.busy.items():
-            self._show_writing(node, conversation.partition("/")[2] or conversation, writing, width)
+            self._show_writing(node, name_role(conversation), writing, width)
 
     def _show_tools(self, node: Tree, branch: Branch, width: int) -> None:
         if len(branch.tools) > TOOLS_SHOWN:

@@ -10,7 +10,7 @@ from hira.cli.shell import QUOTED, Shell, brief
 from hira.core.errors import HiraError
 from hira.evidence import Citation, Source
 from hira.evidence.citations import locate
-from hira.evidence.verdicts import find_worst
+from hira.evidence.verdicts import ALARM, Verdict
 from hira.evidence.verifiers import LONG
 from hira.policies.names import OFFLINE
 from hira.runtime.answer import Answer
@@ -71,7 +71,11 @@ def text(answer: Answer, folder: Path = Path()) -> str:
     lines: list[str] = []
     for source in shown:
         citations = [citation for citation in answer.citations if citation.source == source.id]
-        lines.append(f"{format_source(source, answer.citations, folder)}{_format_worst(citations)}")
+        cited = [citation for citation in citations if not citation.attributed]
+        worst = max((citation.verdict for citation in cited or citations), key=ALARM.index, default=None)
+        found = f"; {describe_origin(worst)}" if worst and not cited else ""
+        verdict = f" ({worst}{found})" if worst else ""
+        lines.append(f"{format_source(source, answer.citations, folder)}{verdict}")
         quotes = dict.fromkeys(citation.quote for citation in citations if citation.quote and not is_report)
         lines += [f"     “{brief(quote, QUOTED)}”" for quote in quotes]
     return "\n".join([answer.flagged, *([""] if lines else []), *lines])
@@ -83,11 +87,6 @@ def format_source(source: Source, citations: Sequence[Citation] = (), folder: Pa
     return f"[{source.id}] {' '.join(source.title.split()) or place} — {place}"
 
 
-def _format_worst(citations: Sequence[Citation]) -> str:
-    """Format the worst verdict on the claims that cite a source; without such claims, say that hira chose it."""
-    worst = find_worst(citation.verdict for citation in citations if not citation.attributed)
-    if worst is None and citations:
-        return (
-            f" ({find_worst(citation.verdict for citation in citations)}; the closest source, not cited by the answer)"
-        )
-    return "" if worst is None else f" ({worst})"
+def describe_origin(verdict: Verdict) -> str:
+    """Say that hira found the source of a claim without a mark; without support, it is only the closest."""
+    return "found by hira" if verdict.holds else "the closest source that hira found"

@@ -4,9 +4,9 @@ import asyncio
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hira.cli.shell import WIDTH, Shell, View, brief
@@ -17,6 +17,10 @@ from hira.core.policy import Usage
 HEARTBEAT = 10.0
 EVERY = 5.0
 BAR = 12
+SLOW = 1.0
+"""Seconds from which on the end of a tool's call has a line, also if it did not fail."""
+TITLE = 40
+"""Characters of a title among several."""
 _PYTHON_ERROR = re.compile(r"[\w.]+(?:Error|Exception|Exit|Interrupt)\b")
 
 
@@ -114,30 +118,58 @@ class Lines(View):
         self.still = False
         self.last = time.monotonic()
         self.beats = 0
-        self.waiting: dict[str, Waiting] = {}
+        self.waiting: dict[tuple[str, str], Waiting] = {}
+        """By conversation and tool; a turn has no tool."""
+        self.subtasks: set[str] = set()
+        self.read: list[events.SourceRead] = []
+        """The sources that have no line yet: those of a search share one."""
 
     def __call__(self, event: events.Event) -> None:
         if isinstance(event, events.TurnText):  # nothing of it is shown, so it is no sign of life
-            if turn := self.waiting.get(event.conversation):
+            if turn := self.waiting.get((event.conversation, "")):
                 turn.written += 1
             return
         self.last, self.beats = time.monotonic(), 0
+        self._track(event)
+        if isinstance(event, events.SourceRead):
+            self.read.append(event)
+            return
+        self._tell_sources()
+        if text := describe_event(event, self.subtasks):
+            self._tell(event.at, text, sys.maxsize if isinstance(event, events.Notice) else WIDTH)
+
+    def _tell_sources(self) -> None:
+        """Name the sources that have no line yet: one with its location, several by their titles."""
+        if not self.read:
+            return
+        *_, last = self.read
+        titles = [f"[{source.source}] {brief(source.title or source.location, TITLE)}" for source in self.read]
+        one = f"read [{last.source}] {last.title} — {last.location}"
+        self._tell(last.at, one if len(titles) == 1 else f"read {len(titles)} sources: {', '.join(titles)}")
+        self.read.clear()
+
+    def _tell(self, at: float, text: str, width: int = WIDTH) -> None:
+        self.shell.tell(f"{at:6.1f} s  {brief(text, width)}")
+
+    def _track(self, event: events.Event) -> None:
+        """Keep what is waited for."""
         match event:
             case events.TurnStarted():
-                self.waiting[event.conversation] = Waiting(self.last, event.prompt)
+                for key in [key for key in self.waiting if is_over(key[0], event.conversation)]:
+                    del self.waiting[key]
+                self.waiting[event.conversation, ""] = Waiting(self.last, event.prompt)
             case events.TurnEnded():
-                self.waiting.pop(event.conversation, None)
+                self.waiting.pop((event.conversation, ""), None)
             case events.ToolStarted():
-                self.waiting[f"{event.conversation} {event.tool}"] = Waiting(self.last)
+                self.waiting[event.conversation, event.tool] = Waiting(self.last)
             case events.ToolEnded():
-                self.waiting.pop(f"{event.conversation} {event.tool}", None)
+                self.waiting.pop((event.conversation, event.tool), None)
+            case events.SubtaskIssued():
+                self.subtasks.add(event.subtask)
             case events.SubtaskDone():  # an interrupted turn has no end of its own
-                ended = [name for name in self.waiting if name.startswith(f"{event.subtask}/")]
-                for name in ended:
-                    del self.waiting[name]
-        if text := describe_event(event):
-            width = sys.maxsize if isinstance(event, events.Notice) else WIDTH
-            self.shell.tell(f"{event.at:6.1f} s  {brief(text, width)}")
+                ended = [key for key in self.waiting if key[0].startswith(f"{event.subtask}/")]
+                for key in ended:
+                    del self.waiting[key]
 
     def update(self) -> None:
         if self.counts and (time.monotonic() - self.last >= self.every or self.counts.finished == self.counts.total):
@@ -163,7 +195,11 @@ class Lines(View):
             self.shell.tell(f"{self.last - self.counts.began:6.1f} s  {self.counts.state}")
             return
         self.beats += 1
-        waiting = ", ".join(f"{name} ({turn.describe(self.last)})" for name, turn in self.waiting.items())
+        self._tell_sources()
+        waiting = ", ".join(
+            f"{name_speaker(name, self.subtasks)}{tool and f' · {tool}'} ({turn.describe(self.last)})"
+            for (name, tool), turn in self.waiting.items()
+        )
         self.shell.tell(f"          … waiting for {waiting or 'the run to continue'}")
 
     @contextmanager
@@ -214,9 +250,30 @@ def draw_bar(share: float) -> str:
     return "█" * filled + "░" * (BAR - filled)
 
 
-def describe_event(event: events.Event) -> str:
-    """The line of an event; empty for one that is not notable."""
+def name_role(conversation: str) -> str:
+    """Return the role of a conversation: `code` for `2/code`, `reasoner` for `search-1a2b/reasoner.2`."""
+    return re.sub(r"\.\d+$", "", conversation.rpartition("/")[2])
+
+
+def name_speaker(conversation: str, subtasks: Container[str] = ()) -> str:
+    """Return who speaks in a conversation, for a person: the role, after the number of its subtask or step."""
+    number = conversation.partition("/")[0]
+    if "/" not in conversation or not number[:1].isdecimal():
+        return name_role(conversation)
+    return f"{'subtask' if number in subtasks else 'step'} {number} · {name_role(conversation)}"
+
+
+def is_over(conversation: str, started: str) -> bool:
+    """Return whether a conversation, whose turn may have broken off, is over when a turn in another one has started:
+    the roles without a subtask or a step work one after another."""
+    return "/" not in conversation + started and name_role(conversation) != name_role(started)
+
+
+def describe_event(event: events.Event, subtasks: Container[str] = ()) -> str:
+    """The line of an event; empty for one that is not notable. Conversations of these `subtasks` are named by them."""
     describe = _DESCRIBED.get(type(event))
+    if isinstance(event, events.TurnEnded | events.ToolStarted | events.ToolEnded):
+        event = replace(event, conversation=name_speaker(event.conversation, subtasks))
     return describe(event) if describe else ""
 
 
@@ -234,7 +291,9 @@ _DESCRIBED: Mapping[type[events.Event], Callable[[Any], str]] = {
     ),
     events.ToolStarted: lambda event: f"{event.conversation} calls {event.tool}: {format_call(event)}",
     events.ToolEnded: lambda event: (
-        f"{event.conversation} {event.tool} {'done' if event.ok else 'failed'}, {format_duration(event.seconds)}"
+        ""  # its call has a line
+        if event.ok and event.seconds < SLOW
+        else f"{event.conversation} {event.tool} {'done' if event.ok else 'failed'}, {format_duration(event.seconds)}"
         + _after("" if event.ok else format_failure(event.text))
     ),
     events.SubtaskIssued: lambda event: f"subtask {event.subtask}: {event.text}",
@@ -261,7 +320,6 @@ _DESCRIBED: Mapping[type[events.Event], Callable[[Any], str]] = {
         # a fact cites its sources itself
         + ("" if all(part in event.text for part in event.origin.split(", ")) else f" ({event.origin})")
     ),
-    events.SourceRead: lambda event: f"read [{event.source}] {event.title} — {event.location}",
     events.Notice: lambda event: f"note: {event.text}",
     events.RunEnded: lambda event: f"{event.status.replace('_', ' ')} · {format_usage(event.usage)}",
 }

@@ -9,7 +9,7 @@ from typing import Any
 from hira.agents.model_verifier import ModelVerifier
 from hira.cli import NO_EVIDENCE, OK
 from hira.cli.export import PAGES, check_output_path, write_file
-from hira.cli.output import format_source
+from hira.cli.output import describe_origin, format_source
 from hira.cli.progress import format_duration, format_usage
 from hira.cli.running import open_roles
 from hira.cli.runs import as_json, day, open_journal
@@ -85,7 +85,7 @@ def _lines(reading: Reading) -> Iterator[str]:
 
 def _format_citation(reading: Reading, citation: Citation) -> Iterator[str]:
     source = reading.rollout.sources.read[citation.source]
-    how = ", the closest source; the answer does not cite it" if citation.attributed else ""
+    how = f", {describe_origin(citation.verdict)}" if citation.attributed else ""
     yield f"{citation.verdict:<12}  {format_source(source, [citation])} ({citation.by}{how})"
     yield f"              {brief(citation.claim, WIDTH)}"
     if missing := citation.explain():

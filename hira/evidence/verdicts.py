@@ -1,7 +1,6 @@
 """The verdict of a verifier on a claim. A new one also needs words for the model that rules (`ruling.py` and
 `verifier.md` in `hira/agents`), another `VERSION` of its exam, and perhaps a colour (`hira/runtime/trace`)."""
 
-from collections.abc import Iterable
 from enum import StrEnum
 
 
@@ -54,9 +53,5 @@ _CHINESE = {
     Verdict.CONTRADICTED: "相矛盾",
     Verdict.SUPPORTED: "有据",
 }
-_ALARM = (Verdict.SUPPORTED, Verdict.UNCHECKED, Verdict.UNSUPPORTED, Verdict.CONTRADICTED)
-
-
-def find_worst(verdicts: Iterable[Verdict]) -> Verdict | None:
-    """Return the verdict that a reader must see first, None without any."""
-    return max(verdicts, key=_ALARM.index, default=None)
+ALARM = (Verdict.SUPPORTED, Verdict.UNCHECKED, Verdict.UNSUPPORTED, Verdict.CONTRADICTED)
+"""The verdicts from the best to the one that a reader must see first."""

@@ -18,7 +18,7 @@ from hira.evidence import Verifier
 from hira.journal import Journal
 from hira.policies.dialects import DIALECTS, FALLBACKS, NATIVE, Dialect
 from hira.policies.facts import EndpointFacts
-from hira.policies.names import LOCAL_PORTS, OFFLINE, OPENAI_URL, is_nearby, names_of
+from hira.policies.names import GGUF, IN_PROCESS, LOCAL_PORTS, OFFLINE, OPENAI_URL, is_nearby, names_of
 from hira.runtime.endpoints import EndpointList, find_model, with_client
 from hira.runtime.registry import SEARCH, WorkflowUnion, check_roles, dialect_of, find_hidden_workflow, make_workflow
 from hira.runtime.session import HOOK, Session
@@ -239,7 +239,8 @@ def configure_roles(
         named = role_settings.dialect or settings.dialect
         spoken = DIALECTS[named] if named else dialect
         nearby = table and any(is_nearby(place.base_url) for place in endpoints.places)
-        prices = Prices(given, table if table and not nearby else {})
+        free = {place.model: FREE for place in endpoints.places if place.model.startswith((IN_PROCESS, GGUF))}
+        prices = Prices(free | given, table if table and not nearby else {})
         longest = role_settings.max_reply_tokens or settings.max_reply_tokens
         # what a program hands over is its own: it is bounded where somebody says so
         usual = ReplyBound() if policy is opened.get(endpoints) else None

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from hira.core.errors import UsageError, did_you_mean, uncapitalise
+from hira.core.errors import UsageError, did_you_mean
 from hira.runtime.settings import Settings
 from hira.workflows import WORKFLOWS, has_options_of
 
@@ -50,11 +50,13 @@ def _read_option(workflow: str, has: Mapping[str, Any], option: str, value: Any,
     try:
         read = TypeAdapter(has[option]).validate_python(value)
     except ValidationError as error:
-        says = uncapitalise(error.errors(include_input=False)[0]["msg"])
-        what = f"option {option!r} of workflow {workflow!r}: {says}, got {value!r}"
-        raise UsageError(what, where=where, fix="correct it, or remove the option") from None
+        from hira.core.wrong_values import list_wrong_values  # most values are right
+
+        wrong = list_wrong_values(error, value)[0]
+        what = wrong.explain(f"option {option!r} of workflow {workflow!r}")
+        raise UsageError(what, where=where, fix=wrong.fix) from None
     least = 0 if option in MAY_BE_ZERO else 1
     if isinstance(read, int) and not isinstance(read, bool) and read < least:
-        what = f"option {option!r} of workflow {workflow!r}: must be at least {least}, got {read}"
+        what = f"option {option!r} of workflow {workflow!r} must be at least {least}, got {read}"
         raise UsageError(what, where=where, fix=f"give {least} or more")
     return read

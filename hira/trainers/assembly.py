@@ -12,8 +12,9 @@ from typing import Any, get_type_hints
 from pydantic import TypeAdapter, ValidationError
 
 from hira.agents.run_context import RoleConfig
-from hira.core.errors import UsageError, did_you_mean, uncapitalise
+from hira.core.errors import UsageError, did_you_mean
 from hira.core.files import replace_file
+from hira.core.wrong_values import list_wrong_values
 from hira.evaluation import data
 from hira.evaluation.data import Selection
 from hira.evaluation.preferences import pairs_of
@@ -132,8 +133,8 @@ def _check_credit(configuration: Configuration, recipe: Recipe) -> None:
         try:
             TypeAdapter(kinds[name]).validate_python(value)
         except ValidationError as error:
-            text = uncapitalise(error.errors()[0]["msg"])
-            raise UsageError(f"credit.{name}: {text}", fix=f"it was {value!r}") from None
+            wrong = list_wrong_values(error, value)[0]
+            raise UsageError(wrong.explain(f"credit.{name}"), fix=wrong.fix) from None
 
 
 def settings_of(

@@ -24,7 +24,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from hira.core.errors import UsageError, did_you_mean, uncapitalise
+from hira.core.errors import UsageError, did_you_mean
+from hira.core.wrong_values import list_wrong_values
 from hira.trainers.schedule import ScheduleLimits
 
 HALF = 16
@@ -269,11 +270,9 @@ def load_configuration(file: Path | None, overrides: Sequence[str] = ()) -> Conf
         where = _find_place(error.where.strip("[]"), file, overrides)
         raise UsageError(error.what, where=where, fix=error.fix) from None
     except ValidationError as error:
-        first = error.errors(include_input=True)[0]
-        key = ".".join(map(str, first["loc"]))
-        complaint = first["msg"].removeprefix("Value error, ").removeprefix("Input ").partition(", unable to parse")[0]
-        what = f"{key} {uncapitalise(complaint)}, got {first['input']!r}"
-        raise UsageError(what, where=_find_place(key, file, overrides), fix=f"correct {key}") from None
+        wrong = list_wrong_values(error, values)[0]
+        key = ".".join(map(str, wrong.keys))
+        raise UsageError(wrong.explain(key), where=_find_place(key, file, overrides), fix=f"correct {key}") from None
 
 
 def _find_place(key: str, file: Path | None, overrides: Sequence[str]) -> str:

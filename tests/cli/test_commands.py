@@ -116,6 +116,11 @@ def test_the_answer_is_written_into_a_file_by_its_suffix_too(place: Command, ask
         (["ask", "x", "--max-tokens", "many"], "invalid int value: 'many'", "write a whole number after --max-tokens"),
         (["ask", "x", "--max-time", "long"], "'long' is not a duration", "write 90, 90s, 5m or 1h"),
         (["ask", "x", "--set", "mars.max_turns=5"], "the workflow is 'auto'", "add --workflow mars"),
+        (
+            ["ask", "x", "--set", "hira.faithful=maybe"],
+            "option 'faithful' of workflow 'hira' must be true or false, got 'maybe'",
+            "correct it, or leave it out",
+        ),
         (["ask", "x", "--host", "::1"], "unrecognized arguments: --host", "--host is for hira serve"),
         (["ask", "x", "--base-url", "localhost:9/v1"], "does not begin with http", "write http://localhost:9/v1"),
         (["ask", "x", "--base-url", "htp:/x"], "does not begin with http", "write http://HOST:PORT/v1"),
@@ -172,6 +177,38 @@ def test_a_mistake_ends_with_2_and_at_most_three_lines(place: Command, argv: lis
     assert fix in said.err
     assert len(said.err.splitlines()) <= 3
     assert said.err.startswith("hira: ")
+
+
+@pytest.mark.parametrize(
+    ("text", "what", "fix"),
+    [
+        (
+            'modle = "x"\ncolour = 3\n[roles.planner]\ntemprature = 0.1\n[timeout]\nreplys = 3\n',
+            "unknown keys in hira.toml: 'modle', 'colour', 'replys' in [timeout], 'temprature' in [roles.planner]",
+            "write 'model' for 'modle', 'reply' for 'replys', 'temperature' for 'temprature'; remove 'colour'",
+        ),
+        ('max_calls = "many"\n', "max_calls must be a whole number, got 'many'", "correct it, or leave it out"),
+        (
+            "temperature = 7\n[roles.planner]\ntop_p = [1]\n",
+            "roles.planner.top_p must be a number, got a list; temperature must be at most 2, got 7",
+            "correct them, or leave them out",
+        ),
+        ("docs = 5\n", "docs must be text or a list, got 5", "correct it, or leave it out"),
+        (
+            "[workflows.mars]\nmax_turns = [1]\n",
+            "workflows.mars.max_turns must be true or false, a number or text, got a list",
+            "correct it, or leave it out",
+        ),
+        ('verify = "lexcal"\n', "verify must be 'lexical', 'model' or 'off', got 'lexcal'", "did you mean 'lexical'?"),
+        ("[prices.m]\ninput = 1\n", "prices.m.output is missing", "correct it, or leave it out"),
+    ],
+)
+def test_all_mistakes_of_hira_toml_are_named_in_plain_words(place: Command, text: str, what: str, fix: str) -> None:
+    (place.folder / "hira.toml").write_text(text, encoding="utf-8")
+    said = place("ask", "x", HIRA_MODEL="offline")
+    path = place.folder / "hira.toml"
+    where = f"in {path}" if what.startswith("unknown") else f"set by {path}"
+    assert (said.code, said.err) == (2, f"hira: {what}\n  {where}\n  {fix}\n")
 
 
 def test_a_refused_key_ends_with_3_and_tells_where_the_key_came_from(place: Command) -> None:
@@ -285,6 +322,15 @@ def test_a_dry_run_prints_the_maximum_and_calls_nothing(place: Command, endpoint
     (place.folder / "hira.toml").unlink()
     assert 'set [prices."MODEL"] in hira.toml' in place(*argv).out
     assert not endpoint.requests
+    assert said.out.startswith("Most questions take 1 to 7 calls and 1,300 to 7,800 tokens (medians of 'auto' ")
+
+
+def test_the_models_that_hira_itself_runs_cost_nothing(place: Command) -> None:
+    (place.folder / "model.gguf").write_bytes(b"GGUF")
+    for model in (f"gguf:{place.folder}/model.gguf", "hf:some/model"):
+        said = place("ask", QUESTION, "--docs", "docs", "--model", model, "--dry-run", "--json")
+        assert not said.err
+        assert (said.code, json.loads(said.out)["cost"]) == (0, 0.0)
 
 
 def test_no_password_of_a_url_is_shown(place: Command) -> None:
@@ -420,3 +466,8 @@ def test_help_and_version_are_there(capsys: pytest.CaptureFixture[str]) -> None:
     text = capsys.readouterr().out
     for flag in ("--workflow", "--role", "--docs", "--file", "--search", "--without", "--max-cost", "--events"):
         assert flag in text
+    assert main(["eval", "--help"]) == 0
+    text = capsys.readouterr().out
+    for flag in ("--workflow", "--model", "--docs", "--sample", "--metric", "--judge", "--output", "--dry-run"):
+        assert f"{flag} " in text or f"{flag}\n" in text
+    assert "hira eval run --help lists all" in text

@@ -56,10 +56,9 @@ GOLDEN = """\
    1.5 s  planner wrote · 934 tokens, 1.5 s
    1.5 s  subtask 1: find the year
    1.6 s  subtask 1 → simple_search · 2 from memory: a page states it
-   1.7 s  1/simple_search calls search: founding year
-   1.9 s  1/simple_search search done, 0.2 s
-   1.9 s  1/simple_search calls browse: url 'a.txt', intent 'year'
-   2.0 s  1/simple_search browse failed, 0.1 s: browse failed: no such document
+   1.7 s  subtask 1 · simple_search calls search: founding year
+   1.9 s  subtask 1 · simple_search calls browse: url 'a.txt', intent 'year'
+   2.0 s  subtask 1 · simple_search browse failed, 0.1 s: browse failed: no such document
    2.0 s  read [s1] A history — a.txt
    3.0 s  subtask 1 done: It was 1967.
    3.0 s  remembered fact: It was 1967 [s1, s2].
@@ -78,6 +77,27 @@ def test_each_notable_event_is_one_line() -> None:
     for event in RUN:
         lines(event)
     assert told.getvalue() == f"{GOLDEN}\n"
+
+
+def test_the_sources_of_a_search_share_a_line_and_a_slow_call_has_one_at_its_end() -> None:
+    told = io.StringIO()
+    lines = Lines(shell_of(told))
+    for event in (
+        ToolStarted("reasoner", "search", {"query": "year"}, at=1.0),
+        SourceRead("s1", "file", "A history of the town and of all its rivers", "a.txt", at=2.0),
+        SourceRead("s2", "file", "", "b.txt", at=2.1),
+        ToolEnded("reasoner", "search", True, "…", 1.2, at=2.2),
+        TurnEnded("search-d4a65ac1/reasoner.2", "reasoner", "…", Usage(1, 30, 4, seconds=2), at=4.2),
+        TurnEnded("3/verifier1/verifier", "verifier", "…", Usage(1, 30, 4, seconds=2), at=6.2),
+    ):
+        lines(event)
+    assert told.getvalue().splitlines() == [
+        "   1.0 s  reasoner calls search: year",
+        "   2.1 s  read 2 sources: [s1] A history of the town and of all its ri…, [s2] b.txt",
+        "   2.2 s  reasoner search done, 1.2 s",
+        "   4.2 s  reasoner wrote · 34 tokens, 2.0 s",
+        "   6.2 s  step 3 · verifier wrote · 34 tokens, 2.0 s",
+    ]
 
 
 class Heard(io.StringIO):
@@ -110,12 +130,14 @@ async def test_a_silence_is_told_with_what_is_waited_for() -> None:
 async def test_a_role_that_only_reads_so_far_says_how_much_and_an_interrupted_subtask_is_not_waited_for() -> None:
     heard = Heard()
     view = Lines(shell_of(heard), heartbeat=0.02)
+    view(SubtaskIssued("1", "compute it"))
     view(TurnStarted("1/code", "code", prompt=900))
     view(TurnStarted("planner", "planner", prompt=2700))
     keeping = asyncio.create_task(view.keep())
     await asyncio.wait_for(heard.second.wait(), 10)
     assert (
-        "waiting for 1/code (0 s, reads about 900 tokens), planner (0 s, reads about 2,700 tokens)" in heard.getvalue()
+        "waiting for subtask 1 · code (0 s, reads about 900 tokens), planner (0 s, reads about 2,700 tokens)"
+        in heard.getvalue()
     )
     heard.second.clear()
     heard.truncate(heard.seek(0))
@@ -123,6 +145,18 @@ async def test_a_role_that_only_reads_so_far_says_how_much_and_an_interrupted_su
     await asyncio.wait_for(heard.second.wait(), 10)
     keeping.cancel()
     assert heard.getvalue().splitlines()[1].endswith("waiting for planner (0 s, reads about 2,700 tokens)")
+
+
+def test_a_turn_that_broke_off_is_not_waited_for_when_the_next_role_begins() -> None:
+    view, tree = Lines(shell_of(io.StringIO())), watching()
+    for event in (TurnStarted("verifier", "verifier"), TurnStarted("verifier.2", "verifier")):
+        view(event)
+        tree(event)
+    assert len(view.waiting) == len(tree.planner.busy) == 2
+    for event in (TurnStarted("1/code", "code"), TurnStarted("planner", "planner")):
+        view(event)
+        tree(event)
+    assert [name for name, _ in view.waiting] == list(tree.planner.busy) == ["1/code", "planner"]
 
 
 def test_counts_tell_failures_rate_cost_and_time_left() -> None:

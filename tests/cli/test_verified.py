@@ -83,9 +83,7 @@ def test_verify_shows_the_verdicts_of_the_run_without_a_network_and_judges_again
         assert ask(hira, endpoint).code == 0
     again = hira("verify", "last")
     assert again.code == 0
-    assert again.out.startswith(
-        "supported     [s1] mill — mill.md (model, the closest source; the answer does not cite it)\n"
-    )
+    assert again.out.startswith("supported     [s1] mill — mill.md (model, found by hira)\n")
     by_words = hira("verify", "last", "--verify", "lexical", "--json")
     assert by_words.code == 4
     assert json.loads(by_words.out)["citations"][0]["by"] == "lexical"
@@ -103,7 +101,7 @@ def test_verify_says_that_words_alone_decide_if_the_model_fails_the_exam(hira: C
     assert said.code == 4
     assert "the model did not pass the exam of verifiers" in said.err
     assert "words alone decide" in said.err
-    assert "(lexical, the closest source; the answer does not cite it)" in said.out
+    assert "(lexical, the closest source that hira found)" in said.out
 
 
 SCHEMA = {"type": "object", "properties": {"year": {"type": "integer"}}, "required": ["year"]}

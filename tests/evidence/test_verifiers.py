@@ -27,7 +27,7 @@ from hira.evidence import (
     verify,
     verify_answer,
 )
-from hira.evidence.verdicts import find_worst
+from hira.evidence.verdicts import ALARM
 from hira.testing import ScriptedPolicy, make_context
 from hira.workflows import rollout
 
@@ -257,9 +257,8 @@ def test_a_verdict_is_a_plain_string_with_its_meaning_and_its_rank() -> None:
 
 
 def test_the_worst_verdict_is_the_one_that_a_reader_must_see_first() -> None:
-    assert find_worst([Verdict.SUPPORTED, Verdict.CONTRADICTED, Verdict.UNSUPPORTED]) is Verdict.CONTRADICTED
-    assert find_worst([Verdict.SUPPORTED, Verdict.UNCHECKED]) is Verdict.UNCHECKED
-    assert find_worst([]) is None
+    assert max([Verdict.SUPPORTED, Verdict.CONTRADICTED, Verdict.UNSUPPORTED], key=ALARM.index) == "contradicted"
+    assert max([Verdict.SUPPORTED, Verdict.UNCHECKED], key=ALARM.index) == "unchecked"
 
 
 def test_a_judgement_or_citation_with_an_unknown_verdict_is_refused() -> None:

@@ -84,7 +84,7 @@ def test_a_recipe_of_ones_own_is_named_in_the_configuration(module: str, tmp_pat
 def test_a_wrong_option_of_a_credit_is_refused_with_its_values_as_they_are_written(module: str, tmp_path: Path) -> None:
     (tmp_path / "questions.jsonl").write_text('{"question": "Who?", "answer": "Ann"}\n')
     values = {"recipe": f"{module}:named", "model.name": "some/model", "data.train": "questions.jsonl"}
-    with pytest.raises(UsageError, match=r"credit\.baseline: input should be 'Mean' or 'RLOO'"):
+    with pytest.raises(UsageError, match=r"credit\.baseline must be 'Mean' or 'RLOO'"):
         plan_in(tmp_path, values | {"credit.baseline": "rloo"})
 
 

@@ -21,7 +21,7 @@ from pydantic import (
     model_validator,
 )
 
-from hira.core.errors import UsageError, did_you_mean, uncapitalise
+from hira.core.errors import UsageError, did_you_mean
 from hira.core.options import Part, read_duration
 from hira.core.policy import Effort
 from hira.core.sanitize import passwords_in, without_userinfo
@@ -49,9 +49,6 @@ Verify = Literal["lexical", "model", "off"]
 Continuation = Literal["turns", "continue_final_message", "prefix", "completions"]
 SECRET_NAME = re.compile(r"(?:^|_)(?:API_?KEY|KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$", re.IGNORECASE)
 """The name of a variable or an option that usually contains a key or a password."""
-LONGEST_SHOWN = 100
-_SECRETS = ("api_key", "search_keys", "mcp", "keys", "experts")
-_ALLOWED = re.compile(r"'([^']*)'")
 DOCUMENTS = "documents"
 """Stands among the names of searches for the documents alone, so that no web search is chosen."""
 
@@ -309,7 +306,12 @@ class Settings(StrictModel):
         try:
             return handler(values)
         except ValidationError as error:
-            raise invalid(error, (info.context or {}).get(ORIGINS, {})) from None
+            from hira.core.wrong_values import list_wrong_values
+            from hira.runtime.settings.mistakes import explain_wrong_values  # most values are right
+
+            raise explain_wrong_values(
+                list_wrong_values(error, values), (info.context or {}).get(ORIGINS, {})
+            ) from None
 
     @field_validator("experts", mode="before")
     @classmethod
@@ -466,22 +468,6 @@ def _bare(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return type(value)(_bare(item) for item in value)
     return without_userinfo(value) if isinstance(value, str) else value
-
-
-def invalid(error: ValidationError, origins: Mapping[str, str]) -> UsageError:
-    """The first wrong value: its name, what it was unless it may be a secret, what it takes, and who set it."""
-    first = error.errors()[0]
-    path = [str(part) for part in first["loc"]]
-    where = origins.get(".".join(path[:2])) or origins.get(path[0], "") if path else ""
-    says = uncapitalise(first["msg"]).removeprefix("value error, ")
-    secret = not path or path[0] in _SECRETS or path[-1] == "api_key"
-    if first["type"] != "value_error" and not secret and isinstance(first["input"], str | int | float):
-        text = repr(_bare(first["input"]))
-        says += f", got {text if len(text) <= LONGEST_SHOWN else text[:LONGEST_SHOWN] + '…'}"
-    fix = "correct it, or leave it out"
-    if first["type"] == "literal_error":
-        fix = did_you_mean(str(first["input"]), _ALLOWED.findall(first["ctx"]["expected"]))
-    return UsageError(f"{'.'.join(path[:3])}: {says}", where=f"set by {where}" if where else "", fix=fix)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Files of settings: a hira.toml, of a project or of the user, and a profile that a training run wrote."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -8,7 +8,8 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
-from hira.core.errors import UsageError, did_you_mean
+from hira.core.errors import UsageError
+from hira.core.wrong_values import list_wrong_values
 from hira.runtime.settings.fields import (
     FILE,
     PROFILE,
@@ -20,10 +21,10 @@ from hira.runtime.settings.fields import (
     RoleSettings,
     Settings,
     TimeoutSettings,
-    invalid,
     list_entries,
     resolve_paths,
 )
+from hira.runtime.settings.mistakes import explain_unknown_keys, explain_wrong_values
 
 _LONGEST_NUMBER = 63
 LONGEST = 64 * 1024
@@ -106,8 +107,9 @@ def file_layer(kind: Literal["project", "user"], path: Path) -> Layer:
 
 
 def _check_tables(values: Mapping[str, Any], path: Path) -> None:
-    """Raise `UsageError` for an unknown key, or a value that is no table, anywhere in the file."""
-    _check_keys(values, Settings, path)
+    """Raise `UsageError` for the unknown keys, or a value that is no table, anywhere in the file."""
+    if unknown := _list_unknown(values):
+        raise explain_unknown_keys(unknown, FILE, path)
     for name, value in values.items():
         if isinstance(value, Mapping) and name in ("role", "workflow", "expert"):
             entry = next((key for key, table in value.items() if isinstance(table, Mapping)), "NAME")
@@ -117,22 +119,38 @@ def _check_tables(values: Mapping[str, Any], path: Path) -> None:
     try:
         _FILE.validate_python(values)
     except ValidationError as error:
-        raise invalid(error, dict.fromkeys(values, str(path))) from None
-    _table(values, "search_keys", path)
-    _check_keys(_table(values, "timeout", path), TimeoutSettings, path, "timeout")
+        raise explain_wrong_values(list_wrong_values(error, values), dict.fromkeys(values, str(path))) from None
+    for name in ("search_keys", "timeout"):
+        _table(values, name, path)
     experts = values.get("experts")
     for tables in (_table(values, "workflows", path), experts if isinstance(experts, Mapping) else {}):
         for name in tables:
             _table(tables, name, path)
-    tables_of: Mapping[str, type[BaseModel]] = {
-        "roles": RoleSettings,
-        "keys": KeySettings,
-        "prices": PriceSettings,
-        "mcp": McpSettings,
-    }
-    for kind, model in tables_of.items():
-        for name, table in _table(values, kind, path).items():
-            _check_keys(table if isinstance(table, Mapping) else {}, model, path, f"{kind}.{name}")
+
+
+_TABLES: Mapping[str, type[BaseModel]] = {
+    "roles": RoleSettings,
+    "keys": KeySettings,
+    "prices": PriceSettings,
+    "mcp": McpSettings,
+}
+"""The settings that are tables of tables, with the settings in each."""
+
+
+def _list_unknown(values: Mapping[str, Any]) -> list[tuple[str, str, Collection[str]]]:
+    """Return each unknown key with its table, empty for none, and the keys that are known there."""
+    tables: list[tuple[str, Any, type[BaseModel]]] = [("", values, Settings)]
+    tables.append(("timeout", values.get("timeout"), TimeoutSettings))
+    for kind, model in _TABLES.items():
+        if isinstance(entries := values.get(kind), Mapping):
+            tables += [(f"{kind}.{name}", table, model) for name, table in entries.items()]
+    return [
+        (name, key, model.model_fields.keys())
+        for name, table, model in tables
+        if isinstance(table, Mapping)
+        for key in table
+        if key not in model.model_fields
+    ]
 
 
 def profile_layer(closer: Iterable[Layer], folder: Path) -> Layer:
@@ -171,14 +189,6 @@ def _beside(values: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     if "roles" in placed:
         placed["roles"] = {role: _beside(table, folder) for role, table in placed["roles"].items()}
     return placed
-
-
-def _check_keys(values: Mapping[str, Any], model: type[BaseModel], path: Path, table: str = "") -> None:
-    for key in values:
-        if key not in model.model_fields:
-            fix = did_you_mean(key, model.model_fields)
-            where = f"in {path}, table [{table}]" if table else f"in {path}"
-            raise UsageError(f"unknown key {key!r} in {FILE}", where=where, fix=fix)
 
 
 def _table(values: Mapping[str, Any], name: str, path: Path) -> Mapping[str, Any]:

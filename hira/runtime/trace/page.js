@@ -211,7 +211,7 @@
       el("div", { class: run.answer ? "answer" : "answer none" }, run.answer ? answerText() : "There is no answer."),
       citations.length ? el("ul", { class: "proofs" }, citations.map((one, number) => el("li", {}, el("button", { type: "button", class: verdictClass(one.verdict), on: { click: () => toSource(number) } },
         el("span", { class: "verdict" }, one.verdict), el("span", {}, one.claim), one.why ? el("em", {}, one.why) : "", one.quote ? el("q", {}, one.quote) : "",
-        el("cite", {}, [`${one.source} · ${nameOf(one.source)}`, one.place, one.attributed ? "the closest source, not cited by the answer" : ""].filter(Boolean).join(", ")))))) : ""));
+        el("cite", {}, [`${one.source} · ${nameOf(one.source)}`, one.place, one.attributed ? (one.verdict === "supported" ? "found by hira" : "the closest source that hira found") : ""].filter(Boolean).join(", ")))))) : ""));
 
   const input = el("input", { type: "search", placeholder: "Find in prompts and replies", "aria-label": "Find in prompts and replies" });
   let waiting = 0;

@@ -445,7 +445,7 @@ export class RunView {
       element("b", { text: verdict }), element("span", { text: claim, dir: "auto" }),
       why ? element("p", { class: "lacks", text: why }) : "",
       ...found.map(one => this.describePassage(one)),
-      attributed ? element("small", { text: "The answer cites no source for this claim; this is the closest one." }) : "",
+      attributed ? element("small", { text: `The answer cites no source for this claim; hira found ${verdict === "supported" ? "this one" : "the closest one"}.` }) : "",
     ]);
   }
 

@@ -160,19 +160,19 @@ async def remember(conversation: Conversation, question: str, chunk: Chunk, stat
         updates.append(update)
         complaint = _complaint(state.memory, update, chunk)
         if complaint:
-            tell(Notice(f"{conversation.name}: {complaint.splitlines()[0]}"))
+            tell(Notice(f"state: {complaint.splitlines()[0]}"))
         return complaint
 
     try:
         await ask_for_record(conversation, message, Update, wrong=wrong)
     except (DialectError, EndpointError) as error:
         if not updates:
-            tell(Notice(f"{conversation.name}: a chunk is missing from the notes: {error.what.splitlines()[0]}"))
+            tell(Notice(f"state: a chunk is missing from the notes: {error.what.splitlines()[0]}"))
             return state
     latest_first = [merge(state.memory, update, chunk.sources) for update in reversed(updates)]
     merged = min(latest_first, key=lambda merged: len(merged.lost))  # of equals the later one
     if merged.lost:
-        tell(Notice(f"{conversation.name}: kept {', '.join(merged.lost)}, which the update had dropped"))
+        tell(Notice(f"state: kept {', '.join(merged.lost)}, which the update had dropped"))
     planned = next((update.plan for update in reversed(updates) if update.plan.strip()), state.plan.text)
     return replace(state, memory=merged.memory, plan=replace(state.plan, text=planned))
 
@@ -217,14 +217,14 @@ async def write(conversation: Conversation, question: str, chunk: Chunk, known: 
         try:
             completion = await conversation.turn()
         except EndpointError as error:
-            tell(Notice(f"{conversation.name}: a chunk is missing from the report: {error.what}"))
+            tell(Notice(f"report: a chunk is missing from the report: {error.what}"))
             return before
         written, fault = _read(completion, before)
         if not fault:
             return _clean_report(written, conversation)
         longest = max(longest, written, key=len)
         conversation.say(assistant(completion.text), user(AGAIN.fill(error=fault)))
-    tell(Notice(f"{conversation.name}: {'the report stays as it was' if before else 'the report is cut'}: {fault}"))
+    tell(Notice(f"report: {'the report stays as it was' if before else 'the report is cut'}: {fault}"))
     return before or _clean_report(longest, conversation)
 
 

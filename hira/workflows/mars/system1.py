@@ -131,7 +131,7 @@ async def _read(under: str, prompt: Filled, documents: Sequence[Filled], context
     try:
         completion = await ask_for_text(conversation, prompt)
     except (EndpointError, Stop) as error:
-        context.events(Notice(f"{conversation.name}: {error.what}; only the beginnings of its documents are used"))
+        context.events(Notice(f"system1: {error.what}; only the beginnings of its documents are used"))
         return _beginnings(documents, error.what)
     read = context.rollout.sources.read
     bin_sources = Sources({source: read[source] for source in (str(document.values["id"]) for document in documents)})

@@ -71,7 +71,7 @@ class LoopConfig:
         except EndpointError as error:
             fault = error.what
         if fault:
-            loop.conversation.context.events(Notice(f"{loop.conversation.name}: no summary: {fault}"))
+            loop.conversation.context.events(Notice(f"{loop.conversation.trajectory.role}: no summary: {fault}"))
             return step
         if find_under_heading(summed.text, "Conclusion"):
             return summed

@@ -58,7 +58,7 @@ def test_overrides_are_numbers_lists_truth_values_and_text() -> None:
 def test_what_is_wrong_with_an_override_is_told_with_the_way_out() -> None:
     for override, what, fix in (
         ("train.step=1", "unknown key 'step'", "did you mean 'steps'?"),
-        ("train.steps=0", "train.steps should be greater than or equal to 1, got 0", "correct train.steps"),
+        ("train.steps=0", "train.steps must be at least 1, got 0", "correct train.steps"),
         ("nothing", "'nothing' is not an override", "SECTION.KEY=VALUE"),
     ):
         with pytest.raises(UsageError) as raised:
@@ -74,7 +74,7 @@ def test_a_run_that_cannot_work_is_refused_before_anything_is_loaded(folder: Pat
         ('model.adapters={planer="a", "*"="b"}', "model.adapters: workflow 'matpo' has no role 'planer'"),
         ('model.adapters={planner="a"}', "model.adapters: the role 'worker' has no adapter"),
         ("credit.nrom=x", "credit.nrom: matpo has no such option"),
-        ("credit.norm=all", "credit.norm: input should be 'rollout_mean', 'role_mean' or 'token_mean'"),
+        ("credit.norm=all", "credit.norm must be 'rollout_mean', 'role_mean' or 'token_mean'"),
         ("settings.doc=x", "settings.doc is unknown"),
         ("data.train=nowhere.jsonl", "there is no file 'nowhere.jsonl'"),
     ):
