@@ -1,4 +1,4 @@
-"""What is wrong with a value, in plain English: pydantic's faults for a person who wrote a setting."""
+"""The faults that pydantic finds in a value, in plain English for the person who wrote it."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -20,7 +20,7 @@ _TAKES = {
     "path": "a path", "tuple": "a list", "list": "a list", "set": "a list", "frozen": "a list",
     "mapping": "a table", "dict": "a table", "model": "a table",
 }  # fmt: skip
-"""What a value should be, by the first word of the fault's type, in the order in which it is named."""
+"""The right kind of value by the first word of the fault's type, in the order in which an error names several."""
 _BOUNDS = {
     "greater_than": ("more than", "gt"), "greater_than_equal": ("at least", "ge"),
     "less_than": ("less than", "lt"), "less_than_equal": ("at most", "le"),
@@ -62,7 +62,7 @@ def list_wrong_values(error: ValidationError, values: object) -> list[WrongValue
 
 
 def _find_keys(details: "ErrorDetails", value: Any) -> tuple[str | int, ...]:
-    """Return the place of a fault without the names of types, which stand in pydantic's for a value of several."""
+    """Return the place of a fault, without the names of types that pydantic adds where several are allowed."""
     keys: list[str | int] = []
     for part in details["loc"]:
         if isinstance(value, Mapping) and (part in value or details["type"] == "missing"):

@@ -5,6 +5,7 @@ import io
 import json
 import os
 import re
+import struct
 import sys
 import tomllib
 from collections.abc import Iterator
@@ -326,7 +327,9 @@ def test_a_dry_run_prints_the_maximum_and_calls_nothing(place: Command, endpoint
 
 
 def test_the_models_that_hira_itself_runs_cost_nothing(place: Command) -> None:
-    (place.folder / "model.gguf").write_bytes(b"GGUF")
+    key, value = (struct.pack("<Q", len(text)) + text for text in (b"tokenizer.chat_template", b"{{ messages }}"))
+    header = struct.pack("<4sIQQ", b"GGUF", 3, 0, 1) + key + struct.pack("<I", 8) + value  # a text, and no tensors
+    (place.folder / "model.gguf").write_bytes(header)
     for model in (f"gguf:{place.folder}/model.gguf", "hf:some/model"):
         said = place("ask", QUESTION, "--docs", "docs", "--model", model, "--dry-run", "--json")
         assert not said.err

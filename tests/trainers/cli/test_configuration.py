@@ -74,7 +74,7 @@ def test_a_run_that_cannot_work_is_refused_before_anything_is_loaded(folder: Pat
         ('model.adapters={planer="a", "*"="b"}', "model.adapters: workflow 'matpo' has no role 'planer'"),
         ('model.adapters={planner="a"}', "model.adapters: the role 'worker' has no adapter"),
         ("credit.nrom=x", "credit.nrom: matpo has no such option"),
-        ("credit.norm=all", "credit.norm must be 'rollout_mean', 'role_mean' or 'token_mean'"),
+        ("credit.norm=all", "credit.norm must be 'rollout_mean', 'role_mean' or 'token_mean', got 'all'"),
         ("settings.doc=x", "settings.doc is unknown"),
         ("data.train=nowhere.jsonl", "there is no file 'nowhere.jsonl'"),
     ):
