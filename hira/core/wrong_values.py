@@ -44,6 +44,8 @@ class WrongValue:
 
     @property
     def fix(self) -> str:
+        if self.what == MISSING:
+            return "add it"
         choices = re.findall(r"'([^']*)'", self.what) if self.what.startswith(MUST_BE) else []
         known = choices and isinstance(self.value, str)
         return did_you_mean(str(self.value), choices) if known else "correct it, or leave it out"

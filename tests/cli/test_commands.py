@@ -201,7 +201,7 @@ def test_a_mistake_ends_with_2_and_at_most_three_lines(place: Command, argv: lis
             "correct it, or leave it out",
         ),
         ('verify = "lexcal"\n', "verify must be 'lexical', 'model' or 'off', got 'lexcal'", "did you mean 'lexical'?"),
-        ("[prices.m]\ninput = 1\n", "prices.m.output is missing", "correct it, or leave it out"),
+        ("[prices.m]\ninput = 1\n", "prices.m.output is missing", "add it"),
     ],
 )
 def test_all_mistakes_of_hira_toml_are_named_in_plain_words(place: Command, text: str, what: str, fix: str) -> None:
