@@ -46,9 +46,9 @@ async def test_claims_on_a_large_source_are_checked_beside_the_loop_with_the_sam
     sources = Sources()
     sources.add(Source("https://example.org/", "Alta", SENTENCE * 10_000 + "The tower is 31 metres high."))
     text = "The tower is 31 metres high [s1]. The tower is 99 metres high [s1]."
-    await verify_answer(text, sources, "", LexicalVerifier())
+    await verify_answer(text, sources, "", LexicalVerifier(), seconds=600)
     began = time.process_time()
-    citations, reasons = await verify_answer(text, sources, "", LexicalVerifier())
+    citations, reasons = await verify_answer(text, sources, "", LexicalVerifier(), seconds=600)
     middle = time.process_time()
     assert (citations, reasons) == (verify(text, sources), [])
     assert [one.verdict for one in citations] == ["supported", "unsupported"]

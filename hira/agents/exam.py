@@ -19,6 +19,7 @@ from hira.agents.run_context import RunContext
 from hira.core.affords import affords
 from hira.core.budget import CallNeed
 from hira.core.errors import DialectError, EndpointError, OutOfBudget, Stop
+from hira.core.tokens import clip
 from hira.evidence import Relevance, Source, SourcedClaim
 from hira.journal import CallSpec, NotRecorded
 from hira.journal.encoding import digest_of_tool
@@ -27,9 +28,11 @@ FACT = "verifier exam"
 """The name of the score among the facts about a model."""
 VERSION = 2
 """Another prompt or other items need another exam."""
-TAKES = "the model takes the exam of verifiers, once: two calls"
+TAKES = "the model takes the exam of verifiers, once: two calls (hira init takes it ahead of time)"
 SIZES = (1_150, 1_000, 800)
 """About how many tokens its calls take, and the verdict that it is for."""
+DRAFT = 100
+"""Tokens of the answer that are shown before the exam, which takes a while with a slow model."""
 TRUE_AT_LEAST = 0.8
 """The share of the true claims that a verifier has to recognise: below it, hira would call too much unsupported."""
 FALSE_AT_LEAST = 0.9
@@ -125,6 +128,8 @@ async def find_score(
         if not affords_exam(context):
             context.note("too little of the budget is left for the verifier's exam: words alone checked the claims")
             return None
+        if context.rollout.answer:
+            context.note(f"the answer, not checked yet: {clip(' '.join(context.rollout.answer.split()), DRAFT)}")
         context.note(TAKES)
         try:
             async with asyncio.timeout(SECONDS):

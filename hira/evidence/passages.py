@@ -21,7 +21,7 @@ BULLET = compile_lazily(r"\s*(?:(?:[-*+•‣>]|\d{1,3}[.)]|\[\d{1,3}\])\s+)*")
 FENCE = compile_lazily(r"^[ \t]*(?:```|~~~)(?s:.*?)(?:^[ \t]*(?:```|~~~)[^\n]*$|\Z)", re.MULTILINE)
 WRAPPED = 50
 """If a longer line ends inside a sentence, the next one continues it; shorter lines are items of a list."""
-_BEGINS = compile_lazily(r"\s*(?:#{1,6}\s|[-*+•|>]\s?|\d+[.)]\s|[A-Z][\w ]{1,24}:\s)")
+_BEGINS = compile_lazily(r"\s*(?:#{1,6}\s|[-*+•|>]\s?|\d+[.)]\s|\[\d{1,3}\]\s+\S|[A-Z][\w ]{1,24}:\s)")
 _STOP = compile_lazily(
     r"(?:(?<=[^\W_][^\W\d_])|(?<=[\d)\]\"'”’»%*_`+#])|(?<=[A-Z°][-CF]))"  # "in C++. The", "at 8 °C. The"
     rf"[.!?…]++[\"'”’»)\]*_]*+(?:\s*+{CITED.pattern})*+\s++(?=[^a-z\s])"

@@ -19,7 +19,7 @@ from hira.core.policy import Usage
 from hira.evidence import LexicalVerifier, Sources, is_accepted, is_refusal
 from hira.evidence.lexical_verifier import is_calculation
 from hira.evidence.passages import Passages, read_words
-from hira.evidence.questions import read_question
+from hira.evidence.questions import asks_overview, read_question
 from hira.evidence.verdicts import Relevance
 from hira.journal import NotRecorded
 from hira.workflows.baselines.single import REASONER, Rag
@@ -59,7 +59,8 @@ class Auto(HiRA):
         answer = record.answer = await Rag(self.pages).run(question, context)
         asked = record.question or question
         checks = context.options.verify != "off" or context.options.verifier is not None
-        if context.stopped or (answer and not checks and not is_refusal(answer)):
+        complete = not checks or asks_overview(asked)  # the search reads the list of the documents
+        if context.stopped or (answer and complete and not is_refusal(answer)):
             return answer
         first = await check_answer(context)
         if context.stopped or is_settled(answer, asked, first):

@@ -329,7 +329,8 @@ async def test_only_the_run_that_takes_the_exam_says_how_the_model_failed_it(tmp
             async with Hira(settings=settings(tmp_path, endpoint.base_url)) as hira:
                 said.append((await hira.ask(QUESTION)).rollout.notices)
     failed = "the model did not pass the exam of verifiers"
-    assert said[0][1].startswith(f"{failed} (12 of 12 true claims recognised")
+    assert said[0][0].startswith("the answer, not checked yet: "), "before the exam, which may take minutes"
+    assert said[0][2].startswith(f"{failed} (12 of 12 true claims recognised")
     assert said[1] == [f"{failed}: words alone decide"]
 
 

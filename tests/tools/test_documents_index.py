@@ -429,3 +429,23 @@ def test_indexes_of_older_formats_that_nothing_uses_are_removed(tmp_path: Path) 
         "documents-1-b.sqlite",
         "documents-99-a.sqlite",
     }
+
+
+@pytest.mark.parametrize("question", ["What are these documents about?", "Worum geht es in den Dateien?"])
+async def test_a_question_about_the_documents_as_a_whole_finds_their_list_and_how_they_begin(folder, question):
+    for year in ("2024", "2025"):
+        (folder / f"report-{year}.md").write_text(f"# Report {year}\n\nThe harbour had a good year.", "utf-8")
+    listed, *begun = (await search_documents(Index([folder]))(query=question)).passages
+    assert {"- bread.md: Sourdough", "- report-2024.md: Report 2024"} <= {
+        line.partition(" in ")[0] for line in listed.text.splitlines()
+    }
+    names = [passage.source.location for passage in begun]
+    assert "report-2025.md" in names
+    assert "report-2024.md" not in names, "an outdated edition"
+    few = (await search_documents(Index([folder]), top=3).call({"query": question})).passages
+    assert len(few) == 4
+
+
+async def test_a_question_that_names_something_in_a_document_is_searched_as_before(folder):
+    seen = await search_documents(Index([folder])).call({"query": "Which documents describe varroa mites?"})
+    assert seen.passages[0].source.location == "notes/beekeeping.md"

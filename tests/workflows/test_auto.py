@@ -194,3 +194,9 @@ async def test_without_a_check_the_first_answer_is_the_answer() -> None:
 def test_its_bound_is_that_of_both() -> None:
     assert Auto().bound(Sizes())["reasoner"] == Rag(PAGES).bound(Sizes())["reasoner"] + Sizes().bound_plan()
     assert Auto().bound(Sizes())["planner"] == HiRA().bound(Sizes())["planner"]
+
+
+async def test_an_answer_about_the_documents_as_a_whole_is_not_worked_on_further() -> None:
+    policy = ScriptedPolicy(["They describe towers and who built them [s1]."])
+    record = await rollout(Auto(), "What are the documents about?", make_context(policy, tools=make_box([])))
+    assert (record.status, record.usage.calls) == ("unverified", 1)

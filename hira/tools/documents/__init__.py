@@ -17,6 +17,7 @@ from hira.core.errors import ToolError, count_of
 from hira.core.sanitize import clean
 from hira.core.tool import Observation, Passage, Tool, tool
 from hira.evidence import Source
+from hira.evidence.questions import asks_overview
 from hira.tools.documents.pieces import EncoderFailed, drop_title, join_pieces
 from hira.tools.documents.ranking import NEAR_CONSTANT, Ranked, fuse
 from hira.tools.documents.store import IndexedFile, PassageHit, open_store, remove_index
@@ -140,6 +141,15 @@ class Index:
         best = await self._reranker.order(question, [texts[ranked.row] for ranked in first], spend=spend)
         return [*(first[number] for number in best), *order[_RERANKED:]]
 
+    async def survey(self, top: int) -> Observation:
+        """Return the list of the documents and the beginnings of at most `top` of them."""
+        from hira.tools.documents.overview import choose_beginnings, list_documents  # few questions need it
+
+        await self._ensure_fresh()
+        hits = await asyncio.to_thread(choose_beginnings, self._store, top)
+        listed = await asyncio.to_thread(list_documents, self._store, self.paths)
+        return Observation(passages=(Passage(listed, listed.text), *map(_passage, hits)))
+
     async def read_neighbours(self, hits: Sequence[PassageHit]) -> list[PassageHit]:
         """Return the passages before and after each hit, in the same document."""
         return await asyncio.to_thread(self._store.read_neighbours, hits)
@@ -246,6 +256,8 @@ def search_documents(
         query: Annotated[str, Field(description="a question or its key words")],
     ) -> Observation:
         """Search the local documents for passages."""
+        if asks_overview(query):
+            return await index.survey(top)
         hits = await index.search(query, top, relevant, spend=spend, on_failure=on_failure)
         if not hits:
             count = len(await index.names())

@@ -170,7 +170,7 @@ class Store:
 
     def choose(self, order: Sequence[Ranked], question: str, top: int) -> list[PassageHit]:
         """Return the first `top` passages of an order, with those of documents that the best of them mention."""
-        return self._read_hits(self._arrange(order, question, top))
+        return self.read_hits(self._arrange(order, question, top))
 
     def read_full_texts(self, rows: Sequence[int]) -> dict[int, str]:
         """Return the texts of passages with the titles and headings above them, by row."""
@@ -250,10 +250,11 @@ class Store:
         """Return the passages before and after each hit, in the same document."""
         beside = [row for hit in hits for row in (hit.row - 1, hit.row + 1)]
         names = {hit.row: hit.name for hit in hits}
-        read = self._read_hits([Ranked(row, 0, 0.0) for row in dict.fromkeys(beside)])
+        read = self.read_hits([Ranked(row, 0, 0.0) for row in dict.fromkeys(beside)])
         return [hit for hit in read if hit.name in (names.get(hit.row - 1), names.get(hit.row + 1))]
 
-    def _read_hits(self, order: Sequence[Ranked]) -> list[PassageHit]:
+    def read_hits(self, order: Sequence[Ranked]) -> list[PassageHit]:
+        """Return the passages of an order."""
         statement = (
             "SELECT p.rowid, f.name, f.title, p.place, p.heading, p.text, p.span, f.series, f.date FROM passages p"
             " JOIN files f ON f.id = p.file WHERE p.rowid IN ({})"
