@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
-from hira.core.bm25 import STOP
 from hira.core.patterns import compile_lazily
 from hira.evidence.alignment import bind
 from hira.evidence.passages import LIMITING, Word, is_related, read_words
@@ -61,22 +60,6 @@ _COURTESY = compile_lazily(
 """Words before a question: "Could you tell me where …"."""
 _INDIRECT = compile_lazily(r"(who|what|which|where|when|why|how \w+) (.+?) (is|are|was|were)\b", re.IGNORECASE)
 _CONTRACTED = compile_lazily(r"\b(what|who|where|when|why|how)['’]s\b", re.IGNORECASE)
-_DOCUMENTS = frozenset(
-    "document documents file files folder directory collection corpus library dokument dokumente dokumenten datei"
-    " dateien ordner fichier fichiers dossier documento documentos archivo archivos carpeta".split()
-)
-_OVERVIEW = frozenset(
-    "    "
-    """"text texts content contents contain contained include topic topics subject subjects theme themes cover
-    covered deal discuss describe summary summarize summarise outline overview gist kind kinds main key tell say
-    show list name give please brief briefly short available provided attached uploaded given whole entire um
-    worum geht gehts es in den die der das dem dies diese dieser diesen was welche wovon handeln handelt ist sind
-    ich habe hier gib mir einen bitte fasse zusammen zusammenfassung überblick inhalt inhalte thema themen enthält
-    enthalten stehen steht le la les de des du dans ces ce cet est sont quoi que quel quels parle parlent traite
-    traitent sujet thème moi donne résumé résume résumer aperçu contient contiennent el los las en estos este son
-    es qué cuáles sobre trata tratan tema temas dame un una resumen contiene contienen""".split()
-)
-"""With the names of documents: all that is in a question about the documents as a whole."""
 _DIRECTIONS = frozenset("from to since until".split())
 """Words that begin or end a question and come before its answer: "To how much did it fall?"."""
 ASKING_UNSPACED = compile_lazily(
@@ -305,9 +288,3 @@ def _add_kinds(
     if around and not beside:
         yield [*value, *around]
         yield [*around, *value]
-
-
-def asks_overview(question: str) -> bool:
-    """Return whether a question asks about nothing but the documents as a whole: "What are these documents about?"."""
-    asked = {word for word in re.findall(r"[^\W_]+", question.lower()) if word not in STOP}
-    return not asked.isdisjoint(_DOCUMENTS) and asked <= _DOCUMENTS | _OVERVIEW

@@ -19,7 +19,7 @@ from hira.core.policy import Usage
 from hira.evidence import LexicalVerifier, Sources, is_accepted, is_refusal
 from hira.evidence.lexical_verifier import is_calculation
 from hira.evidence.passages import Passages, read_words
-from hira.evidence.questions import asks_overview, read_question
+from hira.evidence.questions import read_question
 from hira.evidence.verdicts import Relevance
 from hira.journal import NotRecorded
 from hira.workflows.baselines.single import REASONER, Rag
@@ -59,11 +59,10 @@ class Auto(HiRA):
         answer = record.answer = await Rag(self.pages).run(question, context)
         asked = record.question or question
         checks = context.options.verify != "off" or context.options.verifier is not None
-        complete = not checks or asks_overview(asked)  # the search reads the list of the documents
-        if context.stopped or (answer and complete and not is_refusal(answer)):
+        if context.stopped or (answer and not checks and not is_refusal(answer)):
             return answer
         first = await check_answer(context)
-        if context.stopped or is_settled(answer, asked, first):
+        if context.stopped or is_settled(answer, asked, first) or answers_overview(answer, asked):
             return answer
         if answer and not affords(context.budget, CallNeed("planner"), CallNeed("planner")):
             context.note("the answer after one search is not confirmed, and the budget pays for no more work on it")
@@ -111,6 +110,13 @@ def is_english(text: str) -> bool:
     """Return whether at least a quarter of the words are common ones of English."""
     found = re.findall(r"\w+", text.lower())
     return 4 * sum(word in STOP for word in found) >= len(found)
+
+
+def answers_overview(answer: str, question: str) -> bool:
+    """Return whether this is an answer about the documents as a whole; the first search has read their list."""
+    from hira.tools.documents.overview import asks_overview  # most answers are settled by words
+
+    return bool(answer) and not is_refusal(answer) and asks_overview(question)
 
 
 def grade(answer: str, checked: CheckedAnswer) -> int:

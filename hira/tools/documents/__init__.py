@@ -17,7 +17,6 @@ from hira.core.errors import ToolError, count_of
 from hira.core.sanitize import clean
 from hira.core.tool import Observation, Passage, Tool, tool
 from hira.evidence import Source
-from hira.evidence.questions import asks_overview
 from hira.tools.documents.pieces import EncoderFailed, drop_title, join_pieces
 from hira.tools.documents.ranking import NEAR_CONSTANT, Ranked, fuse
 from hira.tools.documents.store import IndexedFile, PassageHit, open_store, remove_index
@@ -142,12 +141,11 @@ class Index:
         return [*(first[number] for number in best), *order[_RERANKED:]]
 
     async def survey(self, top: int) -> Observation:
-        """Return the list of the documents and the beginnings of at most `top` of them."""
-        from hira.tools.documents.overview import choose_beginnings, list_documents  # few questions need it
+        """Return the list of the documents, and the beginnings of at most `top` of them."""
+        from hira.tools.documents.overview import survey  # few questions need it
 
         await self._ensure_fresh()
-        hits = await asyncio.to_thread(choose_beginnings, self._store, top)
-        listed = await asyncio.to_thread(list_documents, self._store, self.paths)
+        listed, hits = await asyncio.to_thread(survey, self._store, self.paths, top)
         return Observation(passages=(Passage(listed, listed.text), *map(_passage, hits)))
 
     async def read_neighbours(self, hits: Sequence[PassageHit]) -> list[PassageHit]:
@@ -240,6 +238,8 @@ RELEVANT = 0.25
 _WITH_NEIGHBOURS = 2
 """The best passages, which are shown with the passages around them."""
 
+_NOUNS = ("document", "dokument", "file", "folder", "directory", "datei", "ordner", "fichier", "dossier", "archivo")
+
 
 def search_documents(
     index: Index,
@@ -256,12 +256,14 @@ def search_documents(
         query: Annotated[str, Field(description="a question or its key words")],
     ) -> Observation:
         """Search the local documents for passages."""
-        if asks_overview(query):
-            return await index.survey(top)
+        if any(noun in query.lower() for noun in _NOUNS):
+            from hira.tools.documents.overview import asks_overview
+
+            if asks_overview(query):
+                return await index.survey(top)
         hits = await index.search(query, top, relevant, spend=spend, on_failure=on_failure)
         if not hits:
-            count = len(await index.names())
-            return Observation(f"nothing found for {query!r} in {count_of(count, 'document')}")
+            return Observation(f"nothing found for {query!r} in {count_of(len(await index.names()), 'document')}")
         best = hits[:_WITH_NEIGHBOURS]
         names = [hit.name for hit in best]  # what comes after one of the newest vintage of its document is outdated
         latest = [hit for place, hit in enumerate(best) if not (hit.issue and hit.issue.newest in names[:place])]
