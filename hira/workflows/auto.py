@@ -62,7 +62,11 @@ class Auto(HiRA):
         if context.stopped or (answer and not checks and not is_refusal(answer)):
             return answer
         first = await check_answer(context)
-        if context.stopped or is_settled(answer, asked, first) or answers_overview(answer, asked):
+        if context.stopped or is_settled(answer, asked, first):
+            return answer
+        from hira.tools.documents.overview import asks_overview  # most answers are settled
+
+        if answer and not is_refusal(answer) and asks_overview(asked):
             return answer
         if answer and not affords(context.budget, CallNeed("planner"), CallNeed("planner")):
             context.note("the answer after one search is not confirmed, and the budget pays for no more work on it")
@@ -110,13 +114,6 @@ def is_english(text: str) -> bool:
     """Return whether at least a quarter of the words are common ones of English."""
     found = re.findall(r"\w+", text.lower())
     return 4 * sum(word in STOP for word in found) >= len(found)
-
-
-def answers_overview(answer: str, question: str) -> bool:
-    """Return whether this is an answer about the documents as a whole; the first search has read their list."""
-    from hira.tools.documents.overview import asks_overview  # most answers are settled by words
-
-    return bool(answer) and not is_refusal(answer) and asks_overview(question)
 
 
 def grade(answer: str, checked: CheckedAnswer) -> int:
