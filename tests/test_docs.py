@@ -42,6 +42,7 @@ from hira.agents.model_verifier import BATCH
 from hira.agents.queries import QUERIES
 from hira.agents.recovery import REPEATS
 from hira.agents.retrieval import PAGES as PAGES_OPENED
+from hira.cli.dry_run import USUAL
 from hira.cli.options import build_parser
 from hira.cli.shell import Shell
 from hira.core.tool import SHOWN
@@ -494,26 +495,36 @@ def test_goals_of_performance_are_called_met_or_missed_by_what_was_measured() ->
         assert verdict == ("met" if met else "**missed**"), goal
 
 
-def test_costs_of_workflows_are_those_of_the_real_model() -> None:
-    results = (RESULTS / "real_models.md").read_text(encoding="utf-8")
-    measured = {
-        cells[1]: [cells[7], cells[8], cells[5], cells[6]]
-        for line in results.splitlines()
-        if line.startswith("| qwen2.5-coder-0.5b-instruct |")
-        for cells in [[cell.strip() for cell in line.strip("| ").split(" | ")]]
+def list_public_costs(model: str) -> dict[tuple[str, str], list[str]]:
+    """The calls and tokens of the public questions, by set and workflow; of the others on the company alone."""
+    text = (RESULTS / "public.md").read_text(encoding="utf-8")
+    page = text.partition(f"## {model}\n")[2].partition("\n## ")[0]
+    of_sets = [line.strip("| ").split(" | ") for line in page.splitlines() if line.count(" | ") == 11]
+    others = text.partition("## The other workflows\n")[2].partition("\n## ")[0]
+    rest = [line.strip("| ").split(" | ") for line in others.splitlines() if line.count(" | ") == 5]
+    return {("company", cells[0]): [cells[4], cells[3]] for cells in rest} | {
+        (cells[0], cells[1]): [cells[9], cells[8]] for cells in of_sets
     }
+
+
+def test_costs_of_workflows_are_those_of_the_public_questions() -> None:
+    measured = list_public_costs("qwen2.5-coder-0.5b-instruct")
     shown_costs = {row[0].strip("`"): row[1:] for row in rows("workflows.md", "## What a question costs")}
-    assert len(shown_costs) > 5
-    assert shown_costs == {name: measured[name] for name in shown_costs}
+    assert shown_costs.keys() == WORKFLOWS.keys()
+    assert shown_costs == {name: measured["company", name] for name in shown_costs}
+
+
+def test_the_usual_cost_that_a_dry_run_prints_is_that_of_the_public_questions() -> None:
+    measured = [list_public_costs(f"qwen2.5-coder-{size}-instruct") for size in ("0.5b", "1.5b")]
+    for name, (calls, tokens) in USUAL.items():
+        costs = [cost for table in measured for (_, workflow), cost in table.items() if workflow == name]
+        counted, spent = ([float(cost[at].replace(",", "")) for cost in costs] for at in (0, 1))
+        assert (min(counted), max(counted)) == calls, name
+        assert (min(spent), max(spent)) == tokens, name
 
 
 def test_costs_of_auto_are_those_of_the_public_questions() -> None:
-    results = (RESULTS / "public.md").read_text(encoding="utf-8").partition("## qwen2.5-coder-0.5b-instruct")[2]
-    measured = {}
-    for line in results.partition("\n## ")[0].splitlines():
-        cells = line.strip("| ").split(" | ")
-        if len(cells) == 12:
-            measured[cells[0], cells[1]] = [cells[9], cells[8]]
+    measured = list_public_costs("qwen2.5-coder-0.5b-instruct")
     shown_costs = rows("workflows.md", "### What `auto` costs")
     assert len(shown_costs) == 3
     for name, *costs in shown_costs:

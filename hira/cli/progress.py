@@ -121,6 +121,8 @@ class Lines(View):
         self.waiting: dict[tuple[str, str], Waiting] = {}
         """By conversation and tool; a turn has no tool."""
         self.subtasks: set[str] = set()
+        self.conclusion = ""
+        """The one of the latest subtask: a fact in it is not shown once more."""
         self.read: list[events.SourceRead] = []
         """The sources that have no line yet: those of a search share one."""
 
@@ -135,6 +137,8 @@ class Lines(View):
             self.read.append(event)
             return
         self._tell_sources()
+        if isinstance(event, events.Remembered) and event.text in self.conclusion:
+            return
         if text := describe_event(event, self.subtasks):
             self._tell(event.at, text, sys.maxsize if isinstance(event, events.Notice) else WIDTH)
 
@@ -167,6 +171,7 @@ class Lines(View):
             case events.SubtaskIssued():
                 self.subtasks.add(event.subtask)
             case events.SubtaskDone():  # an interrupted turn has no end of its own
+                self.conclusion = event.conclusion
                 ended = [key for key in self.waiting if key[0].startswith(f"{event.subtask}/")]
                 for key in ended:
                     del self.waiting[key]

@@ -1,6 +1,7 @@
 """Follow-up questions from the command line: `hira ask --continue` and `hira chat`."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -84,3 +85,7 @@ def test_a_question_of_which_no_document_speaks_costs_one_call_and_is_refused(hi
     assert (said.code, said.out.strip(), calls) == (4, "Nothing was found that answers the question.", 1)
     assert "not enough evidence" in said.err
     assert "nearest" not in said.err
+    assert "reasoner wrote · " in said.err
+    assert "search-" not in said.err, "the name of a conversation is for programs"
+    events = hira("resume", "last", "--events").err + hira("show", "last", "--json").out
+    assert re.search(r"search-[0-9a-f]{8}/reasoner", events)

@@ -270,7 +270,10 @@ def test_options_of_an_expert_that_a_projects_file_names_need_consent_of_their_o
     ("table", "says"),
     [
         ('[experts.sql]\nobject = "shop_of_a_test:database"\nurl = "x"\nmots = 3\n', "did you mean 'most'?"),
-        ('[experts.sql]\nobject = "shop_of_a_test:database"\nurl = 3\n', "option 'url' of the expert 'database' must be text\n"),
+        (
+            '[experts.sql]\nobject = "shop_of_a_test:database"\nurl = 3\n',
+            "option 'url' of the expert 'database' must be text\n",
+        ),
         ('[experts.sql]\nobject = "shop_of_a_test:database"\n', "the expert 'sql' lacks the option 'url'"),
         ('[experts.sql]\nurl = "x"\n', "experts.sql.object is missing"),
         ('[experts.store]\nobject = "shop_of_a_test:Warehouse"\nplace = "x"\n', "write [experts.warehouse]"),

@@ -45,7 +45,8 @@ RUN: list[Event] = [
     ToolEnded("1/simple_search", "browse", False, "browse failed: no such document", 0.1, at=2.0),
     SourceRead("s1", "file", "A history", "a.txt", at=2.0),
     SubtaskDone("1", "simple_search", "It was 1967.", True, at=3.0),
-    Remembered("fact", "It was 1967 [s1, s2].", "s1, s2", at=3.0),
+    Remembered("fact", "It was 1967.", "s1", at=3.0),
+    Remembered("fact", "Ida founded it [s1, s2].", "s1, s2", at=3.0),
     Remembered("resource", "A list of years", "a.txt", at=3.0),
     Notice("all 10 calls are used", at=3.1),
     RunEnded("r1", "insufficient_evidence", "1967", Usage(3, 2000, 100, cost=0.0123), at=62.25),
@@ -61,7 +62,7 @@ GOLDEN = """\
    2.0 s  subtask 1 · simple_search browse failed, 0.1 s: browse failed: no such document
    2.0 s  read [s1] A history — a.txt
    3.0 s  subtask 1 done: It was 1967.
-   3.0 s  remembered fact: It was 1967 [s1, s2].
+   3.0 s  remembered fact: Ida founded it [s1, s2].
    3.0 s  remembered resource: A list of years (a.txt)
    3.1 s  note: all 10 calls are used
   62.2 s  insufficient evidence · 3 calls · 2,100 tokens · $0.0123"""
