@@ -243,7 +243,7 @@ class RunTree(Drawing):
         tools = self._branch(event.conversation).tools
         for index, (text, seconds, _) in enumerate(tools):
             if seconds is None and text.startswith(f"{event.tool} "):
-                reason = "" if event.ok else f": {format_failure(event.text)}"
+                reason = "" if event.ok else f": {format_failure(event)}"
                 tools[index] = (f"{text}{reason}", event.seconds, event.ok)
                 return
 

@@ -236,10 +236,11 @@ def format_reading(event: events.DocumentsRead) -> str:
     return f"{draw_bar(event.done / event.total)} {doing} {event.what}: {event.done:,} of {event.total:,}"
 
 
-def format_failure(text: str) -> str:
-    """Format why a tool failed: of a program's traceback only the error, which is its last line."""
-    last = text.rstrip().rpartition("\n")[2]
-    return last if _PYTHON_ERROR.match(last) else text
+def format_failure(failed: events.ToolEnded) -> str:
+    """Format why a tool failed, without repeating that it did: of a program's traceback only the error, which is its
+    last line."""
+    last = failed.text.rstrip().rpartition("\n")[2]
+    return last if _PYTHON_ERROR.match(last) else failed.text.removeprefix(f"{failed.tool} failed: ")
 
 
 def format_call(call: events.ToolStarted) -> str:
@@ -299,7 +300,7 @@ _DESCRIBED: Mapping[type[events.Event], Callable[[Any], str]] = {
         ""  # its call has a line
         if event.ok and event.seconds < SLOW
         else f"{event.conversation} {event.tool} {'done' if event.ok else 'failed'}, {format_duration(event.seconds)}"
-        + _after("" if event.ok else format_failure(event.text))
+        + _after("" if event.ok else format_failure(event))
     ),
     events.SubtaskIssued: lambda event: f"subtask {event.subtask}: {event.text}",
     events.ApprovalAwaited: lambda event: (

@@ -59,7 +59,7 @@ GOLDEN = """\
    1.6 s  subtask 1 → simple_search · 2 from memory: a page states it
    1.7 s  subtask 1 · simple_search calls search: founding year
    1.9 s  subtask 1 · simple_search calls browse: url 'a.txt', intent 'year'
-   2.0 s  subtask 1 · simple_search browse failed, 0.1 s: browse failed: no such document
+   2.0 s  subtask 1 · simple_search browse failed, 0.1 s: no such document
    2.0 s  read [s1] A history — a.txt
    3.0 s  subtask 1 done: It was 1967.
    3.0 s  remembered fact: Ida founded it [s1, s2].
@@ -201,7 +201,7 @@ def test_the_tree_shows_planner_subtasks_experts_and_tools() -> None:
         "├── 1. find the year\n"
         "│   └── simple_search: a page states it\n"
         "│       ├── search founding year (0.2 s)\n"
-        "│       ├── browse url 'a.txt', intent 'year': browse failed: no such document (failed, 0.1 s)\n"
+        "│       ├── browse url 'a.txt', intent 'year': no such document (failed, 0.1 s)\n"
         "│       └── It was 1967.\n"
         "├── note: all 10 calls are used\n"
         "└── insufficient evidence · 3 calls · 2,100 tokens · $0.0123"
