@@ -191,6 +191,17 @@ async def test_rag_searches_for_the_follow_up_question_and_the_names_in_the_turn
     assert queries == [THIRD, f"{THIRD} {FIRST} {FOUNDED.replace('[s1]', '')}"]
 
 
+async def test_the_words_of_a_refusal_are_not_searched_for(docs: Path, settings: Settings) -> None:
+    policy = ScriptedPolicy({"reasoner": ["The documents do not say where.", HOSTED]})
+    async with Hira(docs=docs, policies={"*": policy}, settings=settings, workflow="rag", verify="lexical") as hira:
+        chat = hira.chat()
+        await chat.ask(FIRST)
+        run = await chat.stream(THIRD)
+        events = [event async for event in run]
+    queries = [event.arguments["query"] for event in events if isinstance(event, ToolStarted)]
+    assert queries == [THIRD, f"{THIRD} {FIRST}"]
+
+
 @pytest.mark.parametrize(
     ("question", "replies", "kept"),
     [

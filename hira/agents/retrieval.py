@@ -14,7 +14,7 @@ from hira.core.errors import EndpointError, Stop
 from hira.core.messages import Filled
 from hira.core.prompts import Prompt
 from hira.core.sanitize import sanitize
-from hira.evidence import CITED, inert
+from hira.evidence import CITED, inert, is_refusal
 from hira.tools import LONGEST_QUERY, Passage, Tool
 
 NOTHING_FOUND = Prompt(__file__, "reports", "nothing_found")
@@ -38,10 +38,10 @@ async def look_up(conversation: Conversation, query: str, most: int = PAGES) -> 
 
 async def look_up_question(conversation: Conversation, question: str, most: int = PAGES) -> Sequence[CallResult]:
     """Look up the beginning of the question as it was typed. A follow-up question is looked up again together with the
-    latest question and answer, which name the things that it may refer to."""
+    latest question and answer, which name the things that it may refer to, unless the answer is a refusal."""
     context = conversation.context
     typed = context.rollout.question or question
-    latest = [CITED.sub("", text)[:_REFERRED] for _, text in context.earlier[-2:]]
+    latest = [CITED.sub("", text)[:_REFERRED] for _, text in context.earlier[-2:] if not is_refusal(text)]
     queries = [typed, *([" ".join((typed, *latest))] if latest else [])]
     cut = [" ".join(query.split())[:LONGEST_QUERY] for query in queries]
     seen = await together([look_up(conversation, query, most) for query in cut])

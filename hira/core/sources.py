@@ -120,6 +120,8 @@ def _narrow(place: str, passage: str, position: int) -> str:
     return f"{place[: span.start()]}{span[1]} {number}"
 
 
+LISTING = "List of the documents"
+"""The title of the source that lists a folder."""
 ASKED = "\n\nAsked:\n"
 """Precedes a question about media or a tool's call, so that a second one is not part of the first answer."""
 

@@ -58,15 +58,14 @@ class Auto(HiRA):
             return await super().run(question, context, attempt)
         answer = record.answer = await Rag(self.pages).run(question, context)
         asked = record.question or question
+        answers = bool(answer) and not is_refusal(answer)
         checks = context.options.verify != "off" or context.options.verifier is not None
-        if context.stopped or (answer and not checks and not is_refusal(answer)):
+        if context.stopped or (answers and not checks):
             return answer
-        first = await check_answer(context)
-        if context.stopped or is_settled(answer, asked, first):
-            return answer
-        from hira.tools.documents.overview import asks_overview  # most answers are settled
+        from hira.tools.documents.overview import asks_overview  # web searches need no documents
 
-        if answer and not is_refusal(answer) and asks_overview(asked):
+        first = await check_answer(context)
+        if context.stopped or is_settled(answer, asked, first) or (answers and asks_overview(asked)):
             return answer
         if answer and not affords(context.budget, CallNeed("planner"), CallNeed("planner")):
             context.note("the answer after one search is not confirmed, and the budget pays for no more work on it")

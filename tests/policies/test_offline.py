@@ -98,6 +98,14 @@ async def test_hours_days_and_labels_answer(tmp_path: Path, question: str, answe
     assert answer is None or answer in told.text
 
 
+@pytest.mark.parametrize("workflow", ["auto", "rag", "react", "hira"])
+async def test_the_list_of_the_documents_answers_which_ones_there_are(tmp_path: Path, workflow: str) -> None:
+    (tmp_path / "tower.md").write_text("# The tower\n\nIt was built in 1889.\n", encoding="utf-8")
+    async with Hira("offline", docs=tmp_path, workflow=workflow) as hira:
+        answer = await hira.ask("Which documents do I have?")
+    assert (answer.status, "- tower.md: The tower" in answer.text) == ("answered", True)
+
+
 async def test_what_a_document_says_before_an_output_is_read(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("# Churn\n\nThe churn rate in 2025 was 4.2 percent.\n\nOutput:\nDone.\n")
     async with Hira("offline", docs=tmp_path, workflow="rag") as hira:

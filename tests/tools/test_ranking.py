@@ -129,6 +129,11 @@ async def test_the_initials_of_words_that_follow_each_other_are_looked_for(tmp_p
     assert await names(index, "gross and freight, tonnage") == []
 
 
+async def test_initials_that_the_index_reads_as_a_common_word_find_nothing(tmp_path: Path) -> None:
+    index = write(tmp_path, rules="# Rules\n\nShirts or coats.\n", ops="# Operations\n\nThe report says little.\n")
+    assert await names(index, "What does the operations report say?") == ["ops"]
+
+
 async def test_vintages_whose_dates_are_written_differently_are_compared(tmp_path: Path) -> None:
     texts = {f"ops_{date}": "# Operations\n\nThe fleet has robots.\n" for date in ("2025_03", "2025_q4", "2024", "v12")}
     assert (await names(write(tmp_path, **texts), "How many robots has the fleet?"))[0] == "ops_2025_q4"

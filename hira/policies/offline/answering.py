@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from hira.core.bm25 import BM25, words
-from hira.core.sources import ASKED, OUTPUT
+from hira.core.sources import ASKED, LISTING, OUTPUT
 from hira.core.tool import LEFT_OUT
 from hira.evidence.passages import FENCE, Passages, begins_with_pointer, is_related, split_sentences
 
@@ -135,8 +135,12 @@ def _read_question(question: str) -> tuple[frozenset[str], "re.Pattern[str] | No
     return frozenset(words(question)) - _FILLER - frozenset(unit), found and found[1]
 
 
-def find_answer(question: str, passages: Sequence[ShownPassage]) -> Sentence | None:
-    """The sentence that covers the question, denies what it denies, and adds a value of the wanted kind, or None."""
+def find_answer(question: str, passages: Sequence[ShownPassage]) -> Sentence | ShownPassage | None:
+    """The list of the documents if a search found it, else the sentence that covers the question, denies what it
+    denies, and adds a value of the wanted kind, or None."""
+    for passage in passages:
+        if passage.title == LISTING:
+            return passage
     required, value = _read_question(question)
     known, denies = frozenset(words(question)), bool(_DENIES.search(question))
     defined = _DEFINES.fullmatch(question.rstrip("?？ "))

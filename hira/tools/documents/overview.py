@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 from hira.core.bm25 import STOP
+from hira.core.sources import LISTING
 from hira.evidence import Source
 from hira.tools.documents.ranking import Ranked
 from hira.tools.documents.store import PassageHit, Store
@@ -45,7 +46,7 @@ def _list_documents(store: Store, paths: tuple[Path, ...]) -> Source:
     lines = [name if title in ("", name) else f"{name}: {title}" for name, title in rows[:_LISTED]]
     more = [f"… and {len(rows) - _LISTED} more"] if len(rows) > _LISTED else []
     text = "\n".join([f"Documents in the folder: {len(rows)}.", *(f"- {line}" for line in lines), *more])
-    return Source(", ".join(path.name or str(path) for path in paths), "List of the documents", text, "file")
+    return Source(", ".join(path.name or str(path) for path in paths), LISTING, text, "file")
 
 
 def _choose_beginnings(store: Store, most: int) -> list[PassageHit]:

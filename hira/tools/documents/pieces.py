@@ -9,7 +9,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from hira.core.bm25 import words
+from hira.core.bm25 import STOP, words
 from hira.core.errors import ToolError, count_of
 from hira.core.sources import GAP, Places
 
@@ -133,7 +133,10 @@ def list_terms(question: str) -> list[str]:
     for phrase in _PHRASE.findall(text):  # a text may write "ARR" for "annual recurring revenue"
         initials = "".join(word[0] for word in phrase.split() if words(word) and not CJK.search(word))
         spans = ((start, start + length) for length in range(3, 6) for start in range(len(initials) - length + 1))
-        terms += [quote_term(initials[start:end]) for start, end in spans]
+        short = [initials[start:end].lower() for start, end in spans]
+        terms += [
+            quote_term(word) for word in short if word.removesuffix("s") not in STOP
+        ]  # the index stems "ors" to "or"
     return list(dict.fromkeys(terms))[:_TERMS]
 
 
