@@ -26,7 +26,7 @@ def what_is_missing(answer: Answer, *, searched: bool) -> HiraError:
         why, fix = "no source supports it", "name a model that can see and hear (--model), or ask more precisely"
     elif not answer.sources:
         elsewhere = "name documents (--docs) or a web search (--search)"
-        named = "ask in other words, or search elsewhere" if searched else elsewhere
+        named = "ask in other words, in the language of the documents, or search elsewhere" if searched else elsewhere
         repair = "repair what could not be read, or " if answer.rollout.unread else ""
         why, fix = "nothing was read that could support it", f"{repair}{named}"
     elif by_source:
@@ -60,9 +60,10 @@ def what_is_missing(answer: Answer, *, searched: bool) -> HiraError:
 
 
 def find_closest(question: str, sources: Sequence[Source]) -> str:
-    """Return the sentence of the sources that has most words of the question, with its place; empty if none has a
-    third of their weight."""
-    (judged,) = LexicalVerifier().judge([SourcedClaim(question, tuple(sources))])
+    """Return the sentence of the sources, outdated editions aside, that has most words of the question, with its place;
+    empty if none has a third of their weight."""
+    current = [source for source in sources if not source.newer] or sources
+    (judged,) = LexicalVerifier().judge([SourcedClaim(question, tuple(current))])
     if judged.score < CLOSE or not judged.quote:
         return ""
     source = next(source for source in sources if source.id == judged.source)

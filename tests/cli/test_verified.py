@@ -78,6 +78,16 @@ def test_a_refusal_is_no_evidence_and_suggests_other_documents(hira: Command) ->
     assert "--docs" not in said.err
 
 
+def test_the_closest_sentence_is_of_the_newest_edition(hira: Command, tmp_path: Path) -> None:
+    docs = tmp_path / "port"
+    docs.mkdir()
+    docs.joinpath("port-2024.md").write_text("# Port 2024\n\nThe port did lose 10 tons of fish.\n", "utf-8")
+    docs.joinpath("port-2025.md").write_text("# Port 2025\n\nThe port has 20 tons of fish in June.\n", "utf-8")
+    question = "How many tons of fish did the port lose in May?"
+    said = hira("ask", question, "--docs", str(docs), "--workflow", "rag", "--model", "offline")
+    assert "(port-2025.md" in said.err
+
+
 def test_verify_shows_the_verdicts_of_the_run_without_a_network_and_judges_again_when_asked(hira: Command) -> None:
     with Endpoint(answering(INVENTED, "supported", "The mill of Orsk was built in 1742")) as endpoint:
         assert ask(hira, endpoint).code == 0
