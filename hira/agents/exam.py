@@ -1,11 +1,13 @@
 """The exam of a verifier: claims whose truth is known, asked before the verdicts of a model count.
 
 Two answers, each with a dozen claims about its own sources: half are true and in other words than the source, half have
-one thing wrong. The first answer answers its question, the second does not. A model is examined once at its endpoint;
-hira keeps the score with the other facts about that model.
+one thing wrong. The first answer answers its question, the second does not. A model that fails with the first one is
+not asked about the second. A model is examined once at its endpoint; hira keeps the score with the other facts about
+that model.
 """
 
 import asyncio
+from collections import Counter
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.resources import files
@@ -28,16 +30,14 @@ FACT = "verifier exam"
 """The name of the score among the facts about a model."""
 VERSION = 2
 """Another prompt or other items need another exam."""
-TAKES = "the model takes the exam of verifiers, once: two calls (hira init takes it ahead of time)"
+TAKES = "the model takes the exam of verifiers, once: at most two calls (hira init takes it ahead of time)"
 SIZES = (1_150, 1_000, 800)
 """About how many tokens its calls take, and the verdict that it is for."""
 DRAFT = 100
 """Tokens of the answer that are shown before the exam, which takes a while with a slow model."""
-TRUE_AT_LEAST = 0.8
-"""The share of the true claims that a verifier has to recognise: below it, hira would call too much unsupported."""
-FALSE_AT_LEAST = 0.9
-"""The share of the false claims that a verifier has to reject: each that it lets through is an error that a reader
-trusts."""
+AT_LEAST = {True: 0.8, False: 0.9}
+"""The share of the true claims that a verifier has to recognise: below it, hira would call too much unsupported; and
+that of the false claims that it has to reject: each that it lets through is an error that a reader trusts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +72,8 @@ class ExamScore:
     @property
     def passed(self) -> bool:
         """True if the verdicts of this model count."""
-        true_enough = self.true_right >= TRUE_AT_LEAST * self.true_asked
-        return true_enough and self.false_right >= FALSE_AT_LEAST * self.false_asked and self.answers_right
+        true_enough = self.true_right >= AT_LEAST[True] * self.true_asked
+        return true_enough and self.false_right >= AT_LEAST[False] * self.false_asked and self.answers_right
 
     def describe(self) -> str:
         answers = "" if self.answers_right else ", and was wrong about what answers a question"
@@ -181,15 +181,22 @@ def read_score(stored: Any) -> ExamScore | None:
 
 
 async def take_exam(context: RunContext) -> ExamScore:
-    """Ask the verifier about every claim of the exam. Raises `Stop`, `DialectError` or `EndpointError`."""
-    right: dict[bool, list[bool]] = {True: [], False: []}
+    """Ask the verifier about the claims of the exam, one part after the other, until it cannot pass any more. Raises
+    `Stop`, `DialectError` or `EndpointError`."""
+    counts = Counter(true for part in load_exam() for _, true in part.claims)
+    asked, wrong = Counter[bool](), Counter[bool]()
     answers_right, model = True, ""
     for part in load_exam():
         claims = [SourcedClaim(text, part.sources) for text, _ in part.claims]
         answer = "\n".join(text for text, _ in part.claims)
         ruled = await ask_model(context, VERIFIER, claims, part.question, answer)
         for (_, true), judgement in zip(part.claims, ruled.judged, strict=True):
-            right[true].append(judgement.verdict.holds is true)
+            asked[true] += 1
+            wrong[true] += judgement.verdict.holds is not true
         answers_right = answers_right and (ruled.answers in (Relevance.YES, Relevance.PARTLY)) is part.answers
         model = ruled.model
-    return ExamScore(sum(right[True]), len(right[True]), sum(right[False]), len(right[False]), answers_right, model)
+        fails = any(wrong[true] > (1 - least) * counts[true] for true, least in AT_LEAST.items())
+        if fails or not answers_right:
+            break
+    right = asked - wrong
+    return ExamScore(right[True], asked[True], right[False], asked[False], answers_right, model)

@@ -160,24 +160,24 @@ async def test_the_exam_costs_two_calls_and_a_few_thousand_tokens() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rule", "answers", "reason"),
+    ("rule", "answers", "calls", "reason"),
     [
-        (says_yes, None, r"[0-9] of 12 false claims rejected"),
-        (says_no, None, "0 of 12 true claims recognised, 12 of 12 false claims rejected"),
-        (quotes_another_source, None, "0 of 12 true claims recognised"),
-        (quotes_three_words, None, r"[0-9] of 12 false claims rejected"),
-        (knows, True, "wrong about what answers a question"),
-        (knows, False, "wrong about what answers a question"),
+        (says_yes, None, 1, r"[0-4] of 6 false claims rejected"),
+        (says_no, None, 1, "0 of 6 true claims recognised, 6 of 6 false claims rejected"),
+        (quotes_another_source, None, 1, "0 of 6 true claims recognised"),
+        (quotes_three_words, None, 1, r"[0-4] of 6 false claims rejected"),
+        (knows, True, 2, "12 of 12 false claims rejected, and was wrong about what answers a question"),
+        (knows, False, 1, "wrong about what answers a question"),
     ],
 )
 async def test_a_verifier_fails_that_agrees_denies_invents_quotes_or_finds_every_answer_good(
-    rule: Quotes, answers: bool | None, reason: str
+    rule: Quotes, answers: bool | None, calls: int, reason: str
 ) -> None:
     notices: list[str] = []
     context, policy = examine(verifier(rule, answers), notices=notices)
     judged = await ModelVerifier(context).verify([PARAPHRASE], QUESTION)
     assert [(one.verdict, one.by) for one in judged] == [("unsupported", "lexical")]
-    assert len(policy.requests) == 2
+    assert len(policy.requests) == calls, "the second answer is asked about only if the model may still pass"
     assert re.search(f"did not pass the exam of verifiers .*(?:{reason}).*: words alone decide", "\n".join(notices))
 
 
@@ -255,7 +255,7 @@ async def test_another_model_under_the_same_name_takes_the_exam_again_and_may_fa
     changed, policy = examine(named(verifier(says_yes), "judge-2"), EndpointFacts(tmp_path), notices=notices)
     (judged,) = await ModelVerifier(changed).verify([PARAPHRASE], QUESTION)
     assert (judged.verdict, judged.by) == ("unsupported", "lexical")
-    assert len(policy.requests) == 3
+    assert len(policy.requests) == 2
     assert any("now serves 'judge-2', not 'judge-1'" in notice for notice in notices)
     assert EndpointFacts(tmp_path).about(URL, "scripted").get(FACT)["model"] == "judge-2"
 
@@ -330,7 +330,7 @@ async def test_only_the_run_that_takes_the_exam_says_how_the_model_failed_it(tmp
                 said.append((await hira.ask(QUESTION)).rollout.notices)
     failed = "the model did not pass the exam of verifiers"
     assert said[0][0].startswith("the answer, not checked yet: "), "before the exam, which may take minutes"
-    assert said[0][2].startswith(f"{failed} (12 of 12 true claims recognised")
+    assert said[0][2].startswith(f"{failed} (6 of 6 true claims recognised")
     assert said[1] == [f"{failed}: words alone decide"]
 
 
