@@ -57,7 +57,7 @@ def test_init_asks_a_connected_model_a_test_question_and_examines_it_as_a_verifi
         said = place("init", **connected)
         assert said.code == 0, said.err
         assert "They are about apples." in said.out
-        assert "the verifier's exam: 0 of 6 true claims recognised" in said.err
+        assert "the verifier's exam: 0 of 12 true claims recognised" in said.err
         asked = len(endpoint.requests)
         assert place("init", "--force", "--no-try", **connected).code == 0
         assert len(endpoint.requests) == asked
