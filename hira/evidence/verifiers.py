@@ -158,12 +158,12 @@ def find_lacking(citations: Sequence[Citation], question: str) -> tuple[str, ...
 def is_accepted(citations: Sequence[Citation]) -> bool:
     """Return whether the sources support an answer: no claim is contradicted or left unconfirmed.
 
-    An answer of `LONG` claims or more is a report; half of its claims must be supported.
+    An answer of `LONG` claims or more is a report; one claim in `LONG` may be unconfirmed.
     """
     held, made = count_held(citations)
     if not held or any(citation.verdict.denies for citation in citations):
         return False
-    return held * 2 >= made if made >= LONG else find_unconfirmed(citations) is None
+    return made - held <= made // LONG if made >= LONG else find_unconfirmed(citations) is None
 
 
 def count_held(citations: Sequence[Citation]) -> tuple[int, int]:

@@ -239,12 +239,15 @@ def made(*verdicts: str) -> list[Citation]:
     return [Citation("s1", f"claim {at}", "", Verdict(verdict)) for at, verdict in enumerate(verdicts)]
 
 
-def test_an_answer_needs_its_first_claim_and_a_report_half_of_its_claims() -> None:
+def test_an_answer_needs_all_of_its_claims_and_a_report_nine_of_ten() -> None:
     assert not is_accepted(made("supported", "unsupported"))
     assert not is_accepted(made("unsupported", "supported", "supported"))
     assert not is_accepted(made("supported", "contradicted"))
-    assert is_accepted(made("unsupported", *["supported"] * 5, *["unchecked"] * 4))
-    assert not is_accepted(made(*["supported"] * 4, *["unsupported"] * 6))
+    assert not is_accepted(made("unsupported", *["supported"] * 8))
+    assert is_accepted(made("unsupported", *["supported"] * 9))
+    assert is_accepted(made("unchecked", *["supported"] * 18, "unsupported"))
+    assert not is_accepted(made("unsupported", "unchecked", *["supported"] * 17))
+    assert not is_accepted(made("contradicted", *["supported"] * 9))
     assert not is_accepted([])
 
 
