@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import httpx
 from rich.console import Console
@@ -40,27 +41,30 @@ from hira.testing import Endpoint  # noqa: E402 - likewise
 PICTURES = ROOT / "docs" / "pictures"
 MINI = ROOT / "hira" / "evaluation" / "mini" / "docs"
 QUESTION = "Which ferry did the mayor of Brenn command?"
-TERMINALS = {
-    "terminal": ("Who built the lighthouse of Sule?", "auto"),
-    "terminal_unverified": ("Where did the builder of the lighthouse of Sule study?", "rag"),
+TERMINALS: dict[str, tuple[str, dict[str, Any]]] = {
+    "terminal": ("Who built the lighthouse of Sule?", {}),
+    "terminal_unverified": (
+        "Where did the builder of the lighthouse of Sule study?",
+        {"workflow": "rag", "verify": "lexical"},
+    ),
 }
-"""The questions, and their workflows, whose runs are drawn: an answer that holds, and a wrong one."""
+"""The questions, and their settings, whose runs are drawn: an answer that holds, and a wrong one."""
 MOST = 1_500_000
 DESKTOP, PHONE = (1280, 860), (390, 844)
 
 
 def terminal(model: str, name: str) -> None:
     """The tree of a run as it stands at its end, and the answer below it."""
-    question, workflow = TERMINALS[name]
+    question, flags = TERMINALS[name]
     console = Console(record=True, width=104, file=io.StringIO(), force_terminal=True)
 
     async def watched() -> str:
         with RunTree(replace(open_shell(), stderr=io.StringIO())) as view:
-            async with Hira(model, docs=MINI, workflow=workflow, temperature=0) as hira:
+            async with Hira(model, docs=MINI, temperature=0, **flags) as hira:
                 run = hira.stream(question)
                 await run.work(view)
             view.console = console
-            named = "" if workflow == Settings().workflow else f" --workflow {workflow}"
+            named = "".join(f" --{flag} {value}" for flag, value in flags.items())
             console.print(Text(f'$ hira ask "{question}" --docs islands{named} -m {model}', style="bold"))
             console.print(view.draw())
             return text(run.answer)

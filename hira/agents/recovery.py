@@ -1,5 +1,6 @@
 """Recovery from bad replies: each is accepted, answered with a remark, or closes the role's loop."""
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -80,7 +81,7 @@ class Recovery:
         if parsed.error:
             conversation.trajectory.unreadable += 1
             self.reader.asked_for_form |= parsed.loose
-            return self._refuse(UNREADABLE.fill(error=Filled(parsed.error)), "a call cannot be read")
+            return self._refuse(UNREADABLE.fill(error=Filled(parsed.error)), parsed.error.partition(";")[0])
         if not parsed.calls:
             longest, written = conversation.config.replies, completion.usage.completion_tokens
             if longest and completion.finish == "length" and written >= longest.tokens:
@@ -173,8 +174,8 @@ class Recovery:
     def _refuse(self, notice: Filled, why: str) -> Remark:
         """Leave out a turn that could not be read, and tell the model and the person why."""
         self._unreadable += 1
-        role = self.conversation.trajectory.role
-        self.conversation.context.events(Notice(f"{role}: {why}; the model is asked again"))
+        said = f"{self.conversation.trajectory.role}: {re.sub(r'[Yy]our ', 'its ', why.rstrip('.'))}"
+        self.conversation.context.events(Notice(f"{said}; the model is asked again"))
         return self._remark(notice)
 
     def _remark(self, notice: Filled) -> Remark:
