@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import re
+import signal
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,10 +13,11 @@ import pytest
 
 from hira import Hira, Settings
 from hira.core.events import Event, Notice
-from hira.core.policy import Request
+from hira.core.policy import Completion, Request, Usage
 from hira.runtime.run import Run
 from hira.testing import Endpoint, calling
-from hira.testing.faults import delta, flows
+from hira.testing.faults import Fault, delta, flows
+from hira.testing.server import Exchange
 from tests.cli.command import Command, at
 
 QUESTION = "When was ASEAN founded?"
@@ -44,7 +47,7 @@ def test_a_model_that_is_too_slow_for_the_time_of_the_run_ends_it_with_its_budge
     assert "hira: the budget of 1.5 seconds is used up" in said.err
     assert "no token came" not in said.err
     reads = workflow in ("auto", "rag")
-    assert (FACT in said.out, "no results yet; raise the limit" in said.err) == (reads, not reads)
+    assert (FACT in said.out, "nothing was read or written yet; raise the limit" in said.err) == (reads, not reads)
     assert "--max-time N" in said.err
 
 
@@ -92,6 +95,48 @@ def test_one_call_may_take_the_tokens_that_two_would_need(place: Command) -> Non
     with Endpoint([ANSWER]) as endpoint:
         said = place("ask", QUESTION, "--docs", "docs", "--workflow", "rag", "--max-tokens", "700", *at(endpoint))
     assert said.code == 0, said.err
+
+
+@pytest.mark.heavy(seconds=5)
+def test_an_endpoint_that_began_its_reply_has_all_of_the_time_for_it(place: Command) -> None:
+    async def think(exchange: Exchange) -> None:
+        await exchange.begin()
+        await asyncio.sleep(4.55)
+        await exchange.chunk(b"data: " + json.dumps(delta(ANSWER, "stop")).encode() + b"\n\ndata: [DONE]\n\n")
+        await exchange.end()
+
+    with Endpoint(faults=lambda _: Fault(think)) as endpoint:
+        said = place("ask", QUESTION, "--docs", "docs", "--workflow", "rag", "--max-time", "5", *at(endpoint))
+        assert len(endpoint.calls) == 1
+    assert FACT in said.out
+
+
+@pytest.mark.heavy(seconds=6)
+def test_a_subtask_that_has_no_time_for_its_call_leaves_it_to_the_answer(place: Command) -> None:
+    def reply(request: Request) -> Any:
+        return ANSWER if CLOSING in str(request.messages) else answer_hira(request)
+
+    with Endpoint(reply, delay=1.5) as endpoint:
+        said = place("ask", QUESTION, "--docs", "docs", "--workflow", "hira", "--max-time", "5.5", *at(endpoint))
+        assert len(endpoint.calls) == 3
+        assert f"{FACT} in Bangkok" in str(endpoint.calls[-1].body["messages"]), "the planner reads what was found"
+        assert "the budget of 5.5 seconds has no time left for another call" in said.err
+        assert said.code == 5
+        resumed = place("resume", "last", "--max-time", "60")
+        assert (resumed.code, FACT in resumed.out, len(endpoint.calls)) == (0, True, 5)
+
+
+def test_a_run_whose_time_ends_before_anything_was_read_says_so(place: Command) -> None:
+    def reply(request: Request) -> Any:
+        return calling("subtask", task="Quxland mayor") if request.tools else '{"expert": "simple_search"}'
+
+    with Endpoint(reply, faults=lambda number: "silent" if number > 2 else "") as endpoint:
+        limits = ("--workflow", "hira", "--max-time", "2")
+        said = place("ask", "Quxland mayor?", "--docs", "docs", *limits, *at(endpoint))
+    assert (said.code, said.out) == (5, "")
+    assert "subtask 1 done: Nothing was found" in said.err
+    assert "the budget of 2 seconds is used up\n  nothing was read or written yet; raise the limit\n" in said.err
+    assert "--max-time N" in said.err
 
 
 def test_a_dry_run_counts_the_tokens_of_as_many_calls_as_are_allowed(place: Command) -> None:
@@ -190,3 +235,74 @@ async def test_a_run_that_was_stopped_in_a_subtask_resumes_without_a_word_about_
         again = await stop_in_call(endpoint, settings, 0, notices, resumes=run.id)
     assert (again.answer.status, again.answer.text) == ("answered", ANSWER)
     assert not [notice for notice in notices if "differs from its record" in notice]
+    shown = await asyncio.to_thread(place, "show", run.id, "--json", "--journal", str(settings.journal))
+    planned = [turn for turn in json.loads(shown.out)["turns"] if turn["conversation"] == "planner"]
+    assert len(planned) == 2, "the two calls that the stop forced are none of its turns"
+
+
+@pytest.mark.parametrize(("workflow", "number"), [("rag", 1), ("auto", 1), ("react", 2)])
+async def test_a_run_that_was_stopped_goes_on_without_the_answer_that_this_forced(
+    place: Command, workflow: str, number: int
+) -> None:
+    answers = ["It was founded long ago.", ANSWER]
+    calls = [calling("search", query="ASEAN")] if workflow == "react" else []
+    with Endpoint([*calls, *answers], faults=silent_in(number)) as endpoint:
+        settings = settings_of(endpoint, place, workflow=workflow)
+        run = await stop_in_call(endpoint, settings, number, [])
+        assert (run.answer.status, run.answer.text) == ("interrupted", answers[0])
+        replayed = await asyncio.to_thread(place, "replay", run.id, "--quiet", "--journal", str(settings.journal))
+        assert (replayed.code, answers[0][:-1] in replayed.out) == (130, True)
+        again = await stop_in_call(endpoint, settings, 0, [], resumes=run.id)
+        endpoint.assert_done()
+    assert (again.answer.status, again.answer.text) == ("answered", ANSWER)
+    assert again.answer.rollout.usage.calls == number + 1, "the forced call was paid for"
+    shown = await asyncio.to_thread(place, "show", run.id, "--json", "--journal", str(settings.journal))
+    assert json.loads(shown.out)["usage"]["calls"] == number + 1
+
+
+async def test_a_run_that_was_stopped_twice_goes_on_all_the_same(place: Command) -> None:
+    with Endpoint(
+        ["First.", "Second.", ANSWER], faults=lambda number: "silent" if number in (1, 3) else ""
+    ) as endpoint:
+        settings = settings_of(endpoint, place, workflow="rag")
+        run = await stop_in_call(endpoint, settings, 1, [])
+        again = await stop_in_call(endpoint, settings, 3, [], resumes=run.id)
+        assert (run.answer.text, again.answer.text) == ("First.", "Second.")
+        last = await stop_in_call(endpoint, settings, 0, [], resumes=run.id)
+    assert (last.answer.status, last.answer.text) == ("answered", ANSWER)
+
+
+@pytest.mark.parametrize("limit", ["--max-time", "--max-reply-tokens"])
+def test_a_reply_that_a_limit_cut_off_is_written_anew_under_a_larger_one(place: Command, limit: str) -> None:
+    small, slow = ("2" if limit == "--max-time" else "50"), limit == "--max-time"
+    words = ["ASEAN ", "was ", "founded ", *["long ago, "] * 1000]
+    slowly = flows(lambda: [b"data: " + json.dumps(delta(word)).encode() + b"\n\n" for word in words], 0.05)
+
+    def reply(request: Request) -> Completion:
+        tokens = request.sampling.max_tokens or 0
+        return (
+            Completion("ASEAN was", finish="length", usage=Usage(1, 9, tokens)) if tokens < 99 else Completion(ANSWER)
+        )
+
+    with Endpoint(reply, faults=lambda number: slowly if slow and number == 1 else "") as endpoint:
+        asked = ("ask", QUESTION, "--docs", "docs", "--workflow", "rag", limit, small, *at(endpoint))
+        assert place(*asked).code == 5
+        before = len(endpoint.calls)
+        said = place("resume", "last", limit, "600")
+        assert (said.code, FACT in said.out, len(endpoint.calls) - before) == (0, True, 1)
+        assert place("resume", "last", limit, "700").code == 0
+        assert len(endpoint.calls) - before == 1, "an answered run has ended"
+
+
+@pytest.mark.heavy(seconds=3)
+def test_the_terminal_says_once_that_a_run_was_interrupted(place: Command) -> None:
+    with Endpoint([ANSWER], faults=silent_in(1)) as endpoint:
+        asked = ("ask", QUESTION, "--docs", "docs", "--workflow", "rag", *at(endpoint))
+        with place.start(*asked) as process:
+            while not endpoint.calls:
+                time.sleep(0.01)
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=60)
+    assert (process.returncode, out.startswith(FACT)) == (130, True)
+    assert err.count("interrupted") == 1
+    assert re.search(r"hira: interrupted\n  this answer uses the results so far\n  to resume: hira resume \S+\n$", err)

@@ -15,12 +15,12 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from hira.agents.role import VERIFIER
 from hira.agents.ruling import SECONDS, ask_model
 from hira.agents.run_context import RunContext
 from hira.core.affords import affords
 from hira.core.budget import CallNeed
 from hira.core.errors import DialectError, EndpointError, OutOfBudget, Stop
+from hira.core.policy import VERIFIER
 from hira.core.tokens import clip
 from hira.evidence import Relevance, Source, SourcedClaim
 from hira.journal import CallSpec, NotRecorded

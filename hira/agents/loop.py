@@ -17,7 +17,7 @@ from hira.agents.reply_reader import MadeCalls, ReplyReader
 from hira.agents.run_context import Conversation
 from hira.core.budget import size
 from hira.core.concurrency import together
-from hira.core.errors import BudgetTooSmall, EndpointError, OutOfBudget, RoleBudgetExceeded, Stop, count_of
+from hira.core.errors import BudgetTooSmall, EndpointError, Interrupted, OutOfBudget, RoleBudgetExceeded, Stop, count_of
 from hira.core.events import Notice
 from hira.core.messages import Filled, assistant, user
 from hira.core.policy import Completion
@@ -162,7 +162,7 @@ class Loop:
     async def close(self, reason: str) -> Step:
         """Ask for the answer from the results so far, at the expense of the budget's reserve. Without a `reason`, the
         role had closed unasked."""
-        if reason:
+        if reason and not isinstance(self.conversation.context.stopped, Interrupted):
             self._notice(f"{reason.replace('your ', 'its ')}; asking for the answer")
         if self.recovery.is_stuck and (known := self.recovery.known_answer()):
             return Step(known, forced=reason)

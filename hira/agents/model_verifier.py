@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from hira.agents.exam import pass_exam
-from hira.agents.role import VERIFIER
 from hira.agents.ruling import SECONDS, ask_model
 from hira.agents.run_context import RunContext
 from hira.core.errors import DialectError, EndpointError, OutOfBudget, Stop
+from hira.core.policy import VERIFIER
 from hira.evidence import Judgement, LexicalVerifier, Relevance, SourcedClaim, Verdict, citations_of, find_lacking
 from hira.journal import NotRecorded
 

@@ -37,15 +37,15 @@ class Receiver:
     """The time that the reply may take."""
     known_notes: set[str]
     """The notices that the run has shown already."""
+    streamed: list[str]  # the pieces of the text so far; an empty one is a sign of life
     held: HeldText | None = None
     """Keeps calls back from who watches the text; None where nobody does."""
     told: set[str] = field(default_factory=set)
     """The notes that were shown before the reply ended."""
-    streamed: list[str] = field(default_factory=list)
 
     def watch(self, delta: Delta) -> None:
         self.streamed.append(delta.text)
-        if self.held:
+        if self.held and delta.text:
             self.held(delta)
 
     def show(self, delta: Delta) -> None:

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from hira.agents.output_type import OutputType
 
 Continuation = Literal["turns", "chain"]
-VERIFIER = "verifier"
 EVIDENCE = "evidence"
 OUTPUT = "output"
 """The role that writes a value of the output type; the run's model speaks for it unless another is named."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from hira.agents.receiver import ReadableCalls, Receiver
-from hira.agents.role import VERIFIER, Approve, Continuation, RoleConfig, RunOptions, Verify
+from hira.agents.role import Approve, Continuation, RoleConfig, RunOptions, Verify
 from hira.agents.stopping import Stopping
 from hira.agents.trajectory import Finding, Rollout, Trajectory, Turn
 from hira.core.budget import CLOSING, INTERRUPTED_TOKENS, RECORD, Budget, CallNeed, Spending, size
@@ -19,7 +19,7 @@ from hira.core.concurrency import SingleFlight
 from hira.core.errors import EndpointError, Interrupted, OutOfBudget, RoleBudgetExceeded, Stop, ToolsRefused, Withheld
 from hira.core.events import Events, Notice, SourceRead, SubtaskDone, TurnEnded, TurnStarted
 from hira.core.messages import Filled, Message, assistant
-from hira.core.policy import CallOptions, Completion, Request, Usage
+from hira.core.policy import VERIFIER, CallOptions, Completion, Request, Usage
 from hira.core.prompts import Prompt
 from hira.core.sanitize import redact, sanitize
 from hira.core.tokens import count
@@ -297,8 +297,8 @@ class Conversation:
 
                     request = await change_prompt(self._hooked(last=last), request)
             need = self._describe_need(request, last=last, closing=closing)
-            within = context.stopping.bound_turn(need)
-            receiver = Receiver(self.trajectory, self.config, context.events, within, context.state.noted)
+            within = context.stopping.bound_turn(need, heard := list[str]())
+            receiver = Receiver(self.trajectory, self.config, context.events, within, context.state.noted, heard)
             if context.options.stream:
                 receiver.held = HeldText(receiver.show, *self.readable)
             try:
@@ -307,9 +307,9 @@ class Conversation:
                         TurnStarted(self.name, need.role, self.tokens(request.tools) if receiver.held else 0)
                     )
                     ask = partial(self._ask, request, spending, receiver, several)
-                    recorder = context.log or UNRECORDED
+                    record = partial((context.log or UNRECORDED).policy, forced=context.stopped is not None)
                     model = self.config.policy.model
-                    completion = await recorder.policy(model, request, ask, receiver.within, receiver.finish)
+                    completion = await record(model, request, ask, receiver.within, receiver.finish)
                     spending.usage = completion.usage
             except ToolsRefused:
                 if not ((several or closing) and self.switch_dialect()):
@@ -434,12 +434,13 @@ class Conversation:
         need, config, left = spending.need, self.config, receiver.within.seconds
         seconds, cut_at, again = left() if left else None, None, None
         if seconds is not None and (need.last or need.alone):
-            cut_at = asyncio.get_running_loop().time() + _CUT_SHARE * seconds
+            has_reserve = need.alone and self.context.budget.role_seconds(need.role) is None  # after these seconds
+            cut_at = asyncio.get_running_loop().time() + (1.0 if has_reserve else _CUT_SHARE) * seconds
         if config.replies and not request.sampling.max_tokens:
             again = min(config.replies.again, spending.room or config.replies.again)
         tools, is_quoted = self.readable
         call = CallOptions(
-            receiver.watch if receiver.held else None,
+            receiver.watch if receiver.held or cut_at else None,
             receiver.tell,
             seconds,
             self.context.budget.count_remaining(need),

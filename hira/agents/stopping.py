@@ -3,7 +3,7 @@
 import asyncio
 import inspect
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
@@ -35,16 +35,17 @@ class Stopping:
                 block.end(why)
         return self.reason
 
-    def bound(self, *, timed: bool = True, alone: bool = False) -> EndsEarly:
-        """A block that ends when the run is stopped, or when `timed` work uses up the budget's seconds, of which only
-        a call that is `alone` gets the reserve."""
-        seconds = partial(self._find_seconds, alone=alone) if timed and self.budget.seconds is not None else None
+    def bound(self, *, timed: bool = True, takes_all: Callable[[], bool] = lambda: False) -> EndsEarly:
+        """A block that ends when the run is stopped, or when `timed` work uses up the budget's seconds, of which it
+        gets the reserve only if it `takes_all`."""
+        seconds = partial(self._find_seconds, takes_all) if timed and self.budget.seconds is not None else None
         return EndsEarly(seconds, lambda: self.stop(self.budget.make_late_error()), self.reason, blocks=self._blocks)
 
-    def bound_turn(self, call: CallNeed) -> EndsEarly:
+    def bound_turn(self, call: CallNeed, heard: Sequence[object] = ()) -> EndsEarly:
         """A block for what belongs to a turn of a role: it also ends when the seconds of the role are used up. The call
-        that writes the answer, the `last` one, ends with the budget's seconds only."""
-        block = self.bound(alone=call.alone)
+        that writes the answer, the `last` one, ends with the budget's seconds only, and so does one that is `alone`
+        once something of its reply was `heard`: until then, the reserve is kept for another try."""
+        block = self.bound(takes_all=lambda: call.alone and bool(heard))
         if call.last:
             seconds = self.closing_seconds()
             left_to_close = None if seconds is None else count_down(seconds)
@@ -82,9 +83,9 @@ class Stopping:
                 self.budget.began += time.monotonic() - began
                 self.budget.paused = None
 
-    def _find_seconds(self, *, alone: bool) -> float | None:
+    def _find_seconds(self, takes_all: Callable[[], bool]) -> float | None:
         """Seconds that are left; while a person is asked, at least those until the next look."""
-        left = self.budget.remaining_seconds(last=alone)
+        left = self.budget.remaining_seconds(last=takes_all())
         return left if left is None or self.budget.paused is None else max(left, AT_LEAST)
 
     def _describe_late(self, seconds: float | None) -> Stop:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from hira.agents.role import VERIFIER
 from hira.agents.run_context import RunContext
 from hira.core.concurrency import contain
+from hira.core.policy import VERIFIER
 from hira.evidence import (
     Citation,
     Judgement,

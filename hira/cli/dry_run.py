@@ -5,13 +5,12 @@ from dataclasses import asdict, dataclass, replace
 from functools import reduce
 from typing import TYPE_CHECKING
 
-from hira.agents.role import VERIFIER
 from hira.cli import OK
 from hira.cli.options import AskOptions
 from hira.cli.shell import Shell
 from hira.core.errors import UsageError, count_of
 from hira.core.options import LIMITS
-from hira.core.policy import Usage
+from hira.core.policy import VERIFIER, Usage
 from hira.core.prices import litellm_table
 from hira.policies.names import OFFLINE
 from hira.runtime.factory import configure_roles

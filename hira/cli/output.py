@@ -47,12 +47,13 @@ def print_answer(answer: Answer, out: Output, settings: Mapping[str, Any], *, ag
 
         shell.explain(what_is_missing(answer, searched=searched))
     elif answer.status != "answered":
-        first, *_ = answer.error.splitlines() or [f"the run was {answer.status}"]
-        where = "" if "results so far" in first else "this answer uses the results so far"
+        first, *advice = answer.error.splitlines() or [f"the run was {answer.status}"]
+        where = "this answer uses the results so far"
         if not answer.text:
-            more = "; raise the limit" if answer.status == "partial" else ""
-            first, where = first.partition("; answering")[0], f"there are no results yet{more}"
-        shell.explain(HiraError(first, where=where, fix=again))
+            nothing = "there is no answer yet" if answer.sources else "nothing was read or written yet"
+            where = f"{nothing}; raise the limit" if answer.status == "partial" else nothing
+        advice += [again] if again else []
+        shell.explain(HiraError(first.partition("; answering")[0], where=where, fix="; ".join(advice)))
     elif settings.get("verify") == "off" and not settings.get("verifier"):
         shell.remark("the answer was not checked (--verify off)")
     if answer.output_type and not answer.rollout.has_output and answer.status in ("answered", "unverified"):

@@ -327,5 +327,7 @@ _DESCRIBED: Mapping[type[events.Event], Callable[[Any], str]] = {
         + ("" if all(part in event.text for part in event.origin.split(", ")) else f" ({event.origin})")
     ),
     events.Notice: lambda event: f"note: {event.text}",
-    events.RunEnded: lambda event: f"{event.status.replace('_', ' ')} · {format_usage(event.usage)}",
+    events.RunEnded: lambda event: (  # whoever interrupted a run knows it
+        ("" if event.status == "interrupted" else f"{event.status.replace('_', ' ')} · ") + format_usage(event.usage)
+    ),
 }

@@ -7,7 +7,7 @@ from typing import Self
 
 from hira.core.errors import BudgetTooSmall, OutOfBudget, RoleBudgetExceeded
 from hira.core.messages import Message
-from hira.core.policy import Usage
+from hira.core.policy import VERIFIER, Usage
 from hira.core.prices import Price
 from hira.core.tokens import count
 
@@ -180,7 +180,7 @@ class Budget:
 
     While it is `paused` (the time at which it was paused), no seconds pass. `admit` refuses a call that would not leave
     the reserve: a tenth of the limit, or the cost of the answering call if that is more. The call that writes the
-    answer may use up the reserve.
+    answer may use up the reserve. A call is refused, too, if the rest of the time is too short for it and the answer.
     """
 
     tokens: int | None = None
@@ -194,6 +194,8 @@ class Budget:
     _run: Ledger = field(init=False)
     _own: dict[str, Ledger] = field(init=False)
     _answer: Usage = field(default=Usage(), init=False)
+    _first: float = field(default=0.0, init=False)  # seconds of the first call
+    _late: bool = field(default=False, init=False)  # a call was refused for lack of time: who answers closes, too
     _limited: bool = field(init=False)
     """False if no call can be refused, so that nothing has to be held or measured."""
 
@@ -232,6 +234,13 @@ class Budget:
         """
         if self.remaining_seconds(last=call.last) == 0.0:
             raise self.make_late_error()
+        left, spent = self.remaining_seconds(last=True), self._run.spent
+        if not (left is None or call.last or call.alone or call.role == VERIFIER):
+            # each call takes as long as those before, but for the first one, for which a server may load its model
+            too_late = spent.calls > 1 and left * (spent.calls - 1) < 2 * (spent.seconds - self._first)
+            self._late = self._late or (too_late and not call.answers)
+            if self._late:
+                raise RoleBudgetExceeded(f"the budget of {self.seconds:,g} seconds has no time left for another call")
         if not self._limited:
             return None
         closing = replace(call, prompt=call.prompt + ANSWER // 2).usage(ANSWER // 2)
@@ -259,6 +268,7 @@ class Budget:
 
     def charge(self, call: CallNeed, usage: Usage, *, paid: bool = True) -> None:
         """Replace the usage held for the call by its actual cost. A call from the record was `paid` for earlier."""
+        self._first = self._first or usage.seconds
         if self.shared:
             self.shared.charge(call, usage if paid else Usage())
         for ledger in self._of(call.role):

@@ -103,6 +103,7 @@ class Tokens:
 
 
 Choose = Literal["auto", "none"]
+VERIFIER = "verifier"  # the role that checks the answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +169,7 @@ class CallOptions:
     takes each piece of the reply as it arrives; it is false if nobody watches."""
 
     watch: Watch | None = None
-    """Takes each piece of the reply."""
+    """Takes each piece of the reply; an empty one is a sign that the endpoint is at work."""
     tell: "Tell | None" = None
     """Takes notices for a person while the reply is awaited."""
     seconds: float | None = None

@@ -102,22 +102,22 @@ class Journal:
 
     def resume(self, run: "str | Entry", *, without: str = "") -> Log:
         """Open the record of a run that ended early. Recorded calls are not made again, except those of the
-        conversation `without`.
+        conversation `without`, and those with which the run ended.
 
-        A failure at the end of the record ended the run, and is tried again. Raises `StillGoing` if another process has
-        resumed the run since this entry was read: its calls would be paid for twice.
+        Raises `StillGoing` if another process has resumed the run since this entry was read: its calls would be paid
+        for twice.
         """
         entry = self.entry(run) if isinstance(run, str) else run
         run = entry.id
         self._claim(entry)
         known, sources = self._read_known(run)
-        last = max((call.began for call in known.values() if call.kind == "policy" and not call.failed), default=0.0)
-        kept = (call for call in known.values() if not (call.failed and call.ended > last))
-        known = {call.key: call for call in kept if call.conversation != without}
-        self._writer.begin(run)
+        from hira.journal.records import find_ending  # a new run reads none
+
         latest = max((call.ended for call in known.values()), default=0.0)
-        dialects = entry.settings.get("dialects", {})
-        return Log(run, self._writer, known, sources, began=entry.began, clock=clock_from(latest), dialects=dialects)
+        again = find_ending(known, cut=entry.status == "partial") | {key for key in known if key[1] == without}
+        self._writer.begin(run)
+        began, clock, dialects = entry.began, clock_from(latest), entry.settings.get("dialects", {})
+        return Log(run, self._writer, known, sources, began=began, clock=clock, dialects=dialects, again=again)
 
     def replay(self, run: str) -> Log:
         """Open the record only to read. A missing call raises `NotRecorded`, or what ended a run that has an answer."""

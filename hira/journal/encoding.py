@@ -87,12 +87,12 @@ def digest_text(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def dump_request(model: str, request: Request, kept: int) -> dict[str, Any]:
+def dump_request(model: str, request: Request, kept: int, *, forced: bool = False) -> dict[str, Any]:
     """Return the stored form of a request: what it adds to the first `kept` messages of the previous one."""
     sampling = {name: value for name, value in fields_of(request.sampling).items() if value is not None}
     added = [*map(dump_message, request.messages[kept:])]
     stored = {"model": model, "kept": kept, "added": added, "sampling": sampling, "stop": request.stop}
-    return stored if request.choose == "auto" else {**stored, "choose": request.choose}
+    return {**stored, "forced": True} if forced else stored
 
 
 def dump_message(message: Message) -> dict[str, Any]:

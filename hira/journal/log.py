@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -109,8 +109,10 @@ class Unrecorded:
         ask: Callable[[], Awaitable[Completion]],
         within: Within = UNBOUNDED,
         finish: Callable[[Completion], Completion] | None = None,
+        *,
+        forced: bool = False,
     ) -> Completion:
-        del model, request
+        del model, request, forced
         async with within:
             completion = await ask()
             return finish(completion) if finish else completion
@@ -145,6 +147,8 @@ class Log:
     clock: Callable[[], float] = field(default_factory=lambda: clock_from(0.0))
     dialects: Mapping[str, str] = field(default_factory=dict)
     """The dialects in which roles began, if they had been learned."""
+    again: Collection[Key] = ()
+    """The recorded calls that ended the run early, so that a resumed run makes them anew."""
     unfinished: list[RecordedCall] = field(default_factory=list)
     missed: bool = False
     departed: str = ""
@@ -161,11 +165,6 @@ class Log:
     def trouble(self) -> str:
         """Why nothing is written any more, empty while all is well."""
         return self._writer.trouble if self._writer else ""
-
-    @property
-    def stopped(self) -> Stop | None:
-        """The failure that ended the replayed run, once the replay has reached it."""
-        return self.ended if self.missed else None
 
     def read_conversation(self, conversation: str) -> list[Completion]:
         """Return the recorded completions of a conversation; with them the run has taken these calls."""
@@ -197,12 +196,15 @@ class Log:
         ask: Callable[[], Awaitable[Completion]],
         within: Within = UNBOUNDED,
         finish: Callable[[Completion], Completion] | None = None,
+        *,
+        forced: bool = False,
     ) -> Awaitable[Completion]:
         """The completion of this request: the recorded one, else what `ask` brings, recorded before it is returned."""
         name = request.conversation
         undo = partial(self._digests.back, name, self._digests.latest.get(name))
         digest, kept = self._digests.of(model, request)
-        spec = CallSpec("policy", name, digest, model, lambda: dump_request(model, request, kept), undo=undo)
+        dump = partial(dump_request, model, request, kept, forced=forced)
+        spec = CallSpec("policy", name, digest, model, dump, undo=undo)
         return self.call(spec, ask, fields_of, partial(validate, Completion), within, finish=finish)
 
     async def call(  # noqa: C901 - a call from the record, from another run, in place of another, or made now
@@ -225,7 +227,7 @@ class Log:
         counter = (spec.kind, spec.conversation)
         position = self._positions[counter] = self._positions.get(counter, 0) + 1
         key: Key = (spec.kind, spec.conversation, 0 if spec.shared else position, spec.digest)
-        known = self.known.get(key) if self._writer is None or not spec.rerun else None
+        known = None if self._writer and (spec.rerun or key in self.again) else self.known.get(key)
         if known and known.result is not None:
             self._taken.add(key)
             with suppress(DamagedRecord):  # a resumed run makes the call again
@@ -325,11 +327,11 @@ class Log:
         self._writer.write([*waiting, ("calls", (*row, pack(result), began, now - began))])
 
     def _last_of(self, kind: Kind, conversation: str) -> int:
-        """The last position of a conversation in the resumed record, without closing calls, which a stop may cause."""
+        """The last position of a conversation in the resumed record, without those that it makes anew."""
         if not self._held:
             for call in self.known.values():
                 counter = (call.kind, call.conversation)
-                position = 0 if call.kind == "policy" and "choose" in call.request else call.position
+                position = 0 if call.key in self.again else call.position
                 self._held[counter] = max(self._held.get(counter, 0), position)
         return self._held.get((kind, conversation), 0)
 

@@ -14,10 +14,10 @@ from typing_extensions import TypedDict
 
 from hira.core.events import KINDS, Event
 from hira.core.messages import Speaker
-from hira.core.policy import Completion, Count, Dollars, Sampling, Seconds
+from hira.core.policy import VERIFIER, Completion, Count, Dollars, Sampling, Seconds, role_of
 from hira.core.sources import Source
 from hira.journal.encoding import Damage, DamagedRecord, read_json, validate
-from hira.journal.log import RecordedCall
+from hira.journal.log import Key, RecordedCall
 from hira.journal.store import BEAT
 
 SILENT = 4 * BEAT
@@ -104,13 +104,13 @@ class WireMessage(TypedDict):
 
 class RequestRecord(TypedDict):
     """A request: the messages that it has `added` to those that it has `kept` of the conversation's previous one.
-    `choose` is stored for closing calls alone."""
+    `forced` marks the last resort of a run that had to end."""
 
     kept: Count
     added: list[WireMessage]
     sampling: Sampling
     stop: tuple[str, ...]
-    choose: NotRequired[str]
+    forced: NotRequired[bool]
 
 
 NO_REQUEST = RequestRecord(kept=0, added=[], sampling=Sampling(), stop=())
@@ -252,3 +252,20 @@ def read_call(row: Mapping[str, Any], run: str, damage: Damage) -> RecordedCall 
     except DamagedRecord as error:
         damage.add(f"run {run}: the result of {place} cannot be read: {error.what}")
     return call
+
+
+def is_forced(call: RecordedCall) -> bool:
+    """Return whether a policy was asked because the run had to end."""
+    return call.kind == "policy" and "forced" in call.request
+
+
+def find_ending(known: Mapping[Key, RecordedCall], *, cut: bool) -> set[Key]:
+    """Return the calls with which a run ended early: a failure at the end of the record, the answer that was forced,
+    and, if a limit `cut` the run off, a last reply that is incomplete; the verifier may have checked it."""
+    replies = sorted(
+        (call for call in known.values() if call.replied and not is_forced(call)), key=lambda call: call.began
+    )
+    last = replies[-1].began if replies else 0.0
+    ending = {call.key for call in known.values() if is_forced(call) or (call.failed and call.ended > last)}
+    written = [call for call in replies if role_of(call.conversation) != VERIFIER] if cut else []
+    return ending | {call.key for call in written[-1:] if call.result.get("finish") == "length"}

@@ -22,7 +22,7 @@ from pydantic_core import to_json
 
 from hira import __version__
 from hira.core.errors import BadReply, EndpointError, TimedOut, ToolsRefused, UsageError
-from hira.core.policy import UNWATCHED, CallOptions, Completion, Request, Watch, role_of
+from hira.core.policy import UNWATCHED, CallOptions, Completion, Delta, Request, Watch, role_of
 from hira.core.sanitize import without_userinfo
 from hira.core.tokens import count, read_count
 from hira.policies.chat import (
@@ -212,6 +212,8 @@ class OpenAIPolicy:
         kind = response.headers.get("content-type", "")
         if "event-stream" in kind or (streams and "json" not in kind and "html" not in kind):
             limit.reschedule(None)
+            if state.watch:
+                state.watch(Delta(""))  # the endpoint is at work
             parts = await self._read_stream(response, state, path)
         else:
             parts = self._parts(await self._read(response), path)

@@ -6,13 +6,12 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from hira.agents.role import VERIFIER
 from hira.agents.run_context import Continuation, RoleConfig, RunOptions, Verify
 from hira.core.budget import ReplyBound
 from hira.core.errors import UsageError
 from hira.core.events import Notice
 from hira.core.hooks import NO_HOOKS, Hooks
-from hira.core.policy import Policy, Sampling
+from hira.core.policy import VERIFIER, Policy, Sampling
 from hira.core.prices import FREE, Price, Prices, litellm_table
 from hira.evidence import Verifier
 from hira.journal import Journal

@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, cast
 
-from hira.agents.role import EVIDENCE, OUTPUT, VERIFIER
+from hira.agents.role import EVIDENCE, OUTPUT
 from hira.agents.run_context import RunContext
 from hira.core.errors import UsageError, did_you_mean
 from hira.core.options import SHARED
 from hira.core.plugin import WORKFLOWS as INSTALLED
 from hira.core.plugin import find_installed, package_of
-from hira.core.policy import Policy
+from hira.core.policy import VERIFIER, Policy
 from hira.policies.dialects import DIALECTS, NATIVE, Dialect
 from hira.runtime.settings import Settings
 from hira.workflows import WORKFLOWS, BuiltIn, Workflow

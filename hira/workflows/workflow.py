@@ -14,7 +14,7 @@ from hira.core.errors import BadReply, HiraError, Interrupted, OutOfBudget, Usag
 from hira.core.events import AnswerChecked, Notice, RunEnded, RunStarted
 from hira.core.policy import Usage
 from hira.core.sanitize import presentable
-from hira.evidence import drop_unknown, has_only_marks, is_accepted, is_refusal
+from hira.evidence import claims, drop_unknown, has_only_marks, is_accepted, is_refusal
 from hira.evidence.verdicts import Relevance
 from hira.policies.dialects.text_calls import drop_calls
 
@@ -129,15 +129,18 @@ def _take_answer(answer: object, workflow: Workflow, context: RunContext, questi
 
 
 def _close(record: Rollout, context: RunContext) -> None:
-    """Say why the run ended early, if it did; without an answer its findings replace it."""
-    record.failure = record.failure or context.stopped or (context.log.stopped if context.log else None)
+    """Say why the run ended early, if it did; without an answer its findings that claim something replace it."""
+    ended = context.log.ended if context.log and context.log.missed else None  # once a replay has reached it
+    record.failure = record.failure or context.stopped or ended
     if not record.failure and _is_cut(record):
         what = "the answer was cut off at the length limit of a reply"
         context.note(what, important=True)
         record.failure = OutOfBudget(what, fix=LONGER)
     if not record.answer and not record.failure:
         record.failure = BadReply("the model wrote no answer", fix=f"use another model, or {LONGER}")
-    record.answer = record.answer or summarise_findings(record)
+    found = (finding.conclusion for finding in record.findings if finding.ok)
+    told = (f"- {text}" for text in found if claims(text) and not has_only_marks(text, record.sources))
+    record.answer = record.answer or "\n".join(told)
 
 
 def _is_cut(record: Rollout) -> bool:
@@ -200,13 +203,3 @@ def note_outdated(context: RunContext) -> None:
         for location, newer in outdated.items():
             if not dated:
                 context.note(f"{location} supports the answer; {newer} is a newer edition of it", important=True)
-
-
-def summarise_findings(record: Rollout) -> str:
-    """List the findings so far, for a run that ended without an answer. Failed ones are left out."""
-    conclusions = [
-        finding.conclusion
-        for finding in record.findings
-        if finding.ok and not has_only_marks(finding.conclusion, record.sources)
-    ]
-    return "\n".join(f"- {conclusion}" for conclusion in conclusions)

@@ -29,7 +29,7 @@ from hira.core.policy import Completion, Request, Usage
 from hira.evidence import Citation, Relevance, Sources, claims, find_lacking, verify
 from hira.journal import Journal, NoRun, RecordedCall
 from hira.journal.encoding import DamagedRecord, digest_of_tool, validate
-from hira.journal.records import Entry, PassageRecord, decode_events
+from hira.journal.records import Entry, PassageRecord, decode_events, is_forced
 from hira.runtime.answer import Answer, answer_of
 
 LONGEST_CHAT = 1_000
@@ -240,11 +240,13 @@ def _read_checked(events: Sequence[Event], record: Rollout) -> None:
 def turns_of(calls: Sequence[RecordedCall], roles: Mapping[str, str]) -> list[ReadTurn]:
     """Return the policy calls in the order in which they began.
 
-    If a run was resumed and then went another way, two calls have one position; the later one counts.
+    If a run was resumed and then went another way, two calls have one position; the later one counts. Those that an
+    early end forced do not count if the run continued.
     """
+    newest = max((call.began for call in calls if call.replied and not is_forced(call)), default=0.0)
     placed: dict[tuple[str, int], RecordedCall] = {}
     for call in calls:
-        if call.kind == "policy" and call.result is not None:
+        if call.kind == "policy" and call.result is not None and not (is_forced(call) and call.began < newest):
             placed[call.conversation, call.position] = call
     messages: dict[str, tuple[Message, ...]] = {}
     turns = []
