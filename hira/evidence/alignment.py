@@ -7,7 +7,7 @@ value in the same place. It has neither a negation nor a condition more or less.
 from collections.abc import Iterator, Sequence
 
 from hira.core.patterns import compile_lazily
-from hira.evidence.passages import JOINS, LIMITING, MONTHS, VOIDING, Word, fold, is_taking_back
+from hira.evidence.passages import JOINS, LIMITING, MONTHS, PRONOUNS, VOIDING, Word, fold, is_taking_back
 from hira.evidence.sentence import (
     ANY_LINK,
     VOIDING_ABOVE,
@@ -19,8 +19,6 @@ from hira.evidence.sentence import (
     read_keys,
 )
 
-LONGEST_VOICE = 40
-"""The content words of a claim that is also compared in the other voice."""
 LONGEST_LABEL = 120
 """The characters in which the end of a label is looked for."""
 REPEATED = 8
@@ -73,8 +71,8 @@ _LABELLED_BY = frozenset(("", "be", "in", "be in", ANY_LINK))
 YEAR = compile_lazily(r"(?:1[5-9]|20)\d\d\Z")
 
 
-def is_copy(claim: Sequence[Word], sentence: Sentence) -> bool:
-    """Return whether a sentence says the claim in the claim's words."""
+def is_copy(claim: Sequence[Word], sentence: Sentence, *, in_order: bool = False) -> bool:
+    """Return whether a sentence says the claim in the claim's words, `in_order` only if it has them in this order."""
     every = {word.key for word in claim if word.every}
     alone = any(word.key in every and word.determined and not word.every for word in sentence.words)  # "the tower"
     if alone or sentence.is_denied or _was_so_once(claim, sentence):
@@ -105,8 +103,17 @@ def is_copy(claim: Sequence[Word], sentence: Sentence) -> bool:
         from hira.evidence.rows import is_copied_record
 
         return is_copied_record(claim, sentence)
-    orders = [*list_orders(claim), *_put_label_first(claim, sentence)]
+    orders = [claim] if in_order else _list_orders(claim, sentence)
     return any(_Alignment(words, sentence).exists() for words in orders)
+
+
+def _list_orders(claim: Sequence[Word], sentence: Sentence) -> Iterator[Sequence[Word]]:
+    yield claim
+    if len(claim) > 1:
+        from hira.evidence.orders import list_orders, put_label_first  # few claims need another order
+
+        yield from list_orders(claim)
+        yield from put_label_first(claim, sentence)
 
 
 def _was_so_once(claim: Sequence[Word], sentence: Sentence) -> bool:
@@ -114,75 +121,13 @@ def _was_so_once(claim: Sequence[Word], sentence: Sentence) -> bool:
     ours, theirs = ({word.tense for word in words if word.tense} for words in (claim, sentence.words))
     if ours == {"present"} and theirs == {"past"}:
         return True
-    present = (word for word in claim if word.kind == "word" and word.text.endswith("s") and word.text[-2:] != "ss")
-    forms = [[sentence.words[place].text for place in sentence.positions.get(word.key, ())] for word in present]
-    return any(is_past(text) for found in forms for text in found)
-
-
-def _put_label_first(claim: Sequence[Word], sentence: Sentence) -> Iterator[list[Word]]:
-    """Yield the claim in the order of a labelled value: "Founded: 2019" is "Otto Ltd was founded in 2019". The value
-    follows the label in the claim; a figure may also come before it ("has 20 employees")."""
-    label, value = sentence.label, sentence.words[sentence.value_start :]
-    keys = {word.key for word in label}
-    places = [place for place, word in enumerate(claim) if word.key in keys]
-    if not label or {claim[place].key for place in places} != keys:
-        return
-    values = {word.key for word in value} - sentence.topic
-    for place, word in enumerate(claim[: places[-1]]):
-        unit = word.close and place and claim[place - 1].kind == "number"
-        if word.key in values and word.kind != "number" and not unit:
-            return
-    named = [claim[place] for place in places]
-    in_order = [word.key for word in named] == [word.key for word in label]
-    if not in_order and any(word.link for word in label):
-        return
-    rest = [word for word in claim if word.key not in keys]
-    yield [*bind(named if in_order else label, ""), *rest]
-
-
-def list_orders(claim: Sequence[Word]) -> Iterator[Sequence[Word]]:
-    """Yield the claim, and the orders of its words that state the same: "the author is Ida" and "Ida is the author",
-    "in 1911 it burnt" and "it burnt in 1911"."""
-    yield claim
-    for place, word in enumerate(claim):
-        if place and word.link == "be":
-            first = word._replace(link="", marked=False)
-            yield [first, *claim[place + 1 :], claim[0]._replace(link="be", close=False), *claim[1:place]]
-        if place > 1 and word.link == "accusative":  # "den Turm baute Ida"
-            yield [*claim[place:], claim[place - 1]._replace(close=False), *claim[: place - 1]]
-    dates = [word.kind == "number" for word in claim]
-    lead = next((place for place, date in enumerate(dates) if not date), 0)
-    tail = len(dates) - next((place for place, date in enumerate(reversed(dates)) if not date), 0)
-    if lead:
-        yield [*claim[lead:], *claim[:lead]]
-    dated = tail < len(claim) and claim[tail].link in ("", "in", ANY_LINK)
-    if dated:
-        yield [*claim[tail:], *claim[:tail]]
-    whole, date = (claim[:tail], claim[tail:]) if dated else (claim, [])
-    for order in _list_voices(whole):
-        yield [*order, *date]
-        agent = next((place for place, word in enumerate(order) if date and word.link == "by"), 0)
-        if agent:
-            yield [*order[:agent], *date, *order[agent:]]
-
-
-def _list_voices(claim: Sequence[Word]) -> Iterator[list[Word]]:
-    """Yield "the mill was built by Ida" for "Ida built the mill", whichever word is the verb, and the other way."""
-    if len(claim) > LONGEST_VOICE:
-        return
-    agent = next((place for place, word in enumerate(claim) if word.link == "by"), 0)
-    if agent > 1 and claim[agent - 1].link == "be":
-        patient, verb = claim[: agent - 1], claim[agent - 1]._replace(link="")
-        yield [*bind(claim[agent:], ""), verb, *bind(patient, "")]
-    for place in range(1, len(claim) - 1):
-        if claim[place].kind == "word" and not claim[place].link and not claim[place + 1].link:
-            verb = claim[place]._replace(link="be", close=False)
-            yield [*bind(claim[place + 1 :], ""), verb, *bind(claim[:place], "by")]
-
-
-def bind(words: Sequence[Word], link: str) -> list[Word]:
-    """Return a phrase that is bound by another link."""
-    return [words[0]._replace(link=link, close=False, marked=False), *words[1:]]
+    pairs = ((word, sentence.words[place]) for word in claim for place in sentence.positions.get(word.key, ()))
+    for word, there in pairs:
+        acts = word.kind == "word" and word.text.endswith("s") and word.text[-2:] != "ss"
+        is_done = word.tense == "present" and there.close and not sentence.is_row  # "is owned by Ida": she "owned" it
+        if (acts or is_done) and is_past(there.text):
+            return True
+    return False
 
 
 class _Alignment:
@@ -239,7 +184,7 @@ class _Alignment:
             return False  # "Ida's father" is not Ida
         if before < 0:
             return self._begins(claimed, place, leaning=leaning)
-        if self._is_second_value(number, before, place):
+        if self._continues(claimed, before, place) or self._is_second_value(number, before, place):
             return not leaning and _has_limits_of(claimed, self.words[place])
         phrase = self._find_phrase(place, before)
         word = self.words[phrase]
@@ -257,6 +202,25 @@ class _Alignment:
             kind = self.words[place].kind
             return not any(other.kind == kind or not LIMITING.isdisjoint(other.link.split()) for other in skipped)
         return not leaning and self._skips(before, place, word)
+
+    def _continues(self, claimed: Word, before: int, place: int) -> bool:
+        """Return whether the word at `before` ends the subject of a clause whose first word is at `place`: before "who"
+        in "Ida, who runs the inn, …", or meant by the pronoun of "the buoy weighs 40 kg; it costs 90 euros", if nothing
+        else in the first clause can be meant."""
+        word, pronoun, *predicate = self.words[place], self.words[place - 1], *self.words[before + 1 : place - 1]
+        relative, _, link = word.link.partition(" ")
+        if any(other.link for other in self.words[: before + 1]):
+            return False
+        if place == before + 1:
+            link = link or ("be" if word.tense else "")
+            return word.marked and relative in ("who", "which") and claimed.link in (link, ANY_LINK)
+        meant = pronoun.text in PRONOUNS and pronoun.link in _BEFORE_CLAUSE[:2] and bool(predicate)
+        is_named = bool(predicate) and predicate[0].link == "be"
+        for index, other in enumerate(predicate):
+            is_named = is_named and (index == 0 or other.close)
+            counted = index > 0 and other.close and predicate[index - 1].kind == "number"
+            meant = meant and (index == 0 or is_named or counted or other.kind == "number")
+        return meant and claimed.link in (word.link, ANY_LINK)
 
     def _is_second_value(self, number: int, before: int, place: int) -> bool:
         """Return whether a number is the second of two in one statement, and the claim has what tells them apart: "12
@@ -287,6 +251,7 @@ class _Alignment:
         skipped = self.words[before + 1 : place]
         if skipped[0].marked:  # one insertion: ", a doctor,"
             numbers = any(other.kind == self.words[place].kind == "number" for other in skipped)
+            numbers = numbers and not is_past(skipped[0].text)  # ", built in 1883,"
             several = any(other.marked for other in skipped[1:]) or "and" in skipped[0].link.split()
             return word.marked and not (numbers or several)
         clause = next((n for n, other in enumerate(skipped) if not _WHEN.isdisjoint(other.link.split())), len(skipped))
@@ -430,7 +395,8 @@ def _has_limits_of(claimed: Word, word: Word) -> bool:
 def _is_bound_alike(claimed: Word, word: Word, *, apart: bool = False) -> bool:
     """Return whether two words are bound by the same light words, or `apart` from what is left out before them by the
     same last one. A comma before an article may replace "is"."""
-    ours, theirs = (term.link.rpartition(" ")[2] if apart else term.link for term in (claimed, word))
+    links = (term.link.replace("but", "and") for term in (claimed, word))
+    ours, theirs = (link.rpartition(" ")[2] if apart else link for link in links)
     if claimed.link.startswith(ANY_LINK):
         told = not {"by", "from"}.isdisjoint(theirs.split()) and word.kind != "number"  # who acts, and where from
         return _has_limits_of(claimed, word) and not ((apart and theirs == "of") or begins_another(word) or told)

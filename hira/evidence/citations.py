@@ -101,7 +101,16 @@ _NUMBERED = compile_lazily(r"\[\d{1,3}\]")
 _ITEM = compile_lazily(r"^[ \t]*+\[\d{1,2}\](?=[ \t])", re.MULTILINE)
 _MARK_OR_PARAGRAPH = compile_lazily(rf"(\s?){_MARK.pattern}|\n\n")
 _DROPPED = compile_lazily(r"(?<![ \t])([ \t]*+)\0(?:[ \t]*+[,;]?[ \t]*+\0)*+(?:[ \t]*+(?=[.,;:](?!\w))|())")
-_CODE = compile_lazily(r"```.*?(?:```|\Z)|`[^`\n]+`", re.DOTALL)
+_IN = r"(?: {4}|\t)"
+INDENTED = (
+    rf"(?m:(?:\A|^[ \t]*\n)(?=(?:{_IN}[^\n]*\n){{0,40}}?{_IN}[ \t]*"
+    r"(?:>>> |\$ [a-z]|def |(?:[\w., \[\]]+ = )?[\w.]+\((?!s\))))"
+    rf"(?:{_IN}(?![^\n]*(?<!\w)\[s\d)[^\n]*(?:\n|\Z))+)"
+)
+"""Indented lines that are code, since one of them is a call, a command or a definition, and none cites a source."""
+_CODE = compile_lazily(rf"```.*?(?:```|\Z)|`[^`\n]+`|{INDENTED}", re.DOTALL)
+_RESULT = compile_lazily(r"(?:[=→⇒>]|\w\(|\b(?:is|are|gives?|returns?|yields?|equals?|prints?))[ \t]*\Z")
+"""The words before a list of one number: "sorted(x) = [5]"."""
 _NAME = compile_lazily(r"(?<![\w'’\\])[A-Za-z_]\w*(?:\.[A-Za-z_]\w*|\[[\w'\"]*\])*\Z")
 _CODED = compile_lazily(r"^\s*(?:>>>|\.\.\. |return |for .+:\s*$|if .+:\s*$)|\w\(|\w\]?\s*[-+*/|&]?=\s?\S|;\s*$")
 _ID = compile_lazily(r"s\d+")
@@ -269,7 +278,8 @@ def list_marks(text: str) -> dict[int, str]:
 def drop_unknown(text: str, sources: Sources) -> tuple[str, list[str]]:
     """Return the text without citations of unknown ids, and those ids. The ends of frames count as citations, and so do
     marks of known ids that are written in another way: `(s1)`, `[S1]` or `【s1†source】`. A number such as `[1]` is an
-    unknown id, unless it is in code, it numbers a list, a source has such numbers, or a program made a source."""
+    unknown id, unless it is in code or a result ("= [5]"), it numbers a list, a source has such numbers, or a program
+    made a source."""
     text = cite_frames(text)
     marks = list_marks(text)
     code = [span.span() for span in _CODE.finditer(text)]
@@ -281,7 +291,8 @@ def drop_unknown(text: str, sources: Sources) -> tuple[str, list[str]]:
     def keep(match: re.Match[str]) -> str:
         coded = any(begin <= match.start() < stop for begin, stop in code)
         if not match[1]:
-            dropped = match.start() < end and not coded
+            result = _RESULT.search(text, max(0, match.start() - 12), match.start())
+            dropped = match.start() < end and not (coded or result)
             unknown.extend(number for number in re.findall(r"\d+", match[0]) if dropped and number not in unknown)
             return "\0" if dropped else match[0]
         ids = _ID.findall(match[1].lower())

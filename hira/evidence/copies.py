@@ -13,7 +13,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from hira.core.patterns import compile_lazily
-from hira.evidence.alignment import begins_another, is_copy, list_orders
+from hira.evidence.alignment import begins_another, is_copy
 from hira.evidence.citations import BY_WORDS, Judgement
 from hira.evidence.kinds import find_untold
 from hira.evidence.passages import Passages, Word, is_denied, is_related, read_words
@@ -24,7 +24,7 @@ from hira.evidence.questions import (
     Question,
     asks_yes_no,
     fill_gap,
-    is_other_role,
+    list_wanted,
     read_question,
     replace_pronoun,
 )
@@ -50,7 +50,13 @@ class Comparison:
     """
 
     def __init__(
-        self, claim: Sequence[Word], passages: Passages, context: frozenset[str], record: frozenset[str] | None
+        self,
+        claim: Sequence[Word],
+        passages: Passages,
+        context: frozenset[str],
+        record: frozenset[str] | None = None,
+        *,
+        in_order: bool = False,
     ) -> None:
         self.copied, self.quote, self.score = False, "", 0.0
         self.missing: tuple[str, ...] = ()
@@ -61,7 +67,7 @@ class Comparison:
         for sentence in find_nearest(weights, passages, context, record):
             held = sentence.keys | sentence.around
             score = sum(weight for key, weight in weights.items() if key in held) / sum(weights.values())
-            copied = score > 1 - 1e-9 and is_copy(claim, sentence)
+            copied = score > 1 - 1e-9 and is_copy(claim, sentence, in_order=in_order)
             if self.sentence is None or (copied, score) > (self.copied, self.score):
                 self.sentence, self.copied, self.score = sentence, copied, score
                 self.quote = passages.quote(sentence.place)
@@ -159,14 +165,18 @@ def check_words(
             apart = _find_apart(asks, words, compared.sentence) if full and compared.sentence else ()
             return replace(judged, lacking=judged.lacking or counts or apart)
     if compared.sentence is None:
-        verdict = Verdict.UNSUPPORTED if is_comparable(claim, passages) else Verdict.UNCHECKED
+        from hira.evidence.notation import is_comparable
+
+        verdict = Verdict.UNSUPPORTED if is_comparable(claim, passages.sentences) else Verdict.UNCHECKED
         return Judgement(verdict, by=BY_WORDS, missing=tuple(dict.fromkeys(word.text for word in words)))
     if not compared.copied:
         score = min(compared.score, 0.99)
         return Judgement(Verdict.UNSUPPORTED, score, compared.quote, by=BY_WORDS, missing=compared.missing)
     lacking = find_lacking(asks, words, compared.sentence) or untold or _find_apart(asks, words, compared.sentence)
-    if asks.role and asks.role.text not in lacking and is_other_role(words, asks):
-        lacking = (asks.role.text, *lacking)
+    if asks.role and asks.role.text not in lacking:
+        from hira.evidence.voices import is_other_role
+
+        lacking = (asks.role.text, *lacking) if is_other_role(words, asks) else lacking
     return Judgement(Verdict.SUPPORTED, 1.0, compared.quote, by="quote" if whole else BY_WORDS, lacking=lacking)
 
 
@@ -184,12 +194,12 @@ def _check_answer(
     if ASKING_UNSPACED.search(question):  # the answer belongs where the asking word is
         text = "".join(word.text[-1] if word.dense and word.close else word.text for word in claim)
         stated = ASKING_UNSPACED.sub(lambda _: text, question.rstrip("?？吗嗎呢か "), count=1)
-        placed = Comparison(read_words(stated), passages, above, None)
+        placed = Comparison(read_words(stated), passages, above)
         if placed.copied:
             return Judgement(Verdict.SUPPORTED, 1.0, placed.quote, by=BY_WORDS)
     asked = read_question(question)
     wanted = asked.wanted
-    compared = Comparison([*answer, *wanted], passages, above, None)
+    compared = Comparison([*answer, *wanted], passages, above, in_order=True)
     if compared.sentence is None:
         return Judgement(Verdict.UNSUPPORTED, by=BY_WORDS, missing=tuple(word.text for word in answer))
     sentence = compared.sentence
@@ -201,16 +211,25 @@ def _check_answer(
     lacking = find_lacking(asked, [*answer, *sentence.words], sentence, copied=copied)
     missing = tuple(dict.fromkeys([*absent, *(word.text for word in claim if word.text in lacking)]))
     words = [word for word in claim if not word.light]
-    orders = list(list_orders(words)) if len(words) > len(answer) else [()]  # the answer alone has no order
-    statements = [
-        order
-        for order in fill_gap(value, asked, sentence)
-        if any(_is_part(words_in_order, order) for words_in_order in orders)
-    ]
-    if missing or lacking or not any(is_copy(order, sentence) for order in statements):
+    words = words if len(words) > len(answer) else []  # the answer alone has no order
+    statements = [*fill_gap(value, asked, sentence)]
+    if missing or lacking or not any(_is_said(words, statements, sentence, in_order=fast) for fast in (True, False)):
         score = min(compared.score, 0.99)
         return Judgement(Verdict.UNSUPPORTED, score, compared.quote, by=BY_WORDS, missing=missing, lacking=lacking)
     return Judgement(Verdict.SUPPORTED, 1.0, compared.quote, by=BY_WORDS)
+
+
+def _is_said(
+    claim: Sequence[Word], statements: Sequence[Sequence[Word]], sentence: Sentence, *, in_order: bool
+) -> bool:
+    """Return whether a sentence says one of the statements that have the words of a claim."""
+    orders = [claim]
+    if not in_order:
+        from hira.evidence.orders import list_orders
+
+        orders = [*list_orders(claim)]
+    fitting = (statement for statement in statements if any(_is_part(order, statement) for order in orders))
+    return any(is_copy(statement, sentence, in_order=in_order) for statement in fitting)
 
 
 def _is_part(claim: Sequence[Word], statement: Sequence[Word]) -> bool:
@@ -293,7 +312,7 @@ def find_lacking(asked: Question, claim: Sequence[Word], sentence: Sentence, *, 
     may answer another question; what a tool returned was asked for."""
     if sentence.record is not None:
         return ()
-    wanted = asked.wanted
+    wanted = list_wanted(asked, sentence)
     wanted_keys = {word.key for word in wanted}
     others = {
         word.key
@@ -326,18 +345,3 @@ def find_lacking(asked: Question, claim: Sequence[Word], sentence: Sentence, *, 
     return tuple(
         dict.fromkeys(word.text for word in wanted if word.key not in around and not is_related(word.key, keys))
     )
-
-
-def is_comparable(claim: str, passages: Passages) -> bool:
-    """Return whether claim and text share a script."""
-    letters = {read_script(char) for char in claim if char.isalpha()}
-    there = {read_script(char) for sentence in passages.sentences[:50] for char in sentence if char.isalpha()}
-    return not letters or not there or bool(letters & there)
-
-
-def read_script(char: str) -> int:
-    """Return a rough block of Unicode: Latin with its accents is one, Han and kana are one, others by 256 letters."""
-    point = ord(char)
-    if point < 0x250 or 0x1E00 <= point < 0x2000:
-        return 0
-    return 1 if 0x3000 <= point < 0xA000 else point >> 8

@@ -161,6 +161,8 @@ def _find_kind(question: str) -> tuple[str, str]:
         return ("act" if acts else kind if kind == "manner" else ""), ""
     if [second, *asking[2:]] == ["many", "times"]:
         return "frequency", ""
+    if second in ("lautet", "lauten"):  # "Wie lautet die Nummer?"
+        return "", ""
     from hira.evidence.measures import MEASURES
 
     measure = any(second in names for names in MEASURES)
@@ -199,7 +201,8 @@ def _is_moment(words: Sequence[Word], place: int) -> bool:
     hours, days or years."""
     word, *rest = words[place : place + 2]
     if word.kind != "number" or YEAR.match(word.text) or word.key in MONTHS:
-        return word.kind == "number" or is_time(word.text)
+        unit = place > 0 and word.key in TIME_UNITS and words[place - 1].text.lower() in NUMBERING  # "the third day"
+        return unit or word.kind == "number" or is_time(word.text)
     if is_day(words[place : place + 2]) or _is_hour(words[place : place + 2]):
         return True
     after = rest[0] if rest and rest[0].close else None
@@ -258,7 +261,8 @@ def _has_agents_exchanged(question: Question, claim: Sequence[Word]) -> bool:
         if word.kind == "name" and verb.kind == "word" and verb.close and word not in named  # not "Vasco da Gama"
     ]
     suffers = not agents and bool(ASKS_BY.search(question.text) or _IS_DONE.search(question.text))
-    if not (pairs or AUXILIARY.search(question.text)):  # "Who taught Otto?"
+    before_asking = question.text.partition(" ")[0].lower() in BEFORE_ASKING  # "An wen geht der Preis?"
+    if not (pairs or before_asking or AUXILIARY.search(question.text)):  # "Who taught Otto?"
         pairs = [(word, verb) for verb, word in asked if word.kind == "name" and not word.link and verb.kind == "word"]
         suffers = True
     if not pairs or not (agents or suffers or _DOES.search(question.text)):

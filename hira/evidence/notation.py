@@ -1,8 +1,9 @@
-"""How languages write numbers, and how units are written: the character that groups thousands, and symbols that differ
-only by case."""
+"""How languages write numbers, and how units are written: the character that groups thousands, symbols that differ
+only by case, and scripts."""
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from functools import cache
 
 _WORD = re.compile(r"[^\W\d_]+")
@@ -54,3 +55,18 @@ def read_symbol(written: str, *, counted: bool) -> str:
     symbol = f"k{written[1:]}" if written[0] == "K" and len(written) > 1 else written
     symbol = f"{symbol[:-1]}l" if symbol[-1] == "L" else symbol.replace("\u2126", "Ω")
     return symbol if symbol in list_cased() else ""
+
+
+def is_comparable(claim: str, sentences: Sequence[str]) -> bool:
+    """Return whether claim and text share a script."""
+    letters = {read_script(char) for char in claim if char.isalpha()}
+    there = {read_script(char) for sentence in sentences[:50] for char in sentence if char.isalpha()}
+    return not letters or not there or bool(letters & there)
+
+
+def read_script(char: str) -> int:
+    """Return a rough block of Unicode: Latin with its accents is one, Han and kana are one, others by 256 letters."""
+    point = ord(char)
+    if point < 0x250 or 0x1E00 <= point < 0x2000:
+        return 0
+    return 1 if 0x3000 <= point < 0xA000 else point >> 8

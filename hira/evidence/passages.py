@@ -139,15 +139,15 @@ VOIDING = DENIALS | frozenset(
 _TRUTH = frozenset("true correct right so confirmed proved proven case".split())
 """Words that take a statement back after a negation ("but this is not true")."""
 _IRREGULAR = (
-    "become became|begin began begun|break broke broken|bring brought|buy bought|catch caught|choose chose chosen|come"
-    " came|draw drew drawn|drink drank drunk|drive drove driven|eat ate eaten|fall fell fallen|feel felt|fight"
-    " fought|fly flew flown|forget forgot forgotten|freeze froze frozen|get got|give gave given|go went gone|grow grew"
-    " grown|hear heard|hide hid hidden|hold held|keep kept|know knew known|lead led|lend lent|lose lost|make made|mean"
-    " meant|meet met|pay paid|ride rode ridden|ring rang rung|rise rose risen|run ran|say said|see saw seen|seek"
-    " sought|sell sold|send sent|shake shook shaken|show shown|sing sang sung|sink sank sunk|sit sat|sleep slept|speak"
-    " spoke spoken|spend spent|stand stood|steal stole stolen|strike struck|swear swore sworn|swim swam swum|take took"
-    " taken|teach taught|tell told|think thought|throw threw thrown|understand understood|wear wore worn|win won|write"
-    " wrote written"
+    "become became|begin began begun|break broke broken|bring brought|build built|buy bought|catch caught|choose"
+    " chose chosen|come came|draw drew drawn|drink drank drunk|drive drove driven|eat ate eaten|fall fell fallen|feel"
+    " felt|fight fought|fly flew flown|forget forgot forgotten|freeze froze frozen|get got|give gave given|go went"
+    " gone|grow grew grown|hear heard|hide hid hidden|hold held|keep kept|know knew known|lead led|lend lent|lose"
+    " lost|make made|mean meant|meet met|pay paid|ride rode ridden|ring rang rung|rise rose risen|run ran|say said|see"
+    " saw seen|seek sought|sell sold|send sent|shake shook shaken|show shown|sing sang sung|sink sank sunk|sit"
+    " sat|sleep slept|speak spoke spoken|spend spent|stand stood|steal stole stolen|strike struck|swear swore"
+    " sworn|swim swam swum|take took taken|teach taught|tell told|think thought|throw threw thrown|understand"
+    " understood|wear wore worn|win won|write wrote written"
 )
 """Verbs with forms that differ in more than an ending, without forms that are also another word ("found", "left")."""
 IRREGULAR = {form: base for base, *forms in map(str.split, _IRREGULAR.split("|")) for form in forms}
@@ -173,7 +173,7 @@ _LINKS = frozenset(
 _SAME_LINK = {"on": "in", "at": "in", "during": "in", "upon": "on", "toward": "towards"}
 _FOREIGN = {
     "filler": frozenset("danach dann auch außerdem zudem jedoch daher".split()),
-    "article": frozenset("der das des ein eine eines einer le les une el los las una".split()),
+    "article": frozenset("der das des ein eine eines einer le les un une el lo los las una unos unas gli".split()),
     "accusative": frozenset("den einen jeden".split()),
     "dative": frozenset("dem einem jedem".split()),
     "be": frozenset("wurde wurden ist sind waren beträgt betrug lautet est sont était fut es son fue fueron".split()),
@@ -186,8 +186,14 @@ _FOREIGN = {
     "since": frozenset(("seit",)),
     "and": frozenset("und et y".split()),
 }
-"""German, French and Spanish, as far as no English word is written like it. The case of a German article binds: it
-tells subject and object apart."""
+"""German, French, Spanish and Italian, as far as no English word is written like it. The case of a German article
+binds: it tells subject and object apart."""
+_ELIDED = compile_lazily(
+    r"(?<![\w'’])(?:(d|(?i:l|un|dell|nell|all|dall|sull))['’](?=[^\W\d_]{2})"
+    r"|[dD]ie(?= (?:(?!(?:be\w+|since|(?:in|out)side|alone|t?here|wh\w+|then|often|like|some) )\w+en? )?[A-ZÄÖÜ]))"
+)
+_WHOLE = {"d": "of", "dell": "of", "nell": "in", "all": "to", "dall": "from", "sull": "on"}
+"""Light words without their last vowel, and German "die", which English has, too, but not before a capital."""
 AMBIGUOUS = compile_lazily(r"(?<![\w.,])[-−–]?[1-9]\d{0,2}[.,]\d{3}(?![\w]|[.,]\d)")
 """A number that is a thousand times as large in one language as in another: 12.500."""
 _ROLES = {
@@ -239,6 +245,11 @@ class Word(NamedTuple):
     every: bool = False
 
 
+def bind(words: Sequence[Word], link: str) -> list[Word]:
+    """Return a phrase that is bound by another link."""
+    return [words[0]._replace(link=link, close=False, marked=False), *words[1:]]
+
+
 @lru_cache(maxsize=50_000)
 def read_number(text: str, grouping: str = "") -> str:
     """Return a number as digits and a power of ten ("3,100,000" and "3.1" million are "31e7"); a string. It keeps the
@@ -283,7 +294,7 @@ def _find_role(written: str, *, first: bool) -> str:
     """Return what a light word does: it is an article, fills, helps a verb ("be", "have") or binds ("of", "in", …). It
     is empty for a content word; a capitalised word is one unless it is the first."""
     lower = written.lower()
-    return _ROLES.get(lower, "") if first or written == lower else ""
+    return _ROLES.get(lower, "") if (first and written != "UN") or written == lower else ""
 
 
 def is_related(key: str, held: Collection[str]) -> bool:
@@ -298,7 +309,7 @@ def _share_stem(word: str, other: str) -> bool:
         return True
     if long in (f"{short}less", f"{short}los"):  # without it
         return False
-    if len(short) == 3 and long in (f"{short}ed", f"{short}ing"):
+    if long == f"{short[:-1]}ier" or (len(short) == 3 and long in (f"{short}ed", f"{short}ing")):
         return True
     return long.startswith(short) and len(long) - len(short) <= {3: 1, 4: 2}.get(len(short), 4 * (len(short) > 4))
 
@@ -308,7 +319,8 @@ def read_words(text: str, grouping: str = "") -> list[Word]:
     as in words, and of a link of Markdown its text. `grouping` is the character that groups thousands, if the words of
     the text do not tell."""
     dated = _WRITTEN_DATE.sub(_write_date, _LINKED.sub(r"\1", text))
-    plain = _LIMIT.sub(lambda sign: f"{_LIMITS[str(sign.lastgroup)]} ", dated)
+    whole = _ELIDED.sub(lambda light: f"{_WHOLE.get((light[1] or '').lower(), 'the')} ", dated)
+    plain = _LIMIT.sub(lambda sign: f"{_LIMITS[str(sign.lastgroup)]} ", whole)
     grouping = _find_grouping(plain, grouping)
     words: list[Word] = []
     link, determined, marked, close, first, every = "", False, False, True, True, False

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from hira.core.patterns import compile_lazily
-from hira.evidence.alignment import bind
-from hira.evidence.passages import LIMITING, Word, is_related, read_words
+from hira.evidence.passages import LIMITING, Word, bind, is_related, read_words
 from hira.evidence.sentence import ANY_LINK, Sentence, is_past
 
 MOST = 400
@@ -18,14 +17,14 @@ MOST_INSIDE = 6
 """The number of content words of an answer that is also put between the words of its question."""
 _ASKING = frozenset(
     "what which who whom whose when where why how many much name tell give list me please exactly i we you us my our"
-    " your".split()
+    " your anyone anybody anything".split()
 )
 _WO = "welchen welchem weshalb weswegen wovon womit wodurch wofür wozu woran worin woraus worauf worüber wonach wobei"
 _ASKING_ELSEWHERE = tuple(
     (frozenset(asking.split()), frozenset(helping.split()))
     for asking, helping in (
         (f"wer wen wem wessen was wann wo wohin woher warum wieso wie viel viele vielen welche welcher welches {_WO}",
-         "hat haben hatte hatten"),
+         "hat haben hatte hatten sich"),
         ("qui que quoi quand où pourquoi comment combien quel quelle quels quelles", "a ont avait fut t"),
         ("quién quiénes qué cuándo dónde cómo cuánto cuánta cuántos cuántas cuál cuáles", "ha han"),
         ("chi che cosa quando dove perché come quanto quanta quanti quante quale quali", "è ha hanno fu sono"),
@@ -172,6 +171,14 @@ def _find_counted(words: Sequence[Word]) -> tuple[Word, ...]:
     return (counted[0]._replace(link="", close=True), *counted[1:])
 
 
+def list_wanted(asked: Question, sentence: Sentence) -> Sequence[Word]:
+    """Return the words that an answer's evidence has to hold; of a request ("Clean the filter") no "should" and "must",
+    and its verb first."""
+    verbs = [word for word in asked.wanted if is_related(word.key, {sentence.request})]
+    others = (word for word in asked.wanted if word not in verbs and word.text.lower() not in MODAL)
+    return [*verbs, *others] if verbs else asked.wanted
+
+
 def _find_described(words: Sequence[Word], counted: Sequence[Word]) -> tuple[Word, ...]:
     """Return the phrase with "of" after what is counted."""
     end = next((place + 1 for place, word in enumerate(words) if counted and word.key == counted[-1].key), len(words))
@@ -184,19 +191,6 @@ def _find_role(wanted: Sequence[Word]) -> Word | None:
     """Return the head of the first phrase, None if that is a name."""
     end = next((place for place, word in enumerate(wanted) if place and not word.close), len(wanted))
     return wanted[end - 1] if wanted and wanted[end - 1].kind == "word" else None
-
-
-def is_other_role(claim: Sequence[Word], question: Question) -> bool:
-    """Return whether a claim has the role that a question asks for as a part of another one only: "the vice president"
-    and "the son of the president" are not the president, whereas "its president" is."""
-    asked_keys = {word.key for word in question.words}
-
-    def is_narrowed(place: int) -> bool:
-        before, role = claim[place - 1], claim[place]
-        return (role.close and not before.light and before.key not in asked_keys) or "of" in role.link.split()
-
-    places = [place for place, word in enumerate(claim) if question.role and word.key == question.role.key]
-    return bool(places) and all(place and is_narrowed(place) for place in places)
 
 
 def replace_pronoun(words: Sequence[Word], wanted: Sequence[Word]) -> Sequence[Word]:
@@ -214,7 +208,7 @@ def fill_gap(answer: Sequence[Word], asked: Question, sentence: Sentence) -> Ite
     helped = AUXILIARY.search(asked.text) or _ASKS_ADVERB.match(asked.text)
     described = [word for word in asked.described if word.key in sentence.keys]
     taken = {word.key for word in (*asked.counted, *described)}
-    wanted = [word for word in asked.wanted if word.key not in taken]
+    wanted = [word for word in list_wanted(asked, sentence) if word.key not in taken]
     rest = [_adapt(word, sentence) for word in wanted]
     is_now = helped is not None and helped[0].lower() in ("do", "does")
     if _ASKS_OBJECT.match(asked.text) or (is_now and any(_is_past_there(word, sentence) for word in rest)):

@@ -44,9 +44,7 @@ TIME_UNITS = frozenset(
     " wochen monat monate jahr jahre jahren heure jour semaine mois ans année".split()
 )
 """Keys of the units of time."""
-_PAST = frozenset(
-    "was were had did built found left wurde wurden war waren hatte hatten était fut furent fue fueron".split()
-)
+_PAST = frozenset("was were had did found left wurde wurden war waren hatte hatten était fut furent fue fueron".split())
 _PAST_ENDING = compile_lazily(r"(?:[a-z]+[a-df-z]|[a-z]*(?:agr|decr|fr|nt)e)ed\Z(?<!hundred)")
 """The end of a regular past form: of "opened" and "agreed", not of "need"."""
 VOIDING_ABOVE = VOIDING | frozenset(
@@ -123,6 +121,12 @@ class Sentence:
         places = self.passages.list_headings(self.place)
         trail = [part for place in places for part in reversed(self.passages.sentences[place].split(TRAIL))]
         return [read_words(part) for part in trail]
+
+    @cached_property
+    def request(self) -> str:
+        """The key of its verb, if it tells a reader what to do: "Clean the filter". Else empty."""
+        match = _REQUEST.match(self.text)
+        return fold(match[1]) if match else ""
 
     def find_foreign(self, keys: Collection[str]) -> frozenset[str]:
         """Return the names above that a claim with these keys is not about, since it has neither the label nor the
@@ -241,6 +245,11 @@ _WITHOUT_SUBJECT = compile_lazily(
     re.IGNORECASE,
 )
 """The beginning of a sentence whose subject is what the text is about, or its reader."""
+_REQUEST = compile_lazily(
+    r"(?:[-*+•]\s+|\d+[.)]\s+)?(?:(?:please|do not|don['’]t|never|always) )*([^\W\d_]+)"
+    r" (?:the|an?|your|any\w*|all|it|them)\b",
+    re.IGNORECASE,
+)
 _OBJECT = compile_lazily(r"\b(?:it|its|them|their|him|his|her)\b")
 
 

@@ -1,4 +1,4 @@
-"""Who acts in a claim that answers "who"."""
+"""Who acts in a claim that answers "who", and whose role it gives."""
 
 import re
 from collections.abc import Sequence
@@ -38,3 +38,16 @@ def is_without_agent(asks: Question, claim: Sequence[Word]) -> bool:
         return len(claim) > BARE and all(is_time(word.text) for word in names)
     subject = [word for word in claim[:place] if word.key not in asked and not is_time(word.text)]
     return bool(by) or bool(claim[place].tense) or all(word.kind == "number" for word in subject)
+
+
+def is_other_role(claim: Sequence[Word], question: Question) -> bool:
+    """Return whether a claim has the role that a question asks for as a part of another one only: "the vice president"
+    and "the son of the president" are not the president, whereas "its president" is."""
+    asked_keys = {word.key for word in question.words}
+
+    def is_narrowed(place: int) -> bool:
+        before, role = claim[place - 1], claim[place]
+        return (role.close and not before.light and before.key not in asked_keys) or "of" in role.link.split()
+
+    places = [place for place, word in enumerate(claim) if question.role and word.key == question.role.key]
+    return bool(places) and all(place and is_narrowed(place) for place in places)

@@ -229,6 +229,14 @@ def test_the_missing_words_are_those_of_the_claim() -> None:
         ("Lars died in Tarn", "Lars, who founded the firm, died in Tarn."),
         ("Ida beat Lars in 1931", "Ida beat Lars in 1931 and 1935."),
         ("Lena is a ship owner", "Lena is a ship owner."),
+        ("Ida Moe founded Tarn Press in Vesk in 1987", "Tarn Press was founded in 1987 in Vesk by Ida Moe."),
+        ("In 1987 Tarn Press was founded in Vesk by Ida Moe", "Ida Moe founded Tarn Press in 1987 in Vesk."),
+        ("Ida Moe founded Tarn Press in 1987", "Tarn Press was founded in 1987 in Vesk by Ida Moe."),
+        ("In 1562 the glass was broken by Vesk soldiers", "In 1562 Vesk soldiers broke the glass."),
+        ("The lock will be opened by Ida Moe", "Ida Moe will open the lock."),
+        ("Ida Moe runs the inn in Vesk", "Ida Moe, who runs the inn in Vesk, was born in Tarn."),
+        ("The inn was built by Otto", "The inn, which was built by Otto in 1742, burnt."),
+        ("Ida asked for a boat, but the request was refused", "Ida asked for a boat; the request was refused."),
     ],
 )
 def test_a_copy_may_leave_words_out_and_put_active_passive_and_dates_in_another_order(claim: str, text: str) -> None:
@@ -353,6 +361,29 @@ def test_a_pronoun_stands_for_the_subject_of_the_sentence_before_and_for_no_othe
     claim: str, verdict: str
 ) -> None:
     assert judge(claim, BRANDT).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("claim", "text", "copied"),
+    [
+        ("The Sorva costs 90 euros", "The Sorva is a wave buoy of 40 kg; it costs 90 euros.", True),
+        ("The Sorva costs 90 euros", "The Sorva is a wave buoy of 40 kg, and it costs 90 euros.", True),
+        ("The Sorva is blue", "The Sorva weighs 40 kg; it is blue.", True),
+        ("The Sorva costs 90 euros", "The Sorva replaced the Tarn; it costs 90 euros.", False),
+        ("The shop costs 3 euros", "The shop sells bread; it costs 3 euros.", False),
+        ("The Sorva costs 90 euros", "The Sorva was planned as a buoy; it costs 90 euros.", False),
+        ("Otto died in 1990", "Otto was a friend of Ida; she died in 1990.", False),
+        ("Otto died in 1990", "Otto was a smith; he did not die in 1990.", False),
+        ("Otto died in 1990", "The son of Otto, who died in 1990, was a smith.", False),
+        ("The mill is owned by Ida", "Ida owned the mill.", False),
+        ("Tarn Press was founded in Vesk by Ida", "Tarn Press was founded by Ida in Lund and moved to Vesk.", False),
+        ("Ida taught Otto in Vesk in 1990", "Otto taught Ida in 1990 in Vesk.", False),
+    ],
+)
+def test_a_clause_has_the_subject_of_its_sentence_only_if_its_pronoun_can_mean_nothing_else(
+    claim: str, text: str, *, copied: bool
+) -> None:
+    assert judge(claim, text).verdict.holds is copied
 
 
 FERRIES = "# Ferry Alma\n\nLaunched in 1931 at Dunmore.\n\n# Ferry Berit\n\nLaunched in 1950 at Aldham."
@@ -1607,6 +1638,40 @@ def test_what_is_done_with_things_does_not_tell_how_many_there_are(answer: str, 
     judged = judge(answer, f"{answer}.", question)
     assert judged.verdict.holds
     assert bool(judged.lacking) is not accepted
+
+
+@pytest.mark.parametrize(
+    ("claim", "text", "missing"),
+    [
+        ("Die Köchin hat 25 Tage Urlaub", "Jede Köchin hat 30 Tage Urlaub.", ("25",)),
+        ("Die neue Brücke ist blau", "Eine neue Brücke ist rot.", ("blau",)),
+        ("L'employé reçoit 25 jours", "Un employé reçoit 30 jours.", ("25",)),
+        ("L’uso dell'acqua costa 4 euro", "Un uso di acqua costa 5 euro.", ("4",)),
+        ("Die Hard opened in 1989", "The film Die Hard opened in 1988.", ("1989",)),
+        ("Many people die in 1989", "Many people live in 1989.", ("die",)),
+    ],
+)
+def test_articles_of_other_languages_are_not_missing(claim: str, text: str, missing: tuple[str, ...]) -> None:
+    assert judge(claim, text).missing == missing
+
+
+@pytest.mark.parametrize(
+    ("answer", "text", "question", "accepted"),
+    [
+        ("Clean the filter every week.", "Clean the filter every week.", "How often must the filter be cleaned?", True),
+        ("30 minutes", "Chill the dough for 30 minutes.", "How long should the dough be chilled?", True),
+        ("Clean the filter every week.", "Clean the filter every week.", "How often must the pump be cleaned?", False),
+        ("Clean water runs daily.", "Clean water runs daily.", "How often must the water be cleaned?", False),
+        ("4711", "Die Nummer lautet 4711.", "Wie lautet die Nummer?", True),
+        ("Die Spenden gehen an Ida.", "Die Spenden gehen an Ida.", "An wen gehen die Spenden?", True),
+        ("A note is due on the fourth day.", "A note is due on the fourth day.", "When is a note due?", True),
+    ],
+)
+def test_what_a_reader_is_told_to_do_and_other_forms_answer_their_question(
+    answer: str, text: str, question: str, *, accepted: bool
+) -> None:
+    judged = judge(answer.rstrip("."), text, question)
+    assert (judged.verdict.holds and not judged.lacking) is accepted
 
 
 LEAVE = "Jeder Mitarbeiter hat 28 Tage Urlaub. Each employee of the board gets a car. Der Turm ist 42 Meter hoch."
