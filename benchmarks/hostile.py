@@ -42,7 +42,7 @@ from hira.core.sanitize import LONGEST_TITLE, clean, presentable, sanitize  # no
 from hira.evidence import Citation, Source, Sources  # noqa: E402
 from hira.evidence.verifiers import verify  # noqa: E402
 from hira.policies.dialects import DIALECTS  # noqa: E402
-from hira.policies.offline.solving import find_statements  # noqa: E402
+from hira.policies.offline import find_statements  # noqa: E402
 from hira.runtime.settings import load  # noqa: E402
 from hira.tools.addresses import canonicalise_url, urls  # noqa: E402
 from hira.tools.browse import read  # noqa: E402

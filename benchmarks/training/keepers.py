@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from hira.core.messages import Message
 from hira.core.policy import Completion, Request, Tokens, Watch, cut_at_stop
-from hira.policies.offline.solving import Act, OfflineRequest, read_request, write_act
+from hira.policies.offline import Act, OfflineRequest, read_request, write_act
 from hira.trainers.demo.matpo import ENOUGH, PEOPLE, REPORTED
 from hira.trainers.demo.matpo import TOWNS as ALL_TOWNS
 from hira.trainers.rollouts import Problem

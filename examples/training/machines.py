@@ -34,8 +34,8 @@ from hira.cli.training.demo import run
 from hira.core.policy import Completion, Request, Watch
 from hira.evaluation.rewards.answers import Reward, RolloutScore
 from hira.evaluation.rewards.rubrics import BEST, preference, read_rubric
-from hira.policies.offline.solving import OfflineRequest as Seen
-from hira.policies.offline.solving import read_request
+from hira.policies.offline import OfflineRequest as Seen
+from hira.policies.offline import read_request
 from hira.runtime.settings import Settings
 from hira.trainers.configuration import RewardConfig
 from hira.trainers.demo.recipe import Command, DemoRecipe, DemoSizes, Reply

@@ -31,8 +31,8 @@ from hira.evaluation.rewards.answers import ByWords, RolloutScore
 from hira.evaluation.rewards.match import exact, extract_answer
 from hira.policies.dialects.answer import find_final_answer, strip_thought
 from hira.policies.dialects.report import read_verdict
-from hira.policies.offline.solving import OfflineRequest as Seen
-from hira.policies.offline.solving import read_request
+from hira.policies.offline import OfflineRequest as Seen
+from hira.policies.offline import read_request
 from hira.runtime.settings import Settings
 from hira.trainers.calls import seed_of
 from hira.trainers.configuration import StageConfig

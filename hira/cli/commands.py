@@ -26,13 +26,14 @@ from hira.cli.flags import (
     SOURCES,
     Arguments,
     FlagGroup,
+    Parser,
     add_command,
     flag,
     group,
+    read_number,
     repeatable_flag,
     switch,
 )
-from hira.cli.parser import Parser, read_number
 from hira.core.errors import UsageError
 
 JOURNAL = flag("--journal", "FILE", "journal file (yours by default)")

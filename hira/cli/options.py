@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from hira.cli.flags import add_asking
-from hira.cli.parser import Parser
+from hira.cli.flags import Parser, add_asking
 from hira.cli.shell import Shell
 from hira.core.errors import UsageError
 

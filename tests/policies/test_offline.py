@@ -9,8 +9,7 @@ import pytest
 from hira import Hira, Settings
 from hira.core.messages import user
 from hira.core.policy import Request
-from hira.policies.offline import ROLES, OfflinePolicy
-from hira.policies.offline.solving import Act, OfflineRequest, find_expression, read_request, write_act
+from hira.policies.offline import ROLES, Act, OfflinePolicy, OfflineRequest, find_expression, read_request, write_act
 from hira.tools import Tool, tool
 
 ROOT = Path(__file__).parents[2]

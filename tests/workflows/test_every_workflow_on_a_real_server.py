@@ -21,7 +21,7 @@ from hira.agents.run_context import RoleConfig, RunContext
 from hira.core.errors import BadReply, OutOfBudget
 from hira.core.policy import Completion, Request, Sampling, Watch
 from hira.policies.dialects import DIALECTS, Call, Dialect
-from hira.policies.offline.solving import read_request
+from hira.policies.offline import read_request
 from hira.policies.openai import OpenAIPolicy
 from hira.tools import Observation, Tool, Toolbox
 from hira.tools.documents import Index, browse_documents, search_documents

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import hira.cli
 from hira.cli import NO_EVIDENCE, OK
+from hira.cli.flags import Parser
 from hira.cli.options import read_options
-from hira.cli.parser import Parser
 from hira.cli.shell import Shell
 from hira.cli.training.parser import add_demo_flags
 from hira.cli.training.run import format_share

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from hira.cli.assignments import parse_column
-from hira.cli.parser import Parser, parse_number
+from hira.cli.flags import Parser, parse_number
 
 CONFIGURED = (
     "a TOML file of a run, then overrides of it such as train.lr=1e-5 model.name=FOLDER; overrides alone are enough"

@@ -10,6 +10,7 @@ from hira.core.sanitize import clean
 from hira.core.tool import join_arguments
 from hira.evidence import CITED, find_cited
 from hira.policies.dialects.answer import find_final_answer
+from hira.policies.offline import Act, OfflineRequest, conclude, find_expression, find_statements, solve
 from hira.policies.offline.answering import (
     NOTHING,
     Sentence,
@@ -21,7 +22,6 @@ from hira.policies.offline.answering import (
     refuse,
     split_questions,
 )
-from hira.policies.offline.solving import Act, OfflineRequest, conclude, find_expression, find_statements, solve
 
 _LISTED = re.compile(r"^- ([\w.-]+): *(.*)$", re.MULTILINE)
 _NUMBERED = re.compile(r"^(\d+)\. (.*)$", re.MULTILINE)

@@ -20,7 +20,7 @@ from hira.agents.trajectory import Rollout
 from hira.core.policy import Completion, Request
 from hira.evaluation.rewards.answers import RolloutScore
 from hira.evaluation.rewards.match import contains
-from hira.policies.offline.solving import read_request
+from hira.policies.offline import read_request
 from hira.runtime.settings import Settings
 from hira.trainers.demo.matpo import HILLS, PEOPLE, RIVERS, TOWNS
 from hira.trainers.demo.recipe import PRETRAINED, PRETRAINED_MINIATURE, DemoRecipe, Reply, errs

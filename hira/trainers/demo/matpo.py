@@ -21,8 +21,8 @@ from hira.agents.trajectory import Rollout
 from hira.core.policy import Completion, Request
 from hira.evaluation.rewards.answers import ByWords, WithFormat
 from hira.evaluation.rewards.match import exact
-from hira.policies.offline.solving import Act, read_request, write_act
-from hira.policies.offline.solving import OfflineRequest as Seen
+from hira.policies.offline import Act, read_request, write_act
+from hira.policies.offline import OfflineRequest as Seen
 from hira.runtime.settings import Settings
 from hira.trainers.demo.recipe import DemoRecipe, DemoSizes, Reply, errs
 from hira.trainers.demo.tiny import DAYS, IDS, READ, SHAPE, YEARS, find_phrases, make_tokenizer

@@ -27,8 +27,8 @@ from pathlib import Path
 from hira.core.policy import Completion, Request
 from hira.evaluation.rewards.answers import ByWords
 from hira.evaluation.rewards.match import exact
-from hira.policies.offline.solving import Act
-from hira.policies.offline.solving import OfflineRequest as Seen
+from hira.policies.offline import Act
+from hira.policies.offline import OfflineRequest as Seen
 from hira.runtime.settings import Settings
 from hira.trainers.demo.matpo import (
     LINKS,
