@@ -95,12 +95,6 @@ def check_account(account: object) -> Account:
     return account
 
 
-def is_offered(expert: Expert, tools: Toolbox) -> bool:
-    """Return whether these tools contain what the expert needs, or tools that the user gave to it by name."""
-    has_tools = isinstance(expert, Looping) and expert.loops and expert.name in tools.scoped
-    return has_tools or all(tools.has(need) for need in expert.needs)
-
-
 async def reason(
     conversation: Conversation, task: Task, prompt: Prompt, tools: Sequence[Tool], *, limit: int = CALLS
 ) -> Account:

@@ -29,17 +29,13 @@ def read_options(settings: Settings, workflow: str) -> dict[str, Any]:
         if name not in WORKFLOWS:
             where = settings.locate(table, table) or f"table [{table}]"
             raise UsageError(f"unknown workflow {name!r}", where=where, fix=did_you_mean(name, WORKFLOWS))
-        has = options_of(WORKFLOWS[name])
+        make: Any = WORKFLOWS[name]
+        hints = typing.get_type_hints(make)
+        has = {field.name: hints[field.name] for field in fields(make) if field.name not in _NO_OPTIONS}
         for option, value in options.items():
             read = _read_option(name, has, option, value, where=settings.locate(f"{table}.{option}", table))
             given |= {option: read} if has_options_of(workflow, name) else {}
     return given
-
-
-def options_of(make: Any) -> dict[str, Any]:
-    """The options of a workflow with their types: the fields of its dataclass."""
-    hints = typing.get_type_hints(make)
-    return {field.name: hints[field.name] for field in fields(make) if field.name not in _NO_OPTIONS}
 
 
 def _read_option(workflow: str, has: Mapping[str, Any], option: str, value: Any, *, where: str) -> Any:

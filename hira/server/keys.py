@@ -96,13 +96,11 @@ class Client:
         if any(limit is not None and amount >= limit for amount, limit in used):
             raise self.refuse_spent()
 
-    def refuse_unpaid(self, spent: KeySpent) -> RejectedRequest:
-        """Return the error of a run whose first call the key cannot pay for; calls in flight may leave enough."""
-        if spent.fix:
-            return RejectedRequest(429, f"{spent.what}; {spent.fix}", "rate_limit_exceeded", kind="requests")
-        return self.refuse_spent()
-
-    def refuse_spent(self) -> RejectedRequest:
+    def refuse_spent(self, unpaid: KeySpent | None = None) -> RejectedRequest:
+        """Return the error of a key whose budget is used up, or of a run whose first call was `unpaid`: calls in flight
+        may leave enough for it."""
+        if unpaid and unpaid.fix:
+            return RejectedRequest(429, f"{unpaid.what}; {unpaid.fix}", "rate_limit_exceeded", kind="requests")
         what = f"the budget of the key {self.name!r} is used up"
         return RejectedRequest(429, what, "insufficient_quota", kind="insufficient_quota")
 

@@ -247,19 +247,18 @@ class Runs:
             )
         session = session if new.store else replace(session, journal=None)
         run = Run(session, new.question, new.files, run=name, earlier=new.earlier, output=new.output)
-        watched = self._start(client, run, session.workflow.name, queue, new.files)
+        watched = self.start(client, run, session.workflow.name, queue, new.files)
         if not new.store and watched.task:
             watched.task.add_done_callback(lambda _: self.forget(name))
         return watched
 
-    def go_on(self, client: Client, run: Run, workflow: str, queue: ApprovalQueue | None = None) -> WatchedRun:
-        """Continue a run of the journal. Its subtasks wait in the `queue` if a person approves them."""
-        before = self.known.get(run.id)
-        return self._start(client, run, workflow, queue, before.attached if before else ())
-
-    def _start(
-        self, client: Client, run: Run, workflow: str, queue: ApprovalQueue | None, attached: Sequence[Path]
+    def start(
+        self, client: Client, run: Run, workflow: str, queue: ApprovalQueue | None, attached: Sequence[Path] = ()
     ) -> WatchedRun:
+        """Start the work on a new run, or on one of the journal, which keeps its attached files. Its subtasks wait in
+        the `queue` if a person approves them."""
+        before = self.known.get(run.id)
+        attached = before.attached if before else attached
         ended = [name for name, watched in self.known.items() if watched.ended and client.owns(name)]
         for name in ended[: max(0, len(ended) - KEPT)]:  # the oldest of this client
             self.forget(name)
@@ -276,7 +275,7 @@ class Runs:
                 await run.work(watched.take, stream=True)
             spent = run.answer.rollout.failure
             if isinstance(spent, KeySpent) and not run.spent.calls:
-                raise client.refuse_unpaid(spent)  # what is left of it pays for no call
+                raise client.refuse_spent(spent)  # what is left of it pays for no call
             if not (run.answer.text and run.answer.rollout.usage.calls):  # passages alone are no answer of a model
                 watched.failure = run.failure
         except (HiraError, RejectedRequest) as error:

@@ -210,7 +210,7 @@ async def resume(state: AppState, request: Request) -> Response:
         owner = decide_in_queue(owner, queue, subtasks=APPROVAL in handed)
         client.check_budget()  # before the run is claimed
         run = await continue_run(owner, owner, journal, entry)
-        return JSONResponse(state.runs.go_on(client, run, entry.workflow, queue).describe(), 201)
+        return JSONResponse(state.runs.start(client, run, entry.workflow, queue).describe(), 201)
 
 
 def _line(state: AppState, entry: Entry) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from hira.agents.approved import ask_approval
 from hira.agents.coordinator import Coordinator
-from hira.agents.expert import Expert, Looping, is_offered
+from hira.agents.expert import Expert, Looping
 from hira.agents.experts import EXPERTS
 from hira.agents.planner import Attempt, Planner
 from hira.agents.run_context import RunContext
@@ -74,12 +74,13 @@ class HiRA:
         return thought.answer
 
     def available(self, context: RunContext) -> list[Expert]:
-        """The experts that this run has the tools for and that are not removed."""
-        experts = [
-            expert
-            for expert in self.experts
-            if expert.ability not in self.without and is_offered(expert, context.tools)
-        ]
+        """The experts that are not removed and that this run has the tools for: what the expert needs, or for one that
+        works in a loop, tools that the user gave to it by name."""
+        experts, tools = list[Expert](), context.tools
+        for expert in self.experts:
+            has_own = isinstance(expert, Looping) and expert.loops and expert.name in tools.scoped
+            if expert.ability not in self.without and (has_own or all(map(tools.has, expert.needs))):
+                experts.append(expert)
         if not experts:
             raise UsageError(
                 "no expert is left to do the work",

@@ -248,7 +248,7 @@ def test_files_that_take_too_long_leave_the_time_of_the_others_and_are_named_onc
     assert store.names() == ["last.docx"]
     (line,) = unread.describe()
     assert line.startswith("4 files were not read within the limits of a question")
-    tried = {path: refused._replace(changed=0) for path, refused in store.read_refused().items()}
+    tried = {path: refused._replace(changed=0) for path, refused in store.read_known()[1].items()}
     for path in files.values():
         os.utime(path, (0, 0))
     changes, unread = find_changes(files, {}, tried)

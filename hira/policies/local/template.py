@@ -201,24 +201,19 @@ class Template:
         return shaped
 
     def _probe_abilities(self) -> Abilities:
-        question = user(_ASKED)
+        question, called = user(_ASKED), (user("probe"), _CALLED, _RESULT)
         self._render_messages((question,), ())  # raises what is wrong
+        # tools, calls and results, and the text of a turn with a call
+        keeps_calls = all(self._shows(text, called, (_TOOL,)) for text in ("hira_probe", _SAID, _ASKED, _FOUND))
         return Abilities(
             system=self._shows(_FOUND, (system(_FOUND), question)),
             repeats=self._shows(_FOUND, (question, user(_FOUND))),
-            tools=self._takes_tools(),
+            tools=keeps_calls and self._shows("hira_probe", called[:1], (_TOOL,)),
             keeps=self._keeps(),
         )
 
     def _shows(self, text: str, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]] = ()) -> bool:
         return _works(lambda: text in self._render_messages(messages, tools))
-
-    def _takes_tools(self) -> bool:
-        """Return whether the template shows tools, calls and results, and the text of a turn with a call."""
-        messages, tools = (user("probe"), _CALLED, _RESULT), (_TOOL,)
-        shown = ("hira_probe", _SAID, _ASKED, _FOUND)
-        told = all(self._shows(text, messages, tools) for text in shown)
-        return told and self._shows("hira_probe", messages[:1], tools)
 
     def _keeps(self) -> bool:
         """Return whether a turn stays unchanged in later prompts, including its reasoning."""

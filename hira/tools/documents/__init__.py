@@ -196,7 +196,7 @@ class Index:
             if can_recognise() and (unrecognised := self._store.find_noted(RECOGNISING)):
                 self._store.drop(unrecognised)  # they were read before the package was installed
             # read the index before the walk: a file that another process adds meanwhile must not look removed
-            known, refused = self._store.read_stamps(), self._store.read_refused()
+            known, refused = self._store.read_known()
             listing = walk(self.paths, self.exclude)
             if gone := (known.keys() | refused.keys()) - {str(path) for path in listing.files.values()}:
                 self._store.drop(sorted(gone))

@@ -130,12 +130,11 @@ class Store:
         except sqlite3.Error as error:
             raise ToolError(f"the index of the documents ({self.where}) cannot be read: {error}") from None
 
-    def read_stamps(self) -> dict[str, Stamp]:
-        return {path: Stamp(*marks) for path, *marks in self.select("SELECT path, size, changed, digest FROM files")}
-
-    def read_refused(self) -> dict[str, Refused]:
-        rows = self.select("SELECT path, size, changed, line, textless, tried FROM refused")
-        return {path: Refused(*refusal) for path, *refusal in rows}
+    def read_known(self) -> tuple[dict[str, Stamp], dict[str, Refused]]:
+        """Return the files that are indexed, and those that could not be read, by their paths."""
+        indexed = self.select("SELECT path, size, changed, digest FROM files")
+        refused = self.select("SELECT path, size, changed, line, textless, tried FROM refused")
+        return {path: Stamp(*marks) for path, *marks in indexed}, {path: Refused(*rest) for path, *rest in refused}
 
     def drop(self, paths: Sequence[str]) -> None:
         def change(db: sqlite3.Connection) -> None:

@@ -205,7 +205,10 @@ def _names(element: Element) -> str:
 def _measure(element: Element, strictness: int) -> None:
     """Count the characters of an element and of everything inside it, and decide whether it is left out."""
     element.running = element.size = element.linked = 0
-    element.left_out = unseen(element) or (strictness > 1 and element.depth > 0 and _furniture(element))
+    element.left_out = unseen(element)
+    if strictness > 1 and element.depth > 0 and not element.left_out:
+        named = element.tag not in {"article", "main"} and _NOISE.search(_names(element))
+        element.left_out = element.tag in _FURNITURE or bool(named)
     if element.left_out:
         return
     for child in element.children:
@@ -223,8 +226,3 @@ def _measure(element: Element, strictness: int) -> None:
     elif strictness and element.tag in _LISTING and element.linked > LINKED * element.size and element.running < FEW:
         element.running = element.size = element.linked = 0
         element.left_out = True
-
-
-def _furniture(element: Element) -> bool:
-    named = element.tag not in {"article", "main"} and _NOISE.search(_names(element))
-    return element.tag in _FURNITURE or bool(named)
