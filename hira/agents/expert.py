@@ -12,7 +12,7 @@ from hira.core.memory import Recall
 from hira.core.messages import Filled, user
 from hira.core.prompts import Prompt
 from hira.core.sanitize import sanitize
-from hira.tools import Tool, Toolbox
+from hira.tools import Tool
 
 KNOWN = Prompt(__file__, "shared", "known")
 SEARCH, CODE = "search", "code"
