@@ -6,7 +6,7 @@ of hira.toml, with paths relative to the run's folder.
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +33,9 @@ def count_slots(staleness: int, adapters: int) -> int:
     return (staleness + 2) * adapters
 
 
-def write_profiles(plan: TrainingPlan, sampling: Mapping[str, Any] | None = None) -> None:
-    """Write both profiles of a run. `sampling` has more settings for users, such as a temperature."""
+def write_profiles(plan: TrainingPlan, sampling: Mapping[str, Any] | None = None, limits: str = "") -> None:
+    """Write both profiles of a run. `sampling` has more settings for users, such as a temperature; `limits` says what
+    the model cannot do."""
     folder, settings, adapters = plan.folder, plan.settings, plan.configuration.model.adapters
     general: dict[str, Any] = {"workflow": settings.workflow, **(sampling or {})}
     if settings.dialect:
@@ -50,10 +51,11 @@ def write_profiles(plan: TrainingPlan, sampling: Mapping[str, Any] | None = None
     if other:
         here["adapter"] = f"./{ADAPTERS}/{other}"
     roles = {f"roles.{role}": {"adapter": f"./{ADAPTERS}/{name}"} for role, name in named.items()}
-    _write(folder / PROFILE, "For this process: hira ask --profile FOLDER", here, {**roles, **options})
+    _write(folder / PROFILE, ["For this process: hira ask --profile FOLDER", limits], here, {**roles, **options})
     there = {"model": other or BASE, "base_url": "http://127.0.0.1:8000/v1", **general}
     roles = {f"roles.{role}": {"model": name} for role, name in named.items()}
-    _write(folder / SERVED, "For a server of the adapters: hira-train serve FOLDER", there, {**roles, **options})
+    heading = ["For a server of the adapters: hira-train serve FOLDER", limits]
+    _write(folder / SERVED, heading, there, {**roles, **options})
 
 
 def relative_model(model: str, folder: Path) -> str:
@@ -66,8 +68,11 @@ def relative_model(model: str, folder: Path) -> str:
     return f"./{whole.relative_to(folder.resolve())}" if whole.is_relative_to(folder.resolve()) else str(whole)
 
 
-def _write(path: Path, heading: str, values: Mapping[str, Any], tables: Mapping[str, Mapping[str, Any]]) -> None:
-    lines = [f"# {heading}", *(f"{name} = {_toml(value)}" for name, value in values.items())]
+def _write(
+    path: Path, heading: Sequence[str], values: Mapping[str, Any], tables: Mapping[str, Mapping[str, Any]]
+) -> None:
+    lines = [f"# {line}" for line in heading if line]
+    lines += [f"{name} = {_toml(value)}" for name, value in values.items()]
     for table, entries in tables.items():
         lines += ["", f"[{'.'.join(map(_key, table.split('.', 1)))}]"]
         lines += [f"{name} = {_toml(value)}" for name, value in entries.items()]

@@ -1,7 +1,7 @@
 """JSON lines that a training run writes, its checkpoints, and a progress line during long steps."""
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -96,3 +96,20 @@ def last_checkpoint(folder: Path) -> Path | None:
 
 def step_of(checkpoint: Path) -> int:
     return int(checkpoint.name.rpartition("-")[2])
+
+
+def find_saved(folders: Sequence[Path]) -> Path | None:
+    """Return the checkpoint from which a run resumes: that of the last of these folders that has one."""
+    return next((place for folder in reversed(folders) if (place := last_checkpoint(folder))), None)
+
+
+@contextmanager
+def explain_interruption(folders: Callable[[], Sequence[Path]]) -> Iterator[None]:
+    """Add to a Ctrl-C what the same command would do next."""
+    try:
+        yield
+    except KeyboardInterrupt as interruption:
+        saved = find_saved(folders())
+        does = f"resumes from {saved.name}" if saved else "starts over, because there is no checkpoint yet"
+        interruption.add_note(f"the same command {does}")
+        raise

@@ -243,7 +243,7 @@ class Rollouts:
         records = [rollout.record for rollout in failed]
         spoke = [any(part.turns for part in record.trajectories.values()) for record in records if record is not None]
         if failed and len(failed) == len(scored) and not any(spoke):
-            fix = "raise rollouts.window, use a model with a longer one, or give the roles less to read"
+            fix = "give the roles less to read, or a longer window (rollouts.window, up to the model's own)"
             raise _make_error(failed, scored, "ended before the model wrote anything", fix)
 
     def report_progress(self, done: Callable[[], str]) -> AbstractContextManager[None]:

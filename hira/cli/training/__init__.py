@@ -1,5 +1,6 @@
 """The `hira-train` command, in the manner of `hira`. Each command imports its modules on demand."""
 
+import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -31,12 +32,14 @@ def main(argv: Sequence[str] | None = None, shell: Shell | None = None) -> int:
 def run_command(command: Callable[[Shell], int], shell: Shell | None = None, *, debug: bool = False) -> int:
     """Run a command and return its exit code; an error becomes a message of at most three lines."""
     shell = replace(shell or open_shell(), program="hira-train")
+    if not shell.stderr.isatty():
+        os.environ.setdefault("TQDM_DISABLE", "1")  # transformers draws some bars with tqdm alone, also into a file
     try:
         return command(shell)
     except SystemExit as done:  # --help and --version end this way
         return int(done.code or OK)
-    except KeyboardInterrupt:
-        shell.remark("interrupted; run the same command to resume from the last checkpoint")
+    except KeyboardInterrupt as interruption:  # a command that can be resumed notes how
+        shell.remark("; ".join(["interrupted", *getattr(interruption, "__notes__", ())]))
         return INTERRUPTED
     except Exception as error:  # noqa: BLE001 - the last resort: also a fault of hira itself takes three lines
         if not isinstance(error, HiraError):

@@ -48,6 +48,14 @@ class CurateOptions:
 
 
 def curate(options: CurateOptions, shell: Shell) -> int:
+    try:
+        return _curate_data(options, shell)
+    except KeyboardInterrupt as interruption:
+        interruption.add_note("the same command resumes: it keeps the decisions in its folder")
+        raise
+
+
+def _curate_data(options: CurateOptions, shell: Shell) -> int:
     settings = shell.load_settings(options.settings)
     folder = shell.folder / (options.output or Path("curation") / Path(options.data).stem)
     if options.from_graph is not None:

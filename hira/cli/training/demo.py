@@ -17,7 +17,10 @@ from hira.cli.training.parser import add_demo_flags
 from hira.cli.training.run import format_share
 from hira.cli.training.show import chart
 from hira.core.errors import UsageError
+from hira.runtime.settings import PROFILE
 from hira.trainers import records
+from hira.trainers.assembly import read_configuration
+from hira.trainers.configuration import Configuration
 from hira.trainers.preflight import check_installed
 
 if TYPE_CHECKING:
@@ -100,11 +103,9 @@ def run_recipe(recipe: "DemoRecipe", options: DemoOptions, shell: Shell, base: s
     sizes = replace(sizes, updates=options.updates) if options.updates else sizes
     view = DemoView(shell, recipe, sizes.updates)
     demo = Demo(folder, recipe, options.seed, sizes, base, view.tell, view.show_step)
-    taken = folder.exists() and (not folder.is_dir() or any(folder.iterdir()))
-    if taken and not demo.is_stopped:
-        fix = "name another folder with --output, or remove it"
-        raise UsageError(f"{options.output!r} already exists and is not this demo, stopped", fix=fix)
-    demo.run()
+    with records.explain_interruption(lambda: [folder]):
+        check_folder(demo, options.output)
+        demo.run()
     for line in view.format_result(folder):
         shell.tell(line)
     code = OK
@@ -113,10 +114,40 @@ def run_recipe(recipe: "DemoRecipe", options: DemoOptions, shell: Shell, base: s
     else:
         code = ask_held_out(demo, shell)
     asking = "" if options.small else " Ask the model:"
-    shell.tell(f"\nModel and adapter are in {folder}. Exams and metrics: hira-train show {folder}.{asking}")
+    limits = f" {demo.limits}" if demo.limits else ""
+    shell.tell(f"\nModel and adapter are in {folder}. Exams and metrics: hira-train show {folder}.{limits}{asking}")
     if asking:
         shell.say(_format_command(demo.commands[0].command, folder))
     return code
+
+
+def check_folder(demo: "Demo", output: str) -> None:
+    """Raise `UsageError` unless the folder is new or empty, or holds this very demo, unfinished."""
+    folder, fix = demo.folder, "name another folder with --output, or remove it"
+    if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
+        return
+    began = read_configuration(folder) if folder.is_dir() else None
+    if began is None:
+        raise UsageError(f"{output!r} already exists, and holds no demo", fix=fix)
+    same, finished = began == demo.plan.configuration, (folder / PROFILE).exists()
+    if same and not finished:
+        return
+    flags = _find_flags(demo, began)
+    what = f"the demo in {output!r} was started with {flags}" if flags else f"{output!r} holds another run"
+    if finished:
+        fix = f"to see how it went: {shlex.join(['hira-train', 'show', output])}; for a new one, {fix}"
+    elif flags:
+        fix = f"to resume it, use these flags; for a new one, {fix}"
+    raise UsageError(f"the demo in {output!r} is finished" if same else what, fix=fix)
+
+
+def _find_flags(demo: "Demo", began: Configuration) -> str:
+    """Return the flags with which this demo would have that configuration; "" if no flags would give it that."""
+    for small, sizes in ((" --small", demo.recipe.small), ("", demo.recipe.sizes)):
+        other = replace(demo, seed=began.seed, sizes=replace(sizes, updates=began.train.steps))
+        if other.plan.configuration == began:
+            return f"--seed {began.seed} --updates {began.train.steps}{small}"
+    return ""
 
 
 def ask_held_out(demo: "Demo", shell: Shell) -> int:

@@ -38,7 +38,9 @@ def base(options: ModelOptions, shell: Shell) -> int:
     from hira.trainers.models import write_base
 
     folder = shell.folder / options.folder
-    parameters = write_base(find_model(options.model, shell), folder)
+    name = find_model(options.model, shell)
+    shell.remark(f"converting {options.model}")
+    parameters = write_base(name, folder)
     shell.remark(f"wrote {parameters / 1e6:,.0f} million parameters to {folder}; train them with:")
     shell.say(f"model.name={options.folder}")
     return OK

@@ -12,18 +12,19 @@ from hira.cli.progress import format_duration
 from hira.cli.shell import Shell
 from hira.core.errors import HiraError, UsageError, count_of, did_you_mean
 from hira.trainers import assembly, profile
-from hira.trainers.configuration import Configuration, load_configuration
+from hira.trainers.configuration import HALF, Configuration, load_configuration
 from hira.trainers.plan import DEVICES, GIB, LINEAR, DecoderShape, TrainingWork, at_once, sheet
 from hira.trainers.preflight import (
     check_inputs,
     check_installed,
     check_options,
+    check_window,
     explain_window,
     find_model_folder,
     gpus,
     own_window,
 )
-from hira.trainers.records import last_checkpoint
+from hira.trainers.records import explain_interruption, find_saved
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +72,8 @@ def prepare_run(options: TrainOptions, shell: Shell) -> tuple[assembly.TrainingP
         raise UsageError("no questions to train on are named", fix='write train = "questions.jsonl" below [data]')
     check_installed()
     check_options(configuration.model.bits, configuration.train.report_to)
+    if not resumed:
+        check_window(configuration.rollouts.window, own_window(configuration.model.name, shell.folder))
     return plan, resumed
 
 
@@ -80,7 +83,7 @@ def announce_start(
     """Write the run's configuration, and print where it begins or resumes: from the last of the folders of checkpoints
     that has one. `every` is the number of steps between two."""
     assembly.write_configuration(plan)
-    saved = next((place for checkpoint in reversed(checkpoints) if (place := last_checkpoint(checkpoint))), None)
+    saved = find_saved(checkpoints)
     if not resumed:
         where = f"the run is in {plan.folder}"
     elif saved is None:
@@ -104,6 +107,13 @@ def plan(options: TrainOptions, shell: Shell) -> int:
         slots = profile.count_slots(configuration.marsrl.staleness, len(set(configuration.model.adapters.values())))
         shell.remark("a vLLM server samples and needs memory, too; only the figures of the update apply here")
         shell.remark(f"start it with --enable-lora --max-loras {slots}")
+    if configuration.model.bits > HALF and not options.gpu:
+        from hira.policies.llama import memory_bytes
+
+        shell.remark(
+            "the figures are those of a GPU; a CPU takes more, above all for the logits of a micro-batch "
+            f"(train.budget): this machine has {memory_bytes() / GIB:.0f} GiB"
+        )
     work = work_of(configuration)
     named = {options.gpu: DEVICES[options.gpu]} if options.gpu else DEVICES
     rows = {name: at_once(shape, work, device) for name, device in named.items()}
@@ -157,15 +167,20 @@ def sft(options: TrainOptions, shell: Shell) -> int:
     from hira.trainers.sft import run_sft
 
     check_inputs(plan, shell.folder, conversations=True)
-    places, every = sorted(plan.folder.glob("sft/*")), plan.configuration.sft.save_every
-    run_sft(
-        plan,
-        shell.folder,
-        resume=resumed,
-        on_start=lambda: announce_start(shell, plan, places, every, resumed=resumed),
-        tell=shell.remark,
-        on_step=lambda step: shell.tell(f"  step {step['step']}: loss {step['loss']:.4f}"),
-    )
+    every = plan.configuration.sft.save_every
+
+    def places() -> list[Path]:
+        return sorted(plan.folder.glob("sft/*"))
+
+    with explain_interruption(places):
+        run_sft(
+            plan,
+            shell.folder,
+            resume=resumed,
+            on_start=lambda: announce_start(shell, plan, places(), every, resumed=resumed),
+            tell=shell.remark,
+            on_step=lambda step: shell.tell(f"  step {step['step']}: loss {step['loss']:.4f}"),
+        )
     profile.write_profiles(plan)
     starts = " ".join(f"model.start.{name}={place}" for name, place in profile.adapters_of(plan.folder).items())
     shell.remark("done; continue by reinforcement:")
@@ -185,7 +200,8 @@ def grpo(options: TrainOptions, shell: Shell) -> int:
     if first:
         check_inputs(plan, shell.folder)
     if options.processes:
-        return _launch_processes(options, shell, plan)
+        with explain_interruption(lambda: [plan.folder]):
+            return _launch_processes(options, shell, plan)
     from hira.trainers.training import run_grpo
 
     if not first:
@@ -194,8 +210,6 @@ def grpo(options: TrainOptions, shell: Shell) -> int:
 
     def start() -> None:
         announce_start(shell, plan, [plan.folder], configuration.train.save_every, resumed=resumed)
-        if wrong := explain_window(configuration.rollouts.window, own_window(configuration.model.name, shell.folder)):
-            shell.remark(wrong)
         for line, many in (
             ("questions left out because their answer is unknown", plan.unasked),
             ("duplicate questions", plan.repeated),
@@ -204,13 +218,14 @@ def grpo(options: TrainOptions, shell: Shell) -> int:
             if many:
                 shell.remark(f"{line}: {many}")
 
-    run_grpo(
-        plan,
-        resume=resumed,
-        on_start=start,
-        tell=shell.remark,
-        on_step=Steps(shell, configuration.train.steps),
-    )
+    with explain_interruption(lambda: [plan.folder]):
+        run_grpo(
+            plan,
+            resume=resumed,
+            on_start=start,
+            tell=shell.remark,
+            on_step=Steps(shell, configuration.train.steps),
+        )
     profile.write_profiles(plan)
     shell.remark(f"done; see how it went: hira-train show {plan.folder}; ask the trained model:")
     shell.say(f'hira ask "…" --profile {plan.folder}')

@@ -16,9 +16,9 @@ from hira.evaluation.rewards.answers import Reward
 from hira.policies.local.template import Template
 from hira.policies.offline import OfflinePolicy
 from hira.runtime.factory import open_session
-from hira.runtime.settings import PROFILE, Settings
+from hira.runtime.settings import Settings
 from hira.trainers import records
-from hira.trainers.assembly import TrainingPlan, read_configuration, write_configuration
+from hira.trainers.assembly import TrainingPlan, write_configuration
 from hira.trainers.calls import seed_of
 from hira.trainers.configuration import (
     Configuration,
@@ -215,10 +215,13 @@ class Demo:
     on_step: Callable[[Mapping[str, Any]], None] = lambda _: None
 
     @property
-    def is_stopped(self) -> bool:
-        """True if the folder holds this very demo, unfinished."""
-        known = read_configuration(self.folder)
-        return known == self.plan.configuration and not (self.folder / PROFILE).exists()
+    def limits(self) -> str:
+        """Limits of the model, for its users; empty for a pretrained one."""
+        if not self.recipe.tokenizer:
+            return ""
+        window = self.plan.configuration.rollouts.window
+        reads = "It reads other text letter by letter, even hira's remarks about its mistakes"
+        return f"The model knows only questions like the demo's own, and takes {window:,} tokens. {reads}."
 
     @property
     def commands(self) -> Sequence[Command]:
@@ -271,7 +274,8 @@ class Demo:
         self.tell(f"{recipe.about} with LoRA, {sizes.updates} updates of {sizes.questions} x {sizes.attempts} rollouts")
         training.run(resume=True)
         save_adapters(self.plan, adapted.float(), tokenizer)
-        write_profiles(self.plan, {"temperature": 0.0, "verify": "lexical"})  # such a model cannot check claims
+        sampling = {"temperature": 0.0, "verify": "lexical"}  # such a model cannot check claims
+        write_profiles(self.plan, sampling, self.limits)
 
     @property
     def place(self) -> Path:

@@ -29,10 +29,13 @@ def folder(tmp_path: Path) -> Path:
 def test_it_is_said_before_anything_is_sampled(folder: Path) -> None:
     terminal = Terminal(folder)
     own = ["recipe=grpo", "model.name=model", "data.train=questions.jsonl", 'settings.docs=["docs"]', "out=run"]
+    fits, longer = "rollouts.window=2048", "rollouts.window is 16,384 tokens, but the model takes only 2,048"
     for command, given, code, line in (
-        ("grpo", ["reward.judge=m", "reward.judge_url=http://127.0.0.1:9/v1"], 3, "the judge cannot be reached"),
-        ("doctor", [], 1, "rollouts.window is 16,384 tokens, but the model takes only 2,048"),
-        ("doctor", ["rollouts.window=2048"], 0, "30 questions, 8 for each update; 10 duplicates"),
+        ("grpo", [fits, "reward.judge=m", "reward.judge_url=http://127.0.0.1:9/v1"], 3, "the judge cannot be reached"),
+        ("grpo", [], 2, f"{longer}\n  set rollouts.window to at most 2048, or take another model"),
+        ("sft", [], 2, longer),
+        ("doctor", [], 1, longer),
+        ("doctor", [fits], 0, "30 questions, 8 for each update; 10 duplicates"),
         ("grpo", ['train.report_to=["wandbs"]'], 2, "unknown reporter 'wandbs'"),
     ):
         assert terminal.train(command, *own, *given) == code, terminal.err

@@ -142,7 +142,7 @@ def test_ctrl_c_ends_with_130_and_the_same_command_resumes(exact: "Place") -> No
     name = "stopped"
     done = process(exact, "-c", KILLED, "SIGINT", f"{name}/rollouts.jsonl", "compute_loss", *GRPO, f"out={name}")
     assert done.returncode == 130, done.stderr
-    assert "interrupted; run the same command to resume" in done.stderr
+    assert "interrupted; the same command starts over, because there is no checkpoint yet" in done.stderr
     assert "Traceback" not in done.stderr
     assert exact.train(*GRPO, f"out={name}") == 0, exact.err
     same(exact.folder / "whole", exact.folder / name)

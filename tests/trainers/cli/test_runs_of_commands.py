@@ -80,7 +80,7 @@ def test_a_run_whose_prompts_never_fit_is_stopped_and_says_so(place: "Place") ->
     assert place.train("grpo", "run.toml", "data.held_out=", "rollouts.window=256", "out=run") == 1
     assert "rollouts ended before the model wrote anything" in place.err
     assert re.search(r"the prompt has [\d,]+ tokens, and the model's window takes 256; ", place.err)
-    assert "rollouts.window" in place.err
+    assert "rollouts.window, up to the model's own" in place.err
 
 
 def test_a_model_without_a_chat_template_and_a_file_without_conversations_are_refused(place: "Place") -> None:

@@ -1,6 +1,7 @@
 """`hira-train` at the command line: errors in three lines, exit codes, and what needs no torch."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -68,6 +69,9 @@ def test_the_example_for_24_gb_has_room_there_and_its_sheet_in_the_docs_is_what_
     assert "of 32 wanted; the others wait" in terminal.err
     assert terminal.train("plan", str(file), "model.name=.", "model.bits=16", "train.budget=200000", "--gpu", "l4") == 0
     assert "too small" in terminal.out
+    assert "GiB" not in terminal.err
+    assert terminal.train("plan", str(file), "model.name=.", "model.bits=32") == 0
+    assert re.search(r"a CPU takes more, .*: this machine has \d+ GiB\n", terminal.err)
 
 
 def test_without_the_extra_a_command_says_how_to_install_it(tmp_path: Path) -> None:
