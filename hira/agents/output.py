@@ -52,7 +52,7 @@ async def settle_output(context: RunContext, output: OutputType) -> None:
         record.output = await fill_output(context, output)
         record.has_output = True
         cited = find_field_citations(record.output, list(record.citations))
-        if record.status == "answered" and (bare := [path for path, citations in cited.items() if not citations]):
+        if bare := [path for path, citations in cited.items() if not citations]:
             where = "the output" if bare == [VALUE] else f"{', '.join(bare[:_SHOWN])} in the output"
             context.note(f"no supported claim contains the value of {where}: check it", important=True)
     except (DialectError, EndpointError, Stop) as error:

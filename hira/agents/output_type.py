@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import count
@@ -17,6 +18,7 @@ from hira.core.policy import Completion
 from hira.core.prompts import Prompt
 from hira.core.sanitize import clean, sanitize
 from hira.evidence import Citation
+from hira.evidence.claims import read_polarity
 from hira.policies.dialects.record import read_record
 
 WANTED = Prompt(__file__, "output", "output_wanted")
@@ -234,15 +236,26 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 
 def find_field_citations(value: Any, citations: list[Citation]) -> dict[str, list[Citation]]:
     """For each field of a JSON value, such as `orders.0.price`, the supported citations whose claim contains it. The
-    claim may speak of something else than the field."""
-    by_path: dict[str, list[Citation]] = {}
+    claim may speak of something else than the field. A yes or no, also a boolean, is in a claim that begins with it."""
     held = [citation for citation in citations if citation.verdict.holds]
     texts = [(citation, f" {' '.join(words(citation.claim))} ") for citation in held]
-    for path, leaf in _leaves(value, ""):
-        spelled = " ".join(words(leaf))
-        if spelled:
-            by_path[path] = [citation for citation, text in texts if f" {spelled} " in text]
-    return by_path
+    return {
+        path: [citation for citation, text in texts if _contains(citation.claim, text, leaf)]
+        for path, leaf in _leaves(value, "")
+        if any(map(str.isalnum, leaf))
+    }
+
+
+def _contains(claim: str, text: str, leaf: str) -> bool:
+    """Return whether a claim, whose content words are `text`, contains a value. Light words count as they are written:
+    "A", "IT"."""
+    spelled = " ".join(words(leaf))
+    if spelled and f" {spelled} " in text:
+        return True
+    polarity, rest = read_polarity(leaf)
+    if polarity is not None and not rest:
+        return read_polarity(claim)[0] is polarity
+    return not spelled and bool(re.search(rf"(?<!\w){re.escape(leaf)}(?!\w)", claim))
 
 
 def _leaves(value: Any, path: str) -> Iterator[tuple[str, str]]:
@@ -254,5 +267,5 @@ def _leaves(value: Any, path: str) -> Iterator[tuple[str, str]]:
             yield from _leaves(part, f"{path}.{name}" if path else str(name))
     elif isinstance(value, float) and math.isfinite(value):
         yield path or VALUE, f"{value:g}" if value == int(value) else repr(value)
-    elif value is not None and not isinstance(value, bool):
-        yield path or VALUE, str(value)
+    elif value is not None:
+        yield path or VALUE, str(value) if not isinstance(value, bool) else "yes" if value else "no"

@@ -5,7 +5,7 @@ import pickle
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from pydantic import BaseModel, Field, TypeAdapter, field_validator
@@ -86,6 +86,39 @@ async def test_a_bare_value_that_no_supported_claim_has_is_the_output(docs: Path
         answer = await hira.ask("When was the Nordmole built?", output_type=int)
     assert answer.output_sources == {"value": ()}
     assert "no supported claim contains the value of the output: check it" in answer.notices
+
+
+@pytest.mark.parametrize(
+    ("begins", "shape", "value", "sources"),
+    [
+        ("", bool, "false", ()),
+        ("", Literal["yes", "no"], '"no"', ()),
+        ("", Literal["A", "B"], '"A"', ()),
+        ("", Literal["The", "A"], '"The"', ("s1",)),
+        ("Yes, ", bool, "false", ()),
+        ("Yes, ", bool, "true", ("s1",)),
+        ("Yes. ", Literal["Yes", "No"], '"Yes"', ("s1",)),
+    ],
+)
+async def test_a_yes_or_no_is_in_a_claim_that_begins_with_it_and_is_named_otherwise(
+    docs: Path, begins: str, shape: Any, value: str, sources: tuple[str, ...]
+) -> None:
+    script = ScriptedPolicy([f"{begins}The Nordmole was built in 1931 [s1].", f'{{"value": {value}}}'])
+    settings = Settings(docs=(str(docs),), workflow="rag", verify="lexical", journal=None)
+    async with Hira(settings=settings, policies={"*": script}) as hira:
+        answer = await hira.ask("Was the Nordmole built in 1931?", output_type=shape)
+    assert answer.status == "answered"
+    assert answer.output_sources == {"value": sources}
+    assert bool(answer.notices) is not bool(sources)
+
+
+async def test_the_fields_of_an_unverified_answer_are_named(docs: Path) -> None:
+    script = ScriptedPolicy(["The Nordmole was built by Edda Lund [s1].", '{"builder": "Edda Lund", "year": 2031}'])
+    settings = Settings(docs=(str(docs),), workflow="rag", verify="lexical", journal=None)
+    async with Hira(settings=settings, policies={"*": script}) as hira:
+        answer = await hira.ask("Who built the Nordmole?", output_type=Built)
+    assert answer.status == "unverified"
+    assert "no supported claim contains the value of builder, year in the output: check it" in answer.notices
 
 
 async def test_a_value_that_only_the_passage_of_a_claim_has_gets_no_source(docs: Path) -> None:
