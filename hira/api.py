@@ -20,6 +20,7 @@ from typing_extensions import TypeVar
 from hira.agents.run_context import Approve
 from hira.core.errors import UsageError
 from hira.core.hooks import NO_HOOKS, ApproveTool, Hooks
+from hira.core.options import LIMITS
 from hira.core.policy import Effort, Policy
 from hira.core.sanitize import without_userinfo
 from hira.evidence import Verifier
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 V = TypeVar("V", default=None)
-NUMBERS = ("temperature", "reasoning_effort", "max_cost", "max_time", "max_reply_tokens")
+NUMBERS = ("temperature", "reasoning_effort", *LIMITS, "max_reply_tokens")
 """Arguments of `Hira` that are settings, for which None means: as set elsewhere."""
 
 
@@ -60,8 +61,10 @@ class Hira:
             its own. The caller closes it.
         temperature: Sampling temperature of all roles; 0.7 by default.
         reasoning_effort: How much a reasoning model thinks.
-        max_cost: US dollars that one question may cost.
         max_time: Seconds that one question may take, or a duration such as "5m".
+        max_calls: Calls of models that one question may make.
+        max_tokens: Tokens that one question may use.
+        max_cost: US dollars that one question may cost.
         docs: Files and folders to search.
         search: Names of web search services, separated by commas, in order of preference; or a retriever of your
             own, a function from a query to passages.
@@ -98,8 +101,10 @@ class Hira:
     client: Any = field(default=None, repr=False)
     temperature: float | None = None
     reasoning_effort: Effort | None = None
-    max_cost: float | None = None
     max_time: float | str | None = None
+    max_calls: int | None = None
+    max_tokens: int | None = None
+    max_cost: float | None = None
     docs: Paths | None = None
     search: "str | Retriever | None" = None
     roles: Mapping[str, str] | None = None
@@ -179,7 +184,7 @@ class Hira:
             The answer with its citations; `output` is the value of the `output_type`.
 
         Raises:
-            HiraError: The run failed before it found anything, for example because the key was refused.
+            HiraError: The run failed and has no text to return, for example because the key was refused.
         """
         return await self.stream(question, docs=docs, files=files, output_type=output_type).finish()
 
@@ -399,7 +404,7 @@ async def ask(
         The answer with its citations.
 
     Raises:
-        HiraError: The run failed before it found anything, for example because the key was refused.
+        HiraError: The run failed and has no text to return, for example because the key was refused.
     """
     async with Hira(model, docs=docs, search=search, settings=settings) as hira:
         return await hira.ask(question, files=files)

@@ -249,6 +249,48 @@ async def test_a_refused_key_is_raised_where_there_is_nothing_to_answer_from(doc
             await hira.ask(QUESTION)
 
 
+@pytest.mark.parametrize("workflow", ["rag", "auto"])
+async def test_a_failure_before_the_first_reply_is_raised_and_one_after_it_keeps_the_passages(
+    docs: Path, workflow: str
+) -> None:
+    def make(endpoint: Endpoint) -> Hira:
+        return Hira(endpoint.model, base_url=endpoint.base_url, docs=docs, settings=OFFLINE, workflow=workflow)
+
+    for fault in ("401", "404-model"):
+        with Endpoint(faults=[fault] * 4) as endpoint:
+            async with make(endpoint) as hira:
+                with pytest.raises(EndpointError):
+                    await hira.ask(QUESTION)
+    with Endpoint(["…"] * 20, faults=["null-content"] * 20) as endpoint:
+        async with make(endpoint) as hira:
+            answer = await hira.ask(QUESTION)
+    assert answer.status == "failed"
+    assert "the model wrote no answer" in answer.error
+    assert "8 August 1967" in answer.text
+
+
+async def test_a_notice_of_a_wait_is_shown_and_not_kept(docs: Path, tmp_path: Path) -> None:
+    journal = tmp_path / "journal.sqlite"
+    with Endpoint(["ASEAN was founded on 8 August 1967 [s1]."], faults=["503"]) as endpoint:
+        where = {"base_url": endpoint.base_url, "docs": docs, "settings": OFFLINE, "workflow": "rag"}
+        async with Hira(endpoint.model, journal=journal, **where) as hira:
+            run = hira.stream(QUESTION)
+            shown = [event.text async for event in run if isinstance(event, Notice)]
+    assert "trying again" in " ".join(shown)
+    assert run.answer.notices == ()
+    with closing(Journal(journal)) as recorded:
+        assert read(recorded, run.id).answer.notices == ()
+        assert (await replay(recorded, run.id)).answer.notices == ()
+
+
+async def test_the_four_limits_of_a_question_are_arguments(docs: Path) -> None:
+    async with Hira(docs=docs, policies={"*": script()}, settings=OFFLINE, max_calls=1, max_tokens=10**6) as hira:
+        run = hira.stream(QUESTION)
+        (limits,) = [event.limits async for event in run if isinstance(event, RunStarted)]
+    assert limits == {"tokens": 10**6, "calls": 1}
+    assert run.answer.rollout.usage.calls == 1
+
+
 async def test_a_closed_one_says_so_when_it_is_asked_again(docs: Path) -> None:
     async with Hira("offline", docs=docs) as hira:
         assert (await hira.ask(QUESTION)).status == "answered"
@@ -352,6 +394,8 @@ async def test_what_is_given_beside_settings_wins_over_them() -> None:
     [
         ({"workflow": "ragg"}, "unknown workflow 'ragg'"),
         ({"search": "crosref"}, "there is no search service 'crosref'"),
+        ({"search": "gogle"}, "(?s)there is no search service 'gogle'.*did you mean 'serper_google'"),
+        ({"search": "bing"}, "(?s)choose from: documents, arxiv, crossref, .*, wikipedia, brave, exa, .*, tavily$"),
         ({"search": "tavily"}, "the search service 'tavily' needs a key"),
         ({"roles": {"coordinater": "offline"}}, "unknown role 'coordinater'"),
     ],

@@ -56,6 +56,18 @@ class Echo:
         return f"{question} {context.rollout.run}"
 
 
+class Narrow:
+    """A policy and a workflow whose methods lack an argument."""
+
+    name = model = "narrow"
+
+    async def complete(self, request: Any) -> Any:
+        return request
+
+    async def run(self, question: str) -> str:
+        return question
+
+
 class Blocking:
     name = "blocking"
 
@@ -91,6 +103,13 @@ class Blocking:
         ({"model": 3}, "`model` must be a string, got 3", "model="),
         ({"roles": {"planner": 3}}, "`roles` must map roles to models", "roles="),
         ({"policies": {"*": object()}}, "policies['*'] is not a policy", "docs/policies.md"),
+        (
+            {"policies": {"*": Narrow()}},
+            "policies['*']: complete(request: Any) -> Any must take two",
+            "(request, watch)",
+        ),
+        ({"workflow": Narrow()}, "workflow 'narrow': run(question: str) -> str must take two", "(question, context)"),
+        ({"experts": [Harbour(work=Narrow().run)]}, "the expert 'harbour': run(question", "(task, context)"),
         ({"settings": {"model": "m"}}, "`settings` must be a Settings", "Settings(…)"),
     ],
 )

@@ -28,6 +28,7 @@ from hira.runtime.settings import Settings
 WORST: Sequence[Status] = ("interrupted", "failed", "partial", "insufficient_evidence", "unverified", "answered")
 
 REST = "run the same command to ask what is missing in {file}"
+NOTHING_YET = "no question is answered; run the same command to ask them"
 
 
 def batch(options: AskOptions, settings: Settings, shell: Shell) -> int:
@@ -65,7 +66,7 @@ async def _ask_all(
 ) -> int:
     counts = CellCounts(len(questions))
     with open_view(shell, counts, quiet=options.quiet) as view:
-        waiting = [] if options.quiet else [tell_waiting(view.say)]
+        waiting = [] if options.quiet else [counts.watch, tell_waiting(view.say)]
 
         def begins(question: Question, run: str) -> Sequence[Reader]:
             answers.begin(question, run)
@@ -90,7 +91,7 @@ async def _ask_all(
                         counts.add(done.answer.status, usage.tokens, usage.cost)
                         view.update()
         except asyncio.CancelledError:
-            shell.remark(REST.format(file=options.output))
+            shell.remark(REST.format(file=options.output) if answers.statuses() else NOTHING_YET)
             return INTERRUPTED
     return _end(many, answers, options, shell)
 

@@ -12,6 +12,9 @@ from hira.cli.running import at_terminal
 from hira.cli.shell import Shell
 from hira.core.sanitize import printable
 
+HELP = """Each line is a question. The model sees it together with the questions and answers before.
+To leave, press Ctrl-D, or write exit or quit. {runs}"""
+
 
 def chat(options: AskOptions, shell: Shell) -> int:
     settings, earlier = load_settings(options, shell)
@@ -19,11 +22,12 @@ def chat(options: AskOptions, shell: Shell) -> int:
     files = find_attached_files(options, shell)
     hira = Hira(settings=settings, approve_tool=at_terminal(shell) if shell.has_person else None)
     talk = hira.chat(earlier)
+    runs = f"The runs are kept in {settings.journal}: hira runs." if settings.journal else "The runs are not kept."
     code = OK
     with asyncio.Runner() as runner:  # its loop rests while the person writes, so that Ctrl-C ends the waiting
         try:
             runner.run(hira.open_session())
-            while question := _read_line(shell):
+            while question := _read_line(shell, HELP.format(runs=runs)):
                 begin = partial(talk.stream, question, files=files)
                 run = runner.run(show(hira, begin, options, shell, announce=not talk.runs, close=False))
                 code = finish_run(hira, run, AnswerOutput(options, shell))
@@ -36,8 +40,8 @@ def chat(options: AskOptions, shell: Shell) -> int:
     return code
 
 
-def _read_line(shell: Shell) -> str:
-    """The next question, empty at the end of the input and at `exit` or `quit`."""
+def _read_line(shell: Shell, explanation: str) -> str:
+    """The next question, empty at the end of the input and at `exit` or `quit`; `help` prints the explanation."""
     while True:
         if shell.stdin.isatty():
             shell.stderr.write("> ")
@@ -46,5 +50,7 @@ def _read_line(shell: Shell) -> str:
         question = printable(line).strip()
         if not line or question in ("exit", "quit"):
             return ""
-        if question:
+        if question in ("/help", "help"):
+            shell.tell(explanation)
+        elif question:
             return question

@@ -170,7 +170,7 @@ class RunTree(Drawing):
     def __init__(self, shell: Shell) -> None:
         self.planner = Branch("planner")
         self.subtasks: dict[str, Branch] = {}
-        self.notices: list[str] = []
+        self.notices: list[events.Notice] = []
         self.sources: list[str] = []
         self.usage = Usage()
         self.limits: Mapping[str, float] = {}
@@ -190,7 +190,7 @@ class RunTree(Drawing):
             case events.TurnStarted() | events.TurnEnded():
                 self._turn(event)
             case events.TurnText(conversation=conversation, text=text):
-                self.notices = [notice for notice in self.notices if " s so far" not in notice]  # a wait is over
+                self.notices = [notice for notice in self.notices if not notice.endpoint]  # a wait is over
                 self._branch(conversation).busy.setdefault(conversation, Writing(time.monotonic())).take(text)
             case events.SourceRead(source=source, title=title):
                 self.sources.append(f"[{source}] {title}")
@@ -199,7 +199,7 @@ class RunTree(Drawing):
             case events.ToolEnded():
                 self._tool_ended(event)
             case events.Notice():
-                self.notices.append(event.text)
+                self.notices.append(event)
             case events.RunEnded():
                 self.ended = describe_event(event)
             case _:
@@ -258,7 +258,7 @@ class RunTree(Drawing):
             more = f"{len(self.sources) - SOURCES_SHOWN} more, " if len(self.sources) > SOURCES_SHOWN else ""
             tree.add(Text(brief(f"read {more}{', '.join(self.sources[-SOURCES_SHOWN:])}", width), style="dim"))
         for notice in self.notices[-3:]:
-            tree.add(Text(brief(f"note: {notice}", width), style="yellow"))
+            tree.add(Text(brief(f"note: {notice.text}", width), style="yellow"))
         if self.reading:
             tree.add(Text(self.reading, style="dim"))
         if self.ended:

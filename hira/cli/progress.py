@@ -49,6 +49,8 @@ class CellCounts:
         self.items = items
         self.cells = {name: Count() for name in cells}
         self.before = 0
+        self.begun = 0
+        self.calls = 0
         self.began = time.monotonic()
         self.stopping = False
 
@@ -63,6 +65,11 @@ class CellCounts:
         count.failed += status == "failed"
         count.tokens += tokens
         count.cost += cost or 0.0
+
+    def watch(self, event: events.Event) -> None:
+        """Count the begun questions and the calls of their models: signs of life until the first one is answered."""
+        self.begun += isinstance(event, events.RunStarted)
+        self.calls += isinstance(event, events.TurnEnded)
 
     @property
     def total(self) -> int:
@@ -81,6 +88,8 @@ class CellCounts:
         right = Count(scored=sum(count.scored for count in every), right=sum(count.right for count in every))
         rate = new / seconds
         parts = [f"{self.finished} of {self.total}", f"{failed} failed" if failed else "", right.share_right]
+        if self.begun and not new:
+            parts.append(f"{self.begun} in progress, {count_of(self.calls, 'model call')} done")
         if new:
             parts.append(f"{rate:.1f} a second" if rate >= 1 else f"{60 * rate:.1f} a minute")
         parts.append(f"${cost:.4f}" if cost else "")

@@ -117,7 +117,7 @@ class Run:
         return self._answer is not None
 
     async def finish(self) -> Answer:
-        """Ask the question and return its answer. Raises `HiraError` only where there is nothing to answer from."""
+        """Ask the question and return its answer. Raises `HiraError` only for a failed run without a text."""
         await self.work()
         if self.failure and not self.answer.text:
             raise self.failure

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from hira.agents.faults import explain_failure
 from hira.core.budget import Budget
 from hira.core.concurrency import SingleFlight
-from hira.core.errors import ToolError, UsageError, did_you_mean
+from hira.core.errors import ToolError, UsageError, did_you_mean, find_near
 from hira.core.events import Events, Notice
 from hira.core.prices import Price
 from hira.core.sanitize import redact
@@ -101,11 +101,15 @@ def mcp_servers(settings: Settings) -> "list[Server]":
 
 def check_searches(names: Sequence[str], settings: Settings) -> None:
     """Raise `UsageError` for a search service that does not exist or lacks what it needs."""
-    from hira.tools.search import BACKENDS
+    from hira.tools.search import BACKENDS, VENDOR
 
     for name in names:
         if name not in BACKENDS and not name.startswith("litellm:"):
-            fix = did_you_mean(name, [*ALSO_CALLED, DOCUMENTS, *BACKENDS])
+            setup = {each for each in BACKENDS if SAME_KEY.get(each, each) in (*PREFERRED, VENDOR, "searxng")}
+            known = [DOCUMENTS, *sorted({*ALSO_CALLED, *BACKENDS} - setup), *sorted(setup)]
+            parts = {part: each for each in reversed(known) for part in (*each.split("_"), each)}
+            near = find_near(name.lower(), parts)  # "google" is part of a name
+            fix = did_you_mean(parts[near[0]] if near else name, known)
             raise UsageError(
                 f"there is no search service {name!r}", where=f"named by {settings.origin('search')}", fix=fix
             )

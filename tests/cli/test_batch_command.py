@@ -282,6 +282,22 @@ def test_ctrl_c_answers_what_is_in_flight_and_twice_quits_and_both_can_go_on(pla
     assert [line["run_id"] for line in place.lines[:4]] == [line["run_id"] for line in first]
 
 
+def test_a_batch_that_ends_before_an_answer_names_no_file_and_shows_its_calls(place: Place) -> None:
+    where = ("--batch", "q.jsonl", "--output", "a.jsonl", "--docs", "docs", "--workflow", "react")
+    with (
+        Endpoint(["search(query='tower')"] * 9, faults=lambda number: "" if number <= 2 else "silent") as endpoint,
+        place.start("ask", *where, *at(endpoint), "--concurrency", "2") as process,
+    ):
+        assert process.stderr
+        shown = next(line for line in process.stderr if "0 of 5" in line)
+        process.send_signal(signal.SIGTERM)
+        _, err = process.communicate(timeout=60)
+    assert "0 of 5 · 2 in progress, 2 model calls done" in shown
+    assert process.returncode == 130
+    assert "no question is answered; run the same command to ask them" in err
+    assert not (place.folder / "a.jsonl").exists()
+
+
 @pytest.mark.parametrize("quiet", [False, True])
 def test_an_endpoint_that_is_waited_for_is_named_once_and_not_for_each_question(place: Place, quiet: bool) -> None:
     with Endpoint(reply, faults=lambda number: "503" if number <= 3 else "") as endpoint:

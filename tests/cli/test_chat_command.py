@@ -50,6 +50,16 @@ def test_the_chat_answers_line_by_line_until_exit(hira: Command) -> None:
     assert "Indonesia" not in on.out
 
 
+def test_help_in_the_chat_says_how_to_leave_and_is_no_question(hira: Command) -> None:
+    said = hira("chat", "-q", "--model", "offline", "--docs", "docs", stdin=f"/help\nhelp\n{QUESTION}\n")
+    assert said.err.count("To leave, press Ctrl-D, or write exit or quit.") == 2
+    assert f"The runs are kept in {hira.journal}" in said.err
+    assert [one["question"] for one in json.loads(hira("runs", "--json").out)] == [QUESTION]
+    unkept = hira("chat", "-q", "--model", "offline", "--journal", "off", stdin="help\n")
+    assert (unkept.code, unkept.out) == (0, "")
+    assert "The runs are not kept." in unkept.err
+
+
 FOUNDED, HOSTED = "ASEAN was founded on 8 August 1967 in Bangkok [s1].", "Indonesia hosted the 2023 summit of ASEAN."
 FOLLOW_UP = "And who hosted the 2023 summit of it?"
 

@@ -226,10 +226,10 @@ def test_a_program_that_failed_shows_its_error_and_not_the_beginning_of_its_trac
 def test_a_notice_of_a_model_that_loads_goes_when_it_writes() -> None:
     view = watching()
     view(RunStarted("r1", "When?", "hira", {"*": "m"}))
-    view(Notice("planner: llama.cpp is loading m (0.5 GB), 1 s so far"))
+    view(Notice("planner: llama.cpp is loading m (0.5 GB), 1 s so far", endpoint="m"))
     view(Notice("planner: interrupted; answering from the results so far"))
     view(TurnText("planner", "I", reasoning=False))
-    assert view.notices == ["planner: interrupted; answering from the results so far"]
+    assert [notice.text for notice in view.notices] == ["planner: interrupted; answering from the results so far"]
 
 
 def test_the_tree_shows_how_far_the_documents_are_read_until_the_run_begins() -> None:

@@ -9,7 +9,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -17,6 +16,7 @@ from pathlib import Path
 from weakref import WeakKeyDictionary
 
 from hira.core.errors import EndpointError
+from hira.core.policy import Tell
 
 PROGRAM = Path(__file__).with_name("server.py")
 TELL_AFTER, TELL_EVERY = 1.0, 15.0
@@ -83,14 +83,15 @@ class LlamaServer:
         loop = asyncio.get_running_loop()
         return self._slots.setdefault(loop, asyncio.Semaphore(self.config.slots))
 
-    async def base_url(self, tell: Callable[[str], None] | None = None) -> str:
+    async def base_url(self, tell: Tell | None = None) -> str:
         """Wait until the model is loaded; `tell` gets notices. Raises `EndpointError` if the server ends."""
         ready = asyncio.wrap_future(self._ready)
         waited, wait = 0.0, TELL_AFTER
         while not (await asyncio.wait([ready], timeout=wait))[0]:
             waited, wait = waited + wait, TELL_EVERY
             if tell:
-                tell(f"llama.cpp is loading {self.config.alias} ({self._gigabytes:.1f} GB), {waited:.0f} s so far")
+                what = f"llama.cpp is loading {self.config.alias} ({self._gigabytes:.1f} GB), {waited:.0f} s so far"
+                tell(what, self.config.alias)
         if not self._failure:
             return ready.result()
         what = f"llama.cpp cannot serve the model: {self._failure}"
