@@ -20,7 +20,6 @@ from typing_extensions import TypeVar
 from hira.agents.run_context import Approve
 from hira.core.errors import UsageError
 from hira.core.hooks import NO_HOOKS, ApproveTool, Hooks
-from hira.core.options import LIMITS
 from hira.core.policy import Effort, Policy
 from hira.core.sanitize import without_userinfo
 from hira.evidence import Verifier
@@ -42,7 +41,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 V = TypeVar("V", default=None)
-NUMBERS = ("temperature", "reasoning_effort", *LIMITS, "max_reply_tokens")
+NUMBERS = ("temperature", "reasoning_effort", "max_time", "max_calls", "max_tokens", "max_cost", "max_reply_tokens")
 """Arguments of `Hira` that are settings, for which None means: as set elsewhere."""
 
 
@@ -151,8 +150,7 @@ class Hira:
         for name, file in (("journal", JOURNAL), ("memory", MEMORY)):
             if (value := getattr(self, name)) is not None:
                 given[name] = find_kept_file(file, value, os.environ, Path.cwd(), Path.home()) or OFF
-        numbers = {name: getattr(self, name) for name in NUMBERS}
-        given |= {name: value for name, value in numbers.items() if value is not None}
+        given |= {name: value for name in NUMBERS if (value := getattr(self, name)) is not None}
         if self.settings is None:
             self.settings = load(given, names={name: f"Hira({name}=…)" for name in given})
         elif given:
@@ -199,8 +197,7 @@ class Hira:
     def ask_sync(
         self, question: str, *, docs: Paths | None = None, files: Paths | None = (), output_type: Any = None
     ) -> Answer[Any]:
-        """`ask` for code that is not async, with the same arguments, result and errors. It also works inside a running
-        loop, because it uses a separate one."""
+        """`ask` for code that is not async. It also works inside a running loop, because it uses a separate one."""
         return self.wait_for(self.stream(question, docs=docs, files=files, output_type=output_type).finish())
 
     def chat(self, run: str | Run = "", *, docs: Paths | None = None) -> "Chat":
@@ -312,9 +309,7 @@ class Hira:
                 elif unapproved := session.tools_to_approve:
                     named = ", ".join(map(repr, unapproved))
                     what = f"a person has to approve calls of {named}, and no one can be asked"
-                    fix = (
-                        "in Python: Hira(approve_tool=…), a function of a ToolUse; else: hira ask or chat in a terminal"
-                    )
+                    fix = "in Python: Hira(approve_tool=…), a function of a ToolUse; in a terminal: hira ask or chat"
                     raise UsageError(what, fix=fix)
                 yield session.approving(self.approve) if self.approve else session
             finally:
@@ -330,8 +325,7 @@ class Hira:
                 held.opening.result().close_records()
 
     async def aclose(self) -> None:
-        """Close what this object opened in this event loop and for `ask_sync`; policies that were handed in are left to
-        their owner."""
+        """Close what this object opened in this event loop and for `ask_sync`, but no policy that was handed in."""
         self._left.add(asyncio.get_running_loop())
         held = self._sessions.pop(asyncio.get_running_loop(), None)
         if held is not None:

@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
@@ -221,11 +221,6 @@ KINDS: Mapping[str, type[Event]] = {kind.__name__: kind for kind in Event.__subc
 
 RUNS = logging.getLogger("hira.runs")
 """The log of runs: starts, ends and notices, without questions and answers."""
-
-
-def list_notices(events: Iterable[Event]) -> list[str]:
-    """Return the texts of the notices that matter after the run."""
-    return [event.text for event in events if isinstance(event, Notice) and not event.endpoint]
 
 
 def log_notice(run: str, text: str, *, important: bool = False) -> None:

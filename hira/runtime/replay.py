@@ -12,7 +12,7 @@ from hira.agents.output_type import find_recorded_output
 from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Rollout
 from hira.core.errors import ToolError, UsageError
-from hira.core.events import Events, RunStarted, list_notices
+from hira.core.events import Events, Notice, RunStarted
 from hira.core.hooks import Hooks
 from hira.core.messages import Media
 from hira.core.policy import Completion, Policy, Request, Watch
@@ -107,7 +107,7 @@ async def replay(journal: Journal, run: str, workflow: Workflow | None = None) -
     options = replace(make_run_options(settings, verifier, hooks), output=output)
     tools = stand_ins(entry.tools)
     context = RunContext(roles, record, Events(), tools=tools, files=files, log=log, options=options)
-    record.notices = list_notices(decode_events(events))
+    record.notices = [event.text for event in decode_events(events) if isinstance(event, Notice) and not event.endpoint]
     await rollout(flow, entry.question, context, read_earlier(journal, entry))
     ends = record.failure.what if isinstance(record.failure, NotRecorded) else ""
     return Replay(entry, events, answer_of(record, settings.model, output), ends)

@@ -17,18 +17,7 @@ from hira.agents.run_context import Approve, RoleConfig, RunContext, RunOptions
 from hira.agents.trajectory import Rollout
 from hira.core.budget import Allowance, Budget, Limits
 from hira.core.errors import UsageError
-from hira.core.events import (
-    RUNS,
-    Event,
-    Events,
-    Notice,
-    Reader,
-    RunEnded,
-    RunStarted,
-    TurnEnded,
-    list_notices,
-    log_notice,
-)
+from hira.core.events import RUNS, Event, Events, Notice, Reader, RunEnded, RunStarted, TurnEnded, log_notice
 from hira.core.hooks import ApproveTool
 from hira.core.policy import Policy
 from hira.core.tool import Context
@@ -154,7 +143,9 @@ class Session:
         secrets = self.settings.secrets
         notices: list[str] = []
         events = Events(*readers, secrets=secrets)
-        events.readers.append(lambda event: notices.extend(list_notices([event])))
+        events.readers.append(
+            lambda event: notices.append(event.text) if isinstance(event, Notice) and not event.endpoint else None
+        )
         if log:
             events.readers.append(log.event)
         if RUNS.isEnabledFor(logging.WARNING):
