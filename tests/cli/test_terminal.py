@@ -189,7 +189,7 @@ def test_a_call_of_a_tool_is_asked_about_without_the_flag(tmp_path: Path) -> Non
         "ask", "Order a rope.", "--workflow", "react", environ={"HIRA_TOOLS": "orders:order"}
     )
     assert "a person has to approve calls of 'order', and no one can be asked" in refused.err
-    assert "hira ask or chat in a terminal" in refused.err
+    assert "in a terminal: hira ask or chat" in refused.err
 
 
 def test_without_a_person_it_is_refused(tmp_path: Path) -> None:
