@@ -173,9 +173,11 @@ async def _exam(report: DoctorReport, *, taking: bool) -> None:
         counts = not report.settings.verifier_exam
         report.row("verifier", "its verdicts count without an exam" if counts else "not a model")
         return
-    score = await examine(report.settings, report.off.append, taking=taking, again=taking)
+    notes: list[str] = []
+    score = await examine(report.settings, notes.append, taking=taking, again=taking)
     if score is None:
         report.row("verifier", "not examined yet")
+        report.off += notes
         if not taking:
             report.off.append("the verifier's exam: hira doctor --probe takes it, else the first answer does")
         return
