@@ -20,6 +20,7 @@ from hira.agents.run_context import RunContext
 from hira.core.affords import affords
 from hira.core.budget import CallNeed
 from hira.core.errors import DialectError, EndpointError, OutOfBudget, Stop
+from hira.core.events import Notice
 from hira.core.policy import VERIFIER
 from hira.core.tokens import clip
 from hira.evidence import Relevance, Source, SourcedClaim
@@ -129,7 +130,8 @@ async def find_score(
             context.note("too little of the budget is left for the verifier's exam: words alone checked the claims")
             return None
         if context.rollout.answer:
-            context.note(f"the answer, not checked yet: {clip(' '.join(context.rollout.answer.split()), DRAFT)}")
+            draft = clip(" ".join(context.rollout.answer.split()), DRAFT)
+            context.events(Notice(f"the answer, not checked yet: {draft}", endpoint=config.policy.model))
         context.note(TAKES)
         try:
             async with asyncio.timeout(SECONDS):
