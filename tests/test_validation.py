@@ -1,6 +1,7 @@
 """What a program may get wrong when it makes a `Hira` or asks it; each mistake is told with the argument's name."""
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -109,7 +110,8 @@ class Blocking:
             "(request, watch)",
         ),
         ({"workflow": Narrow()}, "workflow 'narrow': run(question: str) -> str must take two", "(question, context)"),
-        ({"experts": [Harbour(work=Narrow().run)]}, "the expert 'harbour': run(question", "(task, context)"),
+        ({"experts": [Harbour(work=Narrow().run)]}, "the expert 'harbour': work(question", "(task, context)"),
+        ({"experts": [Harbour(work=partial(Narrow().run))]}, "the expert 'harbour': work(question", "(task, context)"),
         ({"settings": {"model": "m"}}, "`settings` must be a Settings", "Settings(…)"),
     ],
 )

@@ -131,7 +131,7 @@ async def find_score(
             return None
         if context.rollout.answer:
             draft = clip(" ".join(context.rollout.answer.split()), DRAFT)
-            context.events(Notice(f"the answer, not checked yet: {draft}", endpoint=config.policy.model))
+            context.events(Notice(f"the answer, not checked yet: {draft}", passing=True))
         context.note(TAKES)
         try:
             async with asyncio.timeout(SECONDS):

@@ -57,7 +57,7 @@ class Receiver:
         """Tell at once what the reply may bring as a note later, or that the call waits for this endpoint."""
         if text not in self.known_notes:
             self.told.add(text)
-            self.events(Notice(f"{self.trajectory.role}: {text}", endpoint=endpoint))
+            self.events(Notice(f"{self.trajectory.role}: {text}", endpoint=endpoint, passing=bool(endpoint)))
 
     def finish(self, completion: Completion) -> Completion:
         """Complete a new reply with the seconds it took, and with its cost if the policy does not know it and a price

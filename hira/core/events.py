@@ -197,7 +197,9 @@ class Notice(Event):
     text: str
     important: bool = False
     endpoint: str = ""
-    """The endpoint or model that a call waits for, in a notice about that; no answer keeps it."""
+    """The endpoint or model that a call waits for, in a notice about that."""
+    passing: bool = False
+    """It matters only during the run; no answer keeps it."""
 
 
 @dataclass(frozen=True, slots=True)

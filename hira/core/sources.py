@@ -122,6 +122,8 @@ def _narrow(place: str, passage: str, position: int) -> str:
 
 LISTING = "List of the documents"
 """The title of the source that lists a folder."""
+LISTED = "Documents in the folder:"
+"""How the text of that source begins."""
 ASKED = "\n\nAsked:\n"
 """Precedes a question about media or a tool's call, so that a second one is not part of the first answer."""
 

@@ -100,7 +100,7 @@ def _say_kind(details: "ErrorDetails") -> str:
         return f"{MUST_BE}{words} {context[bound]:g}"
     if kind == "string_pattern_mismatch":
         return f"{MUST_BE}text of the form {context['pattern']}"
-    if takes := _TAKES.get(kind.partition("_")[0]):
+    if (takes := _TAKES.get(kind.partition("_")[0])) and "too_" not in kind:
         return MUST_BE + takes
     return uncapitalise(details["msg"].removeprefix("Value error, "))
 

@@ -56,7 +56,7 @@ def check_workflow(workflow: Any) -> None:
         raise UsageError(f"workflow has no name: {workflow!r}", fix=_WORKFLOW)
     if not inspect.iscoroutinefunction(getattr(workflow, "run", None)):
         raise UsageError(f"workflow {workflow.name!r} has no async method run", fix=_WORKFLOW)
-    _check_arguments(workflow.run, f"workflow {workflow.name!r}", _WORKFLOW)
+    _check_arguments(workflow, "run", f"workflow {workflow.name!r}", _WORKFLOW)
 
 
 def check_tools(tools: Any) -> None:
@@ -97,7 +97,7 @@ def check_experts(experts: Any) -> None:
             )
         if not inspect.iscoroutinefunction(getattr(candidate, "work", None)):
             raise UsageError(f"the expert {_name_of(candidate)} has no async method work", fix=_EXPERT)
-        _check_arguments(candidate.work, f"the expert {_name_of(candidate)}", _EXPERT)
+        _check_arguments(candidate, "work", f"the expert {_name_of(candidate)}", _EXPERT)
         if isinstance(candidate, Configurable):
             candidate.check()
     if not experts:
@@ -124,16 +124,16 @@ def _check_policies(policies: Any) -> None:
             getattr(policy, "complete", None)
         ):
             raise UsageError(f"policies[{role!r}] is not a policy: {policy!r}", fix=_POLICY)
-        _check_arguments(policy.complete, f"policies[{role!r}]", _POLICY)
+        _check_arguments(policy, "complete", f"policies[{role!r}]", _POLICY)
 
 
-def _check_arguments(method: Callable[..., Any], owner: str, fix: str) -> None:
+def _check_arguments(candidate: Any, method: str, owner: str, fix: str) -> None:
     """Raise `UsageError` for a method that cannot be called with two arguments, as all of these are."""
-    signature = inspect.signature(method)
+    signature = inspect.signature(getattr(candidate, method))
     try:
         signature.bind(None, None)
     except TypeError:
-        raise UsageError(f"{owner}: {method.__name__}{signature} must take two arguments", fix=fix) from None
+        raise UsageError(f"{owner}: {method}{signature} must take two arguments", fix=fix) from None
 
 
 def _several(values: Any, name: str, fix: str) -> Iterable[Any]:

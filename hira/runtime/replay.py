@@ -107,7 +107,7 @@ async def replay(journal: Journal, run: str, workflow: Workflow | None = None) -
     options = replace(make_run_options(settings, verifier, hooks), output=output)
     tools = stand_ins(entry.tools)
     context = RunContext(roles, record, Events(), tools=tools, files=files, log=log, options=options)
-    record.notices = [event.text for event in decode_events(events) if isinstance(event, Notice) and not event.endpoint]
+    record.notices = [event.text for event in decode_events(events) if isinstance(event, Notice) and not event.passing]
     await rollout(flow, entry.question, context, read_earlier(journal, entry))
     ends = record.failure.what if isinstance(record.failure, NotRecorded) else ""
     return Replay(entry, events, answer_of(record, settings.model, output), ends)

@@ -144,7 +144,7 @@ class Session:
         notices: list[str] = []
         events = Events(*readers, secrets=secrets)
         events.readers.append(
-            lambda event: notices.append(event.text) if isinstance(event, Notice) and not event.endpoint else None
+            lambda event: notices.append(event.text) if isinstance(event, Notice) and not event.passing else None
         )
         if log:
             events.readers.append(log.event)

@@ -16,6 +16,7 @@ from hira.core.bm25 import BM25, STOP
 from hira.core.budget import CallNeed
 from hira.core.messages import Filled
 from hira.core.policy import Usage
+from hira.core.sources import LISTING
 from hira.evidence import LexicalVerifier, Sources, is_accepted, is_refusal
 from hira.evidence.lexical_verifier import is_calculation
 from hira.evidence.passages import Passages, read_words
@@ -62,10 +63,8 @@ class Auto(HiRA):
         checks = context.options.verify != "off" or context.options.verifier is not None
         if context.stopped or (answers and not checks):
             return answer
-        from hira.tools.documents.overview import asks_overview  # web searches need no documents
-
         first = await check_answer(context)
-        if context.stopped or is_settled(answer, asked, first) or (answers and asks_overview(asked)):
+        if context.stopped or is_settled(answer, asked, first) or (answers and is_overview(asked, record.sources)):
             return answer
         if answer and not affords(context.budget, CallNeed("planner"), CallNeed("planner")):
             context.note("the answer after one search is not confirmed, and the budget pays for no more work on it")
@@ -113,6 +112,13 @@ def is_english(text: str) -> bool:
     """Return whether at least a quarter of the words are common ones of English."""
     found = re.findall(r"\w+", text.lower())
     return 4 * sum(word in STOP for word in found) >= len(found)
+
+
+def is_overview(question: str, sources: Sources) -> bool:
+    """Return whether a question about the documents as a whole has found their list, and so needs no more work."""
+    from hira.tools.documents.overview import asks_overview  # few searches find a list
+
+    return any(source.title == LISTING for source in sources.read.values()) and asks_overview(question)
 
 
 def grade(answer: str, checked: CheckedAnswer) -> int:

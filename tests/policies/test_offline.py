@@ -105,6 +105,12 @@ async def test_the_list_of_the_documents_answers_which_ones_there_are(tmp_path: 
     assert (answer.status, "- tower.md: The tower" in answer.text) == ("answered", True)
 
 
+async def test_a_document_with_the_title_of_that_list_is_a_document(tmp_path: Path) -> None:
+    (tmp_path / "annex.md").write_text("# List of the documents\n\nThe bridge of Vesk was built in 1911.\n", "utf-8")
+    async with Hira("offline", docs=tmp_path, workflow="rag") as hira:
+        assert (await hira.ask("Who painted the bridge of Vesk?")).status == "insufficient_evidence"
+
+
 async def test_what_a_document_says_before_an_output_is_read(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("# Churn\n\nThe churn rate in 2025 was 4.2 percent.\n\nOutput:\nDone.\n")
     async with Hira("offline", docs=tmp_path, workflow="rag") as hira:

@@ -196,7 +196,14 @@ def test_its_bound_is_that_of_both() -> None:
     assert Auto().bound(Sizes())["planner"] == HiRA().bound(Sizes())["planner"]
 
 
-async def test_an_answer_about_the_documents_as_a_whole_is_not_worked_on_further() -> None:
-    policy = ScriptedPolicy(["They describe towers and who built them [s1]."])
-    record = await rollout(Auto(), "What are the documents about?", make_context(policy, tools=make_box([])))
-    assert (record.status, record.usage.calls) == ("unverified", 1)
+@pytest.mark.parametrize(("title", "calls"), [("List of the documents", 1), ("Towers", 2)])
+async def test_an_answer_about_the_documents_as_a_whole_needs_their_list_and_no_more(title: str, calls: int) -> None:
+    @tool(pure=True)
+    async def search(query: str) -> Observation:
+        "Search."
+        return Observation(passages=(Passage(Source("docs", title, "Documents in the folder: 2.", "file"), READ),))
+
+    policy = ScriptedPolicy(["They describe towers and who built them [s1].", r"\boxed{I cannot tell.}"])
+    context = make_context(policy, tools=Toolbox(search=search))
+    record = await rollout(Auto(), "What are the documents about?", context)
+    assert (record.status, record.usage.calls) == ("unverified", calls)

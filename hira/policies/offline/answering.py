@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from hira.core.bm25 import BM25, words
-from hira.core.sources import ASKED, LISTING, OUTPUT
+from hira.core.sources import ASKED, LISTED, LISTING, OUTPUT
 from hira.core.tool import LEFT_OUT
 from hira.evidence.passages import FENCE, Passages, begins_with_pointer, is_related, split_sentences
 
@@ -139,7 +139,7 @@ def find_answer(question: str, passages: Sequence[ShownPassage]) -> Sentence | S
     """The list of the documents if a search found it, else the sentence that covers the question, denies what it
     denies, and adds a value of the wanted kind, or None."""
     for passage in passages:
-        if passage.title == LISTING:
+        if passage.title == LISTING and passage.text.startswith(LISTED):
             return passage
     required, value = _read_question(question)
     known, denies = frozenset(words(question)), bool(_DENIES.search(question))

@@ -164,7 +164,7 @@ def _read(journal: Journal, entry: Entry, earlier: Earlier | None) -> Reading:
     record.failure = HiraError(entry.error) if entry.error else None
     if output := find_recorded_output(entry.settings):
         _read_output(record, output)
-    record.notices = [event.text for event in events if isinstance(event, Notice) and not event.endpoint]
+    record.notices = [event.text for event in events if isinstance(event, Notice) and not event.passing]
     replies = [call.result for call in calls if call.kind == "policy" and call.result is not None and not call.failed]
     paid = sum((validate(Completion, reply).usage for reply in replies), Usage())
     usage = Usage(**entry.usage) if any(entry.usage.values()) else paid

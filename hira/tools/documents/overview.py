@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from hira.core.bm25 import STOP
-from hira.core.sources import LISTING
+from hira.core.sources import LISTED, LISTING
 from hira.evidence import Source
 from hira.tools.documents.ranking import Ranked
 from hira.tools.documents.store import PassageHit, Store
@@ -12,27 +12,32 @@ from hira.tools.documents.store import PassageHit, Store
 _LISTED = 60
 """Documents that the list names."""
 _DOCUMENTS = frozenset(
-    "document documents file files folder directory dokument dokumente dokumenten datei"
-    " dateien ordner fichier fichiers dossier documento documentos archivo archivos carpeta".split()
+    "document documents file files folder directory dokument dokumente dokumenten datei dateien ordner fichier fichiers"
+    " dossier documento documentos archivo archivos carpeta".split()
 )
-_OVERVIEW = frozenset(
-    "    "
-    """"text texts content contents contain contained include topic topics subject subjects theme themes cover
-    covered deal discuss describe summary summarize summarise outline overview gist kind kinds main key tell say
-    show list name give please brief briefly short available provided attached uploaded given whole entire um
-    worum geht gehts es in den die der das dem dies diese dieser diesen was welche wovon handeln handelt ist sind
-    ich habe hier gib mir einen bitte fasse zusammen zusammenfassung überblick inhalt inhalte thema themen enthält
-    enthalten stehen steht le la les de des du dans ces ce cet est sont quoi que quel quels parle parlent traite
-    traitent sujet thème moi donne résumé résume résumer aperçu contient contiennent el los las en estos este son
-    es qué cuáles sobre trata tratan tema temas dame un una resumen contiene contienen""".split()
+_ASKS = frozenset(
+    """documents files dokumente dokumenten dateien fichiers documentos archivos about have list there kind kinds
+    topic topics subject subjects theme themes content contents contain cover deal discuss describe summary
+    summarize summarise outline overview gist worum wovon handeln handelt habe gibt liste thema themen inhalt
+    inhalte enthalten enthält steht stehen zusammen zusammenfassung überblick parle parlent traite traitent ai
+    liste sujet thème résumé résume résumer aperçu contient contiennent trata tratan tengo hay lista tema temas
+    resumen resume contiene contienen""".split()
 )
-"""With the names of documents: all that is in a question about the documents as a whole."""
+"""What a question about the documents as a whole asks for: what they are about, or which ones there are. A plural alone
+is the query of a role that looks for them."""
+_LIGHT = frozenset(
+    """tell say show give please brief briefly short es in den die der das dem dies diese dieser diesen um was
+    welche geht gehts ist sind ich hier gib mir einen bitte fasse kurz le la les de des du dans ces ce cet est
+    sont quoi que quel quels moi donne el los las en estos este son qué cuáles sobre dame un una""".split()
+)
 
 
 def asks_overview(question: str) -> bool:
-    """Return whether a question asks about nothing but the documents as a whole: "What are these documents about?"."""
-    asked = {word for word in re.findall(r"[^\W_]+", question.lower()) if word not in STOP}
-    return not asked.isdisjoint(_DOCUMENTS) and asked <= _DOCUMENTS | _OVERVIEW
+    """Return whether a question asks what the documents as a whole are about, or which ones there are, and nothing
+    else: "What are these documents about?"."""
+    asked = {*re.findall(r"[^\W_]+", question.lower())}
+    only = asked - STOP <= _DOCUMENTS | _ASKS | _LIGHT and "not" not in asked
+    return only and not (asked.isdisjoint(_DOCUMENTS) or asked.isdisjoint(_ASKS))
 
 
 def survey(store: Store, paths: tuple[Path, ...], most: int) -> tuple[Source, list[PassageHit]]:
@@ -45,7 +50,7 @@ def _list_documents(store: Store, paths: tuple[Path, ...]) -> Source:
     rows = store.select("SELECT name, title FROM files ORDER BY name")
     lines = [name if title in ("", name) else f"{name}: {title}" for name, title in rows[:_LISTED]]
     more = [f"… and {len(rows) - _LISTED} more"] if len(rows) > _LISTED else []
-    text = "\n".join([f"Documents in the folder: {len(rows)}.", *(f"- {line}" for line in lines), *more])
+    text = "\n".join([f"{LISTED} {len(rows)}.", *(f"- {line}" for line in lines), *more])
     return Source(", ".join(path.name or str(path) for path in paths), LISTING, text, "file")
 
 
