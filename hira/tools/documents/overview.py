@@ -23,8 +23,8 @@ _ASKS = frozenset(
     liste sujet thème résumé résume résumer aperçu contient contiennent trata tratan tengo hay lista tema temas
     resumen resume contiene contienen""".split()
 )
-"""Words that ask what the documents as a whole are about, or which ones there are. A plural alone is the query of a role
-that looks for documents."""
+"""Words that ask what the documents as a whole are about, or which ones there are. A plural alone is the query of a
+role that looks for documents."""
 _LIGHT = frozenset(
     """tell say show give please brief briefly short es in den die der das dem dies diese dieser diesen um was
     welche geht gehts ist sind ich hier gib mir einen bitte fasse kurz le la les de des du dans ces ce cet est
