@@ -228,6 +228,6 @@ def test_the_first_token_is_shown_within_a_second_and_the_answer_alone_is_printe
         terminal.end()
     assert (
         terminal.out.read_text(encoding="utf-8").splitlines()[0]
-        == "Edda Brand built it [s1] (unsupported; the quotation does not say: built)."
+        == "Edda Brand built it [s1] (unsupported; the source has these words, but puts them differently)."
     )
     assert "read [s1] towers" in terminal.seen
