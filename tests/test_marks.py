@@ -95,6 +95,8 @@ def test_marks_of_known_ids_may_be_written_in_another_way(said: str, shown: str,
     [
         ("[1] The mill is old. [2] It burnt.", "The mill is old. It burnt."),
         ("The mill is old [1], and it burnt [2].", "The mill is old, and it burnt."),
+        ("The captain is [1] Ida Moe, and he is [2] old.", "The captain is Ida Moe, and he is old."),
+        ("The result is [7].", None),
         ("The mill is old. So sorted(x) = [5], and the result is [6].", None),
         ("Run this:\n\n    y = [1, 5]\n    print([5])\n\nThe mill is old.", None),
         ("Write `a[1]`, `[2]` or [3](https://a.example) for mill[4].", None),

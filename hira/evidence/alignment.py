@@ -7,7 +7,7 @@ value in the same place. It has neither a negation nor a condition more or less.
 from collections.abc import Iterator, Sequence
 
 from hira.core.patterns import compile_lazily
-from hira.evidence.passages import JOINS, LIMITING, MONTHS, PRONOUNS, VOIDING, Word, fold, is_taking_back
+from hira.evidence.passages import JOINS, LIMITING, MONTHS, VOIDING, Word, fold, is_taking_back
 from hira.evidence.sentence import (
     ANY_LINK,
     VOIDING_ABOVE,
@@ -214,13 +214,13 @@ class _Alignment:
         if place == before + 1:
             link = link or ("be" if word.tense else "")
             return word.marked and relative in ("who", "which") and claimed.link in (link, ANY_LINK)
-        meant = pronoun.text in PRONOUNS and pronoun.link in _BEFORE_CLAUSE[:2] and bool(predicate)
-        is_named = bool(predicate) and predicate[0].link == "be"
-        for index, other in enumerate(predicate):
-            is_named = is_named and (index == 0 or other.close)
-            counted = index > 0 and other.close and predicate[index - 1].kind == "number"
-            meant = meant and (index == 0 or is_named or counted or other.kind == "number")
-        return meant and claimed.link in (word.link, ANY_LINK)
+        if pronoun.text != "it" or pronoun.link not in _BEFORE_CLAUSE[:2] or not predicate:
+            return False
+        is_named, figures = predicate[0].link == "be", [other.kind == "number" for other in predicate]
+        others = (w.kind == "name" or w.light or w.text.endswith(OWNING) or w.key == "1e1" for w in predicate)
+        measured = predicate[0].close and figures[1:] in ([True], [True, False])
+        direct = all(other.close or (is_named and other.kind == "number") for other in predicate[1:])
+        return (is_named or measured) and direct and not any(others) and claimed.link in (word.link, ANY_LINK)
 
     def _is_second_value(self, number: int, before: int, place: int) -> bool:
         """Return whether a number is the second of two in one statement, and the claim has what tells them apart: "12
@@ -395,8 +395,7 @@ def _has_limits_of(claimed: Word, word: Word) -> bool:
 def _is_bound_alike(claimed: Word, word: Word, *, apart: bool = False) -> bool:
     """Return whether two words are bound by the same light words, or `apart` from what is left out before them by the
     same last one. A comma before an article may replace "is"."""
-    links = (term.link.replace("but", "and") for term in (claimed, word))
-    ours, theirs = (link.rpartition(" ")[2] if apart else link for link in links)
+    ours, theirs = (term.link.rpartition(" ")[2] if apart else term.link for term in (claimed, word))
     if claimed.link.startswith(ANY_LINK):
         told = not {"by", "from"}.isdisjoint(theirs.split()) and word.kind != "number"  # who acts, and where from
         return _has_limits_of(claimed, word) and not ((apart and theirs == "of") or begins_another(word) or told)

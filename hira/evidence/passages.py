@@ -190,8 +190,11 @@ _FOREIGN = {
 binds: it tells subject and object apart."""
 _ELIDED = compile_lazily(
     r"(?<![\w'’])(?:(d|(?i:l|un|dell|nell|all|dall|sull))['’](?=[^\W\d_]{2})"
-    r"|[dD]ie(?= (?:(?!(?:be\w+|since|(?:in|out)side|alone|t?here|wh\w+|then|often|like|some) )\w+en? )?[A-ZÄÖÜ]))"
+    r"|[dD]ie(?![^.\n]{0,200}? (?:the|of|and|were|is|are|by|from|to|has|had|with|at|on|[a-z]{2,}ed)\b)"
+    r"(?= (?:(?!(?:be\w+|since|(?:in|out)side|alone|t?here|wh\w+|then|often|like|some) )\w+en? )?[A-ZÄÖÜ]))"
 )
+_NAMES = frozenset("un una uno unos unas gli lo".split())
+"""Articles that are also names, and the UN: they count at the beginning if they are capitalised."""
 _WHOLE = {"d": "of", "dell": "of", "nell": "in", "all": "to", "dall": "from", "sull": "on"}
 """Light words without their last vowel, and German "die", which English has, too, but not before a capital."""
 AMBIGUOUS = compile_lazily(r"(?<![\w.,])[-−–]?[1-9]\d{0,2}[.,]\d{3}(?![\w]|[.,]\d)")
@@ -294,7 +297,7 @@ def _find_role(written: str, *, first: bool) -> str:
     """Return what a light word does: it is an article, fills, helps a verb ("be", "have") or binds ("of", "in", …). It
     is empty for a content word; a capitalised word is one unless it is the first."""
     lower = written.lower()
-    return _ROLES.get(lower, "") if (first and written != "UN") or written == lower else ""
+    return _ROLES.get(lower, "") if (first and lower not in _NAMES) or written == lower else ""
 
 
 def is_related(key: str, held: Collection[str]) -> bool:
@@ -309,7 +312,9 @@ def _share_stem(word: str, other: str) -> bool:
         return True
     if long in (f"{short}less", f"{short}los"):  # without it
         return False
-    if long == f"{short[:-1]}ier" or (len(short) == 3 and long in (f"{short}ed", f"{short}ing")):
+    if (short.endswith("y") and long == f"{short[:-1]}ier") or (
+        len(short) == 3 and long in (f"{short}ed", f"{short}ing")
+    ):
         return True
     return long.startswith(short) and len(long) - len(short) <= {3: 1, 4: 2}.get(len(short), 4 * (len(short) > 4))
 

@@ -70,6 +70,7 @@ _QUESTION = compile_lazily(
 )
 MODAL = "will would can could should must may might shall kann können muss müssen soll sollen darf dürfen".split()
 """Auxiliaries that say something else: they belong to the statement."""
+_REQUIRING = frozenset("must should shall muss müssen soll sollen".split())
 AUXILIARY = compile_lazily(
     rf"\b(?:is|are|was|were|do|does|did|has|have|had|{'|'.join(MODAL)}"
     r"|ist|sind|war|waren|wird|werden|wurde|wurden|hat|haben|hatte|hatten)\b",
@@ -175,7 +176,7 @@ def list_wanted(asked: Question, sentence: Sentence) -> Sequence[Word]:
     """Return the words that an answer's evidence has to hold; of a request ("Clean the filter") no "should" and "must",
     and its verb first."""
     verbs = [word for word in asked.wanted if is_related(word.key, {sentence.request})]
-    others = (word for word in asked.wanted if word not in verbs and word.text.lower() not in MODAL)
+    others = (word for word in asked.wanted if word not in verbs and word.text.lower() not in _REQUIRING)
     return [*verbs, *others] if verbs else asked.wanted
 
 
