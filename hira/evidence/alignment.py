@@ -216,11 +216,13 @@ class _Alignment:
             return word.marked and relative in ("who", "which") and claimed.link in (link, ANY_LINK)
         if pronoun.text != "it" or pronoun.link not in _BEFORE_CLAUSE[:2] or not predicate:
             return False
-        is_named, figures = predicate[0].link == "be", [other.kind == "number" for other in predicate]
         others = (w.kind == "name" or w.light or w.text.endswith(OWNING) or w.key == "1e1" for w in predicate)
-        measured = predicate[0].close and figures[1:] in ([True], [True, False])
-        direct = all(other.close or (is_named and other.kind == "number") for other in predicate[1:])
-        return (is_named or measured) and direct and not any(others) and claimed.link in (word.link, ANY_LINK)
+        named = predicate[0].link == "be" and all(w.close or w.kind == "number" for w in predicate[1:])
+        measured = all(w.close for w in predicate) and "".join(w.kind for w in predicate[1:]) in (
+            "number",
+            "numberword",
+        )
+        return (named or measured) and not any(others) and claimed.link in (word.link, ANY_LINK)
 
     def _is_second_value(self, number: int, before: int, place: int) -> bool:
         """Return whether a number is the second of two in one statement, and the claim has what tells them apart: "12

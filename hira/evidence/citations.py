@@ -101,11 +101,10 @@ _NUMBERED = compile_lazily(r"\[\d{1,3}\]")
 _ITEM = compile_lazily(r"^[ \t]*+\[\d{1,2}\](?=[ \t])", re.MULTILINE)
 _MARK_OR_PARAGRAPH = compile_lazily(rf"(\s?){_MARK.pattern}|\n\n")
 _DROPPED = compile_lazily(r"(?<![ \t])([ \t]*+)\0(?:[ \t]*+[,;]?[ \t]*+\0)*+(?:[ \t]*+(?=[.,;:](?!\w))|())")
-_IN = r"(?: {4}|\t)"
 _TERM = r"(?:\"[^\"\n]*+\"|'[^'\n]*+'|[\w\]]++(?![ \t]++[\w(])|\)(?![ \t]*+\w)|[^\w)\]\n\"'#])++(?:#[^\n]*+)?$"
 _CALL = r"[A-Za-z_][A-Za-z_0-9.]*+\((?!s\))(?=[^\n]*\)[ \t]*+(?:#[^\n]*+|[:;,])?$)" + _TERM
 _SET = r"[\w.\[\]]{1,40}(?:, [\w.\[\]]{1,40}){0,4} [-+*/]?= "
-_LINE = rf"{_IN}(?![^\n]*(?<!\w)\[s\d)[ \t]*+"
+_LINE = r"(?: {4}|\t)(?![^\n]*(?<!\w)\[s\d)[ \t]*+"
 _RUN = rf"(?:>>> |\$ [a-z]|(?:def |{_SET})?{_CALL})"
 INDENTED = (
     rf"(?m:(?:\A|^[ \t]*+\n)(?=(?:{_LINE}(?:#|{_SET})[^\n]*\n){{0,40}}?{_LINE}{_RUN})"
@@ -114,7 +113,7 @@ INDENTED = (
 """Indented lines that are code: one of them is a call or a command, and none cites a source."""
 _CODE = compile_lazily(rf"```.*?(?:```|\Z)|`[^`\n]+`|{INDENTED}", re.DOTALL)
 _RESULT = compile_lazily(r"(?:[=→⇒>]|\w\(|\b(is|are|gives?|returns?|yields?|equals?|prints?))[ \t]*\Z")
-"""What is before a list of one number: "sorted(x) = [5]". After a verb, the sentence has to end with the list."""
+"""The words before a list of one number ("sorted(x) = [5]"); after a verb, the sentence has to end with the list."""
 _NAME = compile_lazily(r"(?<![\w'’\\])[A-Za-z_]\w*(?:\.[A-Za-z_]\w*|\[[\w'\"]*\])*\Z")
 _CODED = compile_lazily(r"^\s*(?:>>>|\.\.\. |return |for .+:\s*$|if .+:\s*$)|\w\(|\w\]?\s*[-+*/|&]?=\s?\S|;\s*$")
 _ID = compile_lazily(r"s\d+")

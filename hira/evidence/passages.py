@@ -193,8 +193,7 @@ _ELIDED = compile_lazily(
     r"|[dD]ie(?![^.\n]{0,200}? (?:the|of|and|were|is|are|by|from|to|has|had|with|at|on|[a-z]{2,}ed)\b)"
     r"(?= (?:(?!(?:be\w+|since|(?:in|out)side|alone|t?here|wh\w+|then|often|like|some) )\w+en? )?[A-ZÄÖÜ]))"
 )
-_NAMES = frozenset("un una uno unos unas gli lo".split())
-"""Articles that are also names, and the UN: they count at the beginning if they are capitalised."""
+_NAMES = frozenset("un una uno unos unas gli lo".split())  # capitalised, they may be names
 _WHOLE = {"d": "of", "dell": "of", "nell": "in", "all": "to", "dall": "from", "sull": "on"}
 """Light words without their last vowel, and German "die", which English has, too, but not before a capital."""
 AMBIGUOUS = compile_lazily(r"(?<![\w.,])[-−–]?[1-9]\d{0,2}[.,]\d{3}(?![\w]|[.,]\d)")
