@@ -218,10 +218,7 @@ class _Alignment:
             return False
         others = (w.kind == "name" or w.light or w.text.endswith(OWNING) or w.key == "1e1" for w in predicate)
         named = predicate[0].link == "be" and all(w.close or w.kind == "number" for w in predicate[1:])
-        measured = all(w.close for w in predicate) and "".join(w.kind for w in predicate[1:]) in (
-            "number",
-            "numberword",
-        )
+        measured = all(w.close for w in predicate) and [w.kind for w in predicate[1:]] == ["number", "word"]
         return (named or measured) and not any(others) and claimed.link in (word.link, ANY_LINK)
 
     def _is_second_value(self, number: int, before: int, place: int) -> bool:

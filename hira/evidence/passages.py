@@ -311,7 +311,7 @@ def _share_stem(word: str, other: str) -> bool:
         return True
     if long in (f"{short}less", f"{short}los"):  # without it
         return False
-    if (short.endswith("y") and long == f"{short[:-1]}ier") or (
+    if f"{short}\n{long}" == f"{long[:-3]}y\n{long[:-3]}ier" or (
         len(short) == 3 and long in (f"{short}ed", f"{short}ing")
     ):
         return True
