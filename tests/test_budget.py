@@ -415,3 +415,20 @@ async def test_the_code_of_a_workflow_of_ones_own_ends_with_the_time_of_the_run(
     async with Hira("offline", workflow=Waits(), max_time=0.1) as hira:
         answer = await hira.ask("How long?")
     assert (answer.status, answer.error) == ("partial", "the budget of 0.1 seconds is used up")
+
+
+@pytest.mark.parametrize("answers", [True, False])
+def test_the_time_of_recorded_calls_refuses_none_and_time_is_kept_only_for_a_call_that_answers(answers: bool) -> None:
+    budget = Budget(seconds=10)
+    planner, expert = CallNeed("planner", answers=answers), CallNeed("deep_search")
+    for paid in (False, False, False, True, True):
+        budget.admit(planner)
+        budget.charge(planner, Usage(1, seconds=20), paid=paid)
+        if not paid:
+            budget.admit(expert)  # a resumed run reads it from its record
+            budget.charge(expert, Usage(1, seconds=20), paid=False)
+    if answers:
+        with pytest.raises(RoleBudgetExceeded, match="no time left for another call"):
+            budget.admit(expert)
+    else:
+        assert budget.admit(expert) is None

@@ -194,7 +194,8 @@ class Budget:
     _run: Ledger = field(init=False)
     _own: dict[str, Ledger] = field(init=False)
     _answer: Usage = field(default=Usage(), init=False)
-    _first: float = field(default=0.0, init=False)  # seconds of the first call
+    _paid: list[float] = field(default_factory=list, init=False)  # seconds of the calls that are in no record
+    _answers: bool = field(default=False, init=False)  # some call is of a role that answers, and so closes the run
     _late: bool = field(default=False, init=False)  # a call was refused for lack of time: who answers closes, too
     _limited: bool = field(init=False)
     """False if no call can be refused, so that nothing has to be held or measured."""
@@ -234,11 +235,10 @@ class Budget:
         """
         if self.remaining_seconds(last=call.last) == 0.0:
             raise self.make_late_error()
-        left, spent = self.remaining_seconds(last=True), self._run.spent
-        if not (left is None or call.last or call.alone or call.role == VERIFIER):
-            # each call takes as long as those before, but for the first one, for which a server may load its model
-            too_late = spent.calls > 1 and left * (spent.calls - 1) < 2 * (spent.seconds - self._first)
-            self._late = self._late or (too_late and not call.answers)
+        left, before = self.remaining_seconds(last=True), self._paid[1:]  # for the first, a server may load its model
+        self._answers = self._answers or call.answers
+        if left is not None and self._answers and not (call.last or call.alone or call.role == VERIFIER):
+            self._late = self._late or (not call.answers and left * len(before) < 2 * sum(before))
             if self._late:
                 raise RoleBudgetExceeded(f"the budget of {self.seconds:,g} seconds has no time left for another call")
         if not self._limited:
@@ -268,7 +268,8 @@ class Budget:
 
     def charge(self, call: CallNeed, usage: Usage, *, paid: bool = True) -> None:
         """Replace the usage held for the call by its actual cost. A call from the record was `paid` for earlier."""
-        self._first = self._first or usage.seconds
+        if paid and usage.seconds:
+            self._paid.append(usage.seconds)
         if self.shared:
             self.shared.charge(call, usage if paid else Usage())
         for ledger in self._of(call.role):

@@ -311,9 +311,8 @@ def _share_stem(word: str, other: str) -> bool:
         return True
     if long in (f"{short}less", f"{short}los"):  # without it
         return False
-    if f"{short}\n{long}" == f"{long[:-3]}y\n{long[:-3]}ier" or (
-        len(short) == 3 and long in (f"{short}ed", f"{short}ing")
-    ):
+    supplies = short.endswith("y") and long == f"{short[:-1]}ier"
+    if supplies or (len(short) == 3 and long in (f"{short}ed", f"{short}ing")):
         return True
     return long.startswith(short) and len(long) - len(short) <= {3: 1, 4: 2}.get(len(short), 4 * (len(short) > 4))
 
