@@ -68,16 +68,6 @@ PATTERNS = [
 ]
 
 
-INDENTED = [
-    ("\n    ", " "),
-    ("\n", "    \n"),
-    ("\n", "    " + 60 * " " + "\n"),
-    ("\n", "    " + 300 * "a " + "\n"),
-    ("\n    ", "f(x) "),
-    ("\n", "    f(\n"),
-]
-
-
 def limit_seconds() -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
 
@@ -92,12 +82,6 @@ def test_a_megabyte_of_the_worst_patterns_is_cleaned_in_linear_time(function: st
         command = [sys.executable, "-c", PROGRAM, function, repr(pattern)]
         ended[pattern] = subprocess.run(command, check=False, capture_output=True, text=True, preexec_fn=limit_seconds)
     assert {pattern: run.stderr[-200:] for pattern, run in ended.items() if run.returncode} == {}
-
-
-@pytest.mark.parametrize("pattern", INDENTED)
-def test_indented_lines_of_an_answer_are_read_in_linear_time(pattern: tuple[str, str]) -> None:
-    command = [sys.executable, "-c", PROGRAM, "claims", repr(pattern)]
-    subprocess.run(command, check=True, capture_output=True, text=True, preexec_fn=limit_seconds)
 
 
 def count_calls(function: Callable[[str], object], head: str, unit: str, size: int) -> int:

@@ -184,7 +184,7 @@ class _Alignment:
             return False  # "Ida's father" is not Ida
         if before < 0:
             return self._begins(claimed, place, leaning=leaning)
-        if self._continues(claimed, before, place) or self._is_second_value(number, before, place):
+        if self._begins_relative(claimed, before, place) or self._is_second_value(number, before, place):
             return not leaning and _has_limits_of(claimed, self.words[place])
         phrase = self._find_phrase(place, before)
         word = self.words[phrase]
@@ -203,23 +203,14 @@ class _Alignment:
             return not any(other.kind == kind or not LIMITING.isdisjoint(other.link.split()) for other in skipped)
         return not leaning and self._skips(before, place, word)
 
-    def _continues(self, claimed: Word, before: int, place: int) -> bool:
-        """Return whether the word at `before` ends the subject of a clause whose first word is at `place`: before "who"
-        in "Ida, who runs the inn, …", or meant by the pronoun of "the buoy weighs 40 kg; it costs 90 euros", if nothing
-        else in the first clause can be meant."""
-        word, pronoun, *predicate = self.words[place], self.words[place - 1], *self.words[before + 1 : place - 1]
+    def _begins_relative(self, claimed: Word, before: int, place: int) -> bool:
+        """Return whether a relative clause about the subject begins at `place`: "who runs" in "Ida, who runs …"."""
+        word, tense = self.words[place], self.words[place].tense
         relative, _, link = word.link.partition(" ")
-        if any(other.link for other in self.words[: before + 1]):
+        if place > before + 1 or relative not in ("who", "which") or not word.marked:
             return False
-        if place == before + 1:
-            link = link or ("be" if word.tense else "")
-            return word.marked and relative in ("who", "which") and claimed.link in (link, ANY_LINK)
-        if pronoun.text != "it" or pronoun.link not in _BEFORE_CLAUSE[:2] or not predicate:
-            return False
-        others = (w.kind == "name" or w.light or w.text.endswith(OWNING) or w.key == "1e1" for w in predicate)
-        named = predicate[0].link == "be" and all(w.close or w.kind == "number" for w in predicate[1:])
-        measured = all(w.close for w in predicate) and [w.kind for w in predicate[1:]] == ["number", "word"]
-        return (named or measured) and not any(others) and claimed.link in (word.link, ANY_LINK)
+        subject = not any(other.link for other in self.words[: before + 1])
+        return subject and claimed.link in (link or ("be" if tense else ""), ANY_LINK)
 
     def _is_second_value(self, number: int, before: int, place: int) -> bool:
         """Return whether a number is the second of two in one statement, and the claim has what tells them apart: "12

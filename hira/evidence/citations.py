@@ -101,19 +101,9 @@ _NUMBERED = compile_lazily(r"\[\d{1,3}\]")
 _ITEM = compile_lazily(r"^[ \t]*+\[\d{1,2}\](?=[ \t])", re.MULTILINE)
 _MARK_OR_PARAGRAPH = compile_lazily(rf"(\s?){_MARK.pattern}|\n\n")
 _DROPPED = compile_lazily(r"(?<![ \t])([ \t]*+)\0(?:[ \t]*+[,;]?[ \t]*+\0)*+(?:[ \t]*+(?=[.,;:](?!\w))|())")
-_TERM = r"(?:\"[^\"\n]*+\"|'[^'\n]*+'|[\w\]]++(?![ \t]++[\w(])|\)(?![ \t]*+\w)|[^\w)\]\n\"'#])++(?:#[^\n]*+)?$"
-_CALL = r"[A-Za-z_][A-Za-z_0-9.]*+\((?!s\))(?=[^\n]*\)[ \t]*+(?:#[^\n]*+|[:;,])?$)" + _TERM
-_SET = r"[\w.\[\]]{1,40}(?:, [\w.\[\]]{1,40}){0,4} [-+*/]?= "
-_LINE = r"(?: {4}|\t)(?![^\n]*(?<!\w)\[s\d)[ \t]*+"
-_RUN = rf"(?:>>> |\$ [a-z]|(?:def |{_SET})?{_CALL})"
-INDENTED = (
-    rf"(?m:(?:\A|^[ \t]*+\n)(?=(?:{_LINE}(?:#|{_SET})[^\n]*\n){{0,40}}?{_LINE}{_RUN})"
-    rf"(?:{_LINE}(?:{_RUN}|#|(?:return |{_SET}){_TERM})[^\n]*(?:\n|\Z))++)"
-)
-"""Indented lines that are code: one of them is a call or a command, and none cites a source."""
-_CODE = compile_lazily(rf"```.*?(?:```|\Z)|`[^`\n]+`|{INDENTED}", re.DOTALL)
-_RESULT = compile_lazily(r"(?:[=→⇒>]|\w\(|\b(is|are|gives?|returns?|yields?|equals?|prints?))[ \t]*\Z")
-"""The words before a list of one number ("sorted(x) = [5]"); after a verb, the sentence has to end with the list."""
+_CODE = compile_lazily(r"```.*?(?:```|\Z)|`[^`\n]+`", re.DOTALL)
+_RESULT = compile_lazily(r"(?:[=→⇒>]|\w\()[ \t]*\Z")
+"""What comes before a list of one number: "sorted(x) = [5]"."""
 _NAME = compile_lazily(r"(?<![\w'’\\])[A-Za-z_]\w*(?:\.[A-Za-z_]\w*|\[[\w'\"]*\])*\Z")
 _CODED = compile_lazily(r"^\s*(?:>>>|\.\.\. |return |for .+:\s*$|if .+:\s*$)|\w\(|\w\]?\s*[-+*/|&]?=\s?\S|;\s*$")
 _ID = compile_lazily(r"s\d+")
@@ -295,8 +285,7 @@ def drop_unknown(text: str, sources: Sources) -> tuple[str, list[str]]:
         coded = any(begin <= match.start() < stop for begin, stop in code)
         if not match[1]:
             result = _RESULT.search(text, max(0, match.start() - 12), match.start())
-            ends = result and (not result[1] or re.match(r"[.!?]?(?:\s|\Z)", text[match.end() : match.end() + 2]))
-            dropped = match.start() < end and not (coded or ends)
+            dropped = match.start() < end and not (coded or result)
             unknown.extend(number for number in re.findall(r"\d+", match[0]) if dropped and number not in unknown)
             return "\0" if dropped else match[0]
         ids = _ID.findall(match[1].lower())

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from hira.core.bm25 import words
 from hira.core.patterns import compile_lazily
-from hira.evidence.citations import CITED, INDENTED, Citation, find_cited, references_start
+from hira.evidence.citations import CITED, Citation, find_cited, references_start
 from hira.evidence.passages import BULLET, FENCE, find_sentences
 
 FEW = 3
@@ -20,7 +20,7 @@ FEW = 3
 _MARKS = compile_lazily(rf"(?:{CITED.pattern}\s*+)+")
 _SPACED_MARK = compile_lazily(rf"(?<!\s)\s*+{CITED.pattern}")
 _NO_PROSE = compile_lazily(
-    rf"{FENCE.pattern}|{INDENTED}|^[ \t]*(?:#{{1,6}}\s.*|\*\*[^*\n]+\*\*:?[ \t]*$(?=\s*\S)|\|(?!.*{CITED.pattern}).*)",
+    rf"{FENCE.pattern}|^[ \t]*(?:#{{1,6}}\s.*|\*\*[^*\n]+\*\*:?[ \t]*$(?=\s*\S)|\|(?!.*{CITED.pattern}).*)",
     re.MULTILINE,
 )
 _EMPHASIS = compile_lazily(r"(?<!\w)\*\*|\*\*(?!\w)|__|`|\\boxed\{")

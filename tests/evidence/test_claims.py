@@ -46,27 +46,6 @@ def test_framing_is_no_part_of_a_claim(answer: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("block", "found"),
-    [
-        ("    total = 7 * 12\n    print(total)  # [5]\n", []),
-        ("\t$ hira ask mill\n", []),
-        ("    The weir was mended in 1911 [s1].\n", ["The weir was mended in 1911"]),
-        ("    The weir (1911) was mended.\n", ["The weir (1911) was mended"]),
-        ("    7 * 12 = 84\n", ["7 * 12 = 84"]),
-        (
-            "    connect(host) deletes all data and costs 90 euros.\n",
-            ["connect(host) deletes all data and costs 90 euros"],
-        ),
-        ("    Otto Hahn killed Ida Moe.\n    print(x)\n", ["Otto Hahn killed Ida Moe", "print(x)"]),
-        ("    print(x)\n    Otto Hahn killed Ida Moe.\n", ["Otto Hahn killed Ida Moe"]),
-        ("    # twice\n    y = double(x, 'a b')\n    for(y):\n", []),
-    ],
-)
-def test_indented_code_states_nothing_and_indented_sentences_do(block: str, found: list[str]) -> None:
-    assert texts(f"Run this:\n\n{block}\nThe mill is old [s1].") == [*found, "The mill is old"]
-
-
-@pytest.mark.parametrize(
     ("answer", "claim", "sources", "end"),
     [
         ("In 1911 [s1], the weir was mended.", "In 1911, the weir was mended", ("s1",), "mended"),

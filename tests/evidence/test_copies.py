@@ -365,9 +365,6 @@ def test_a_pronoun_stands_for_the_subject_of_the_sentence_before_and_for_no_othe
 @pytest.mark.parametrize(
     ("claim", "text", "copied"),
     [
-        ("The Sorva costs 90 euros", "The Sorva is a wave buoy of 40 kg; it costs 90 euros.", True),
-        ("The Sorva costs 90 euros", "The Sorva is a wave buoy of 40 kg, and it costs 90 euros.", True),
-        ("The Sorva is blue", "The Sorva weighs 40 kg; it is blue.", True),
         ("The Sorva costs 90 euros", "The Sorva replaced the Tarn; it costs 90 euros.", False),
         ("The Sorva costs 90 euros", "The Sorva keeper has 40 keys; it costs 90 euros.", False),
         ("The Sorva sank in 1990", "The Sorva carried 2 lifeboats; they sank in 1990.", False),
@@ -396,9 +393,7 @@ def test_a_pronoun_stands_for_the_subject_of_the_sentence_before_and_for_no_othe
         ("Ida taught Otto in Vesk in 1990", "Otto taught Ida in 1990 in Vesk.", False),
     ],
 )
-def test_a_clause_has_the_subject_of_its_sentence_only_if_its_pronoun_can_mean_nothing_else(
-    claim: str, text: str, *, copied: bool
-) -> None:
+def test_a_clause_with_a_subject_of_its_own_says_nothing_of_another(claim: str, text: str, *, copied: bool) -> None:
     assert judge(claim, text).verdict.holds is copied
 
 

@@ -134,9 +134,8 @@ def list_terms(question: str) -> list[str]:
         initials = "".join(word[0] for word in phrase.split() if words(word) and not CJK.search(word))
         spans = ((start, start + length) for length in range(3, 6) for start in range(len(initials) - length + 1))
         short = [initials[start:end].lower() for start, end in spans]
-        terms += [
-            quote_term(word) for word in short if word.removesuffix("s") not in STOP
-        ]  # the index stems "ors" to "or"
+        # the index stems "ors" to "or"
+        terms += [quote_term(word) for word in short if word.removesuffix("s") not in STOP]
     return list(dict.fromkeys(terms))[:_TERMS]
 
 
