@@ -24,9 +24,8 @@ import sys
 from hira.tools.addresses import canonicalise_url, urls
 from hira.core.sanitize import clean, presentable, sanitize
 from hira.evidence import find_cited
-from hira.evidence.claims import claims
 from hira.tools.pages import extract
-functions = {{"clean": clean, "sanitize": sanitize, "urls": urls, "canonicalise_url": canonicalise_url, "presentable": lambda text: presentable(text, ()), "extract": extract, "find_cited": find_cited, "claims": lambda text: claims(text[:80_000])}}
+functions = {{"clean": clean, "sanitize": sanitize, "urls": urls, "canonicalise_url": canonicalise_url, "presentable": lambda text: presentable(text, ()), "extract": extract, "find_cited": find_cited}}
 head, unit = eval(sys.argv[2])
 functions[sys.argv[1]]((head + unit * ({SIZE} // len(unit)))[:{SIZE}])
 """
