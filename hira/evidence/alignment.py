@@ -189,7 +189,7 @@ class _Alignment:
         phrase = self._find_phrase(place, before)
         word = self.words[phrase]
         labelled = 0 < self.value_start <= phrase and word.marked and not word.link
-        if labelled:  # the colon may stand for "is" and "in", before a figure for "of": "a total of 20 euros"
+        if labelled:  # the colon may mean "is" and "in", before a figure for "of": "a total of 20 euros"
             total = claimed.kind == "number" and claimed.link == "of"
             alike = total or claimed.link in _LABELLED_BY
         else:

@@ -190,7 +190,7 @@ class Writer:
                         self._waiting[:0], self._waiters[:0] = statements, waiters
                     return False
                 self._fail(str(error))
-            except Exception as error:  # noqa: BLE001 - whatever it is, the run goes on without its record
+            except Exception as error:  # noqa: BLE001 - whatever it is, the run continues without its record
                 self._fail(str(error))
             if waiters:
                 _release(waiters)
@@ -246,7 +246,7 @@ def busy(error: sqlite3.OperationalError) -> bool:
 
 def do(connection: sqlite3.Connection, statements: Sequence[Statement]) -> None:
     """Do them in their order, all or none."""
-    if len(statements) > 1:  # a single one is a transaction by itself
+    if len(statements) > 1:  # a single one is a transaction already
         connection.execute("begin immediate")
     try:
         for name, values in statements:
