@@ -103,7 +103,7 @@ _MARK_OR_PARAGRAPH = compile_lazily(rf"(\s?){_MARK.pattern}|\n\n")
 _DROPPED = compile_lazily(r"(?<![ \t])([ \t]*+)\0(?:[ \t]*+[,;]?[ \t]*+\0)*+(?:[ \t]*+(?=[.,;:](?!\w))|())")
 _CODE = compile_lazily(r"```.*?(?:```|\Z)|`[^`\n]+`", re.DOTALL)
 _RESULT = compile_lazily(r"(?:[=→⇒>]|\w\()[ \t]*\Z")
-"""What comes before a list of one number: "sorted(x) = [5]"."""
+"""The end of a text that a list of one number may follow: "sorted(x) = [5]"."""
 _NAME = compile_lazily(r"(?<![\w'’\\])[A-Za-z_]\w*(?:\.[A-Za-z_]\w*|\[[\w'\"]*\])*\Z")
 _CODED = compile_lazily(r"^\s*(?:>>>|\.\.\. |return |for .+:\s*$|if .+:\s*$)|\w\(|\w\]?\s*[-+*/|&]?=\s?\S|;\s*$")
 _ID = compile_lazily(r"s\d+")
