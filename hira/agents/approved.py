@@ -7,9 +7,7 @@ import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, NotRequired
-
-from typing_extensions import TypedDict
+from typing import Any
 
 from hira.agents.hooks import refusable, refuse_call
 from hira.agents.run_context import Conversation, RunContext
@@ -35,7 +33,7 @@ APPROVAL = "approval"
 APPROVAL_OF_CALLS = "approval of calls"
 """The same for decisions on single calls."""
 NOBODY = Refusal("no person can be asked to approve it in this run")
-Decision = Subtask | Rejected
+Decision = Subtask | Refusal
 Dispatch = Callable[[Sequence[Subtask]], Awaitable[Sequence[Finding]]]
 
 
@@ -55,8 +53,8 @@ async def ask_approval(subtasks: Sequence[Subtask], context: RunContext, dispatc
     findings = [
         next(accepted_findings, None)
         if isinstance(decision, Subtask)
-        else _note_undelivered(context, decision.subtask, REJECTED.fill(reason=sanitize(decision.reason.strip())))
-        for decision in decisions
+        else _note_undelivered(context, issued, REJECTED.fill(reason=sanitize(decision.reason.strip())))
+        for issued, decision in zip(subtasks, decisions, strict=True)
     ]
     return [finding for finding in findings if finding]
 
@@ -79,10 +77,19 @@ async def _get_decisions(subtasks: Sequence[Subtask], context: RunContext) -> Se
     # the run is part of the request, so that no other run takes its decisions over
     request = {"run": context.rollout.run, "subtasks": [[subtask.id, subtask.text] for subtask in subtasks]}
     spec = CallSpec("tool", APPROVAL, digest_of_tool(APPROVAL, request), PERSON, lambda: request)
-    decode = partial(_decisions, number=len(subtasks))
-    decisions = await context.call_recorded(spec, partial(_ask_person, subtasks, context), _record, decode)
+    encode, decode = refusable(fields_of, partial(validate, Subtask))
+
+    def read(record: Mapping[str, Any]) -> list[Decision]:
+        decisions = [*map(decode, validate(list[dict[str, Any]], record["decisions"]))]
+        if len(decisions) != len(subtasks):
+            raise DamagedRecord(f"it has {len(decisions)} decisions on {len(subtasks)} subtasks")
+        return decisions
+
+    decisions = await context.call_recorded(
+        spec, partial(_ask_person, subtasks, context), lambda made: {"decisions": [*map(encode, made)]}, read
+    )
     for issued, decision in zip(subtasks, decisions, strict=True):
-        if isinstance(decision, Rejected):
+        if isinstance(decision, Refusal):
             context.events(SubtaskRejected(issued.id, decision.reason))
         else:
             context.events(SubtaskApproved(issued.id, decision.text, decision.text != issued.text))
@@ -100,7 +107,7 @@ async def _ask_person(subtasks: Sequence[Subtask], context: RunContext) -> Seque
     )
     decisions = decided if isinstance(decided, Sequence) else ()
     made = [
-        Rejected(issued, decision.reason) if isinstance(decision, Refusal) else decision
+        Refusal(decision.reason) if isinstance(decision, Rejected) and decision.subtask.id == issued.id else decision
         for issued, decision in zip(subtasks, decisions, strict=False)
     ]
     if len(decisions) != len(subtasks) or not all(map(_fits, subtasks, made)):
@@ -113,9 +120,9 @@ async def _ask_person(subtasks: Sequence[Subtask], context: RunContext) -> Seque
 
 def _fits(issued: Subtask, decision: object) -> bool:
     """Return whether a decision is a valid one about this subtask: a changed task has text."""
-    if isinstance(decision, Rejected):
-        return decision.subtask.id == issued.id
-    return isinstance(decision, Subtask) and decision.id == issued.id and bool(decision.text.strip())
+    if isinstance(decision, Subtask):
+        return decision.id == issued.id and bool(decision.text.strip())
+    return isinstance(decision, Refusal)
 
 
 def _note_undelivered(context: RunContext, subtask: Subtask, why: Filled) -> Finding:
@@ -123,35 +130,6 @@ def _note_undelivered(context: RunContext, subtask: Subtask, why: Filled) -> Fin
     finding = Finding(subtask, PERSON, "", why, ok=False)
     context.rollout.findings.append(finding)
     return context.announce(finding)
-
-
-class _Decision(TypedDict):
-    id: str
-    text: str
-    expert: NotRequired[str]
-    rejected: NotRequired[str]
-
-
-def _record(decisions: Sequence[Decision]) -> dict[str, Any]:
-    return {
-        "decisions": [
-            fields_of(decision)
-            if isinstance(decision, Subtask)
-            else {**fields_of(decision.subtask), "rejected": decision.reason}
-            for decision in decisions
-        ]
-    }
-
-
-def _decisions(record: Mapping[str, Any], number: int) -> list[Decision]:
-    records: list[_Decision] = validate(list[_Decision], record["decisions"])
-    if len(records) != number:
-        raise DamagedRecord(f"it has {len(records)} decisions on {number} subtasks")
-    subtasks = [Subtask(record["id"], record["text"], record.get("expert", "")) for record in records]
-    return [
-        Rejected(subtask, record["rejected"]) if "rejected" in record else subtask
-        for subtask, record in zip(subtasks, records, strict=True)
-    ]
 
 
 async def ask_about_call(tool: Tool, use: ToolUse, conversation: Conversation, nth: int) -> ToolUse | Observation:

@@ -16,7 +16,7 @@ from hira.core.prompts import Prompt
 from hira.core.sanitize import sanitize
 from hira.core.tool import Context, Observation, Tool, limit_texts
 from hira.journal import CallSpec, NotRecorded
-from hira.journal.encoding import DamagedRecord, Digests, digest_of_tool, dump_message, validate
+from hira.journal.encoding import DamagedRecord, Digests, digest_of_tool, dump_messages, validate
 from hira.journal.records import WireMessage
 
 REFUSED = Prompt(__file__, "refusals", "call_refused")
@@ -88,10 +88,6 @@ async def change_prompt(turn: HookedTurn, request: Request) -> Request:
             raise _wrong("before_turn", made)
         return tuple(made)
 
-    def encode(messages: tuple[Message, ...]) -> dict[str, Any]:
-        places = {id(message): index for index, message in enumerate(request.messages)}
-        return {"messages": [places.get(id(message), dump_message(message)) for message in messages]}
-
     def decode(record: Any) -> tuple[Message, ...]:
         entries = validate(_Messages, record)["messages"]
         if not entries:
@@ -99,7 +95,8 @@ async def change_prompt(turn: HookedTurn, request: Request) -> Request:
         return tuple(request.messages[entry] if isinstance(entry, int) else read_message(entry) for entry in entries)
 
     digest, _ = Digests().of(f"before_turn {turn.context.run_id}", request)
-    made = await turn.record(_spec(turn, "before_turn", digest), make, *refusable(encode, decode))
+    codec = refusable(lambda messages: {"messages": dump_messages(messages, request.messages)}, decode)
+    made = await turn.record(_spec(turn, "before_turn", digest), make, *codec)
     if isinstance(made, Refusal):
         raise _withheld("before_turn", "prompt", made.reason, turn.role)
     return replace(request, messages=made, continues=made[-1].role == "assistant")
@@ -137,13 +134,15 @@ async def change_reply(
 
 
 def refusable(encode: Convert, decode: Convert) -> tuple[Convert, Convert]:
-    """How a decision is recorded that may also be a refusal; without one it is recorded by these two."""
+    """How a decision is recorded that may also be a refusal; without one it is recorded by these two. Earlier versions
+    recorded the refusal of a subtask with the subtask, as `rejected`."""
 
     def encode_decision(decision: Any) -> Any:
         return {"refused": decision.reason} if isinstance(decision, Refusal) else encode(decision)
 
     def decode_decision(record: Any) -> Any:
-        return Refusal(validate(str, record["refused"])) if "refused" in record else decode(record)
+        reason = next((record[name] for name in ("refused", "rejected") if name in record), None)
+        return decode(record) if reason is None else Refusal(validate(str, reason))
 
     return encode_decision, decode_decision
 

@@ -14,12 +14,10 @@ from pydantic import BaseModel, PydanticUserError, TypeAdapter, create_model
 from hira.core.bm25 import words
 from hira.core.errors import DialectError, UsageError
 from hira.core.messages import Filled
-from hira.core.policy import Completion
 from hira.core.prompts import Prompt
 from hira.core.sanitize import clean, sanitize
 from hira.evidence import Citation
 from hira.evidence.claims import read_polarity
-from hira.policies.dialects.record import read_record
 
 WANTED = Prompt(__file__, "output", "output_wanted")
 VALUE = "value"
@@ -118,13 +116,6 @@ class OutputType:
     def dump(self, value: Any) -> Any:
         """The value as JSON has it."""
         return value if isinstance(self.shape, Mapping) else TypeAdapter(self.shape).dump_python(value, mode="json")
-
-    def read(self, completion: Completion) -> Any:
-        """The value in a reply that was recorded. Raises `DialectError` where it holds none."""
-        record = read_record(completion, self.reads)
-        if fault := self.find_fault(record):
-            raise DialectError(fault)
-        return self.unwrap(record)
 
 
 def find_recorded_output(settings: Mapping[str, Any]) -> OutputType | None:

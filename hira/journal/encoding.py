@@ -7,7 +7,7 @@ and fields that this version does not know are left out.
 import hashlib
 import json
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, is_dataclass
 from functools import cache
 from itertools import takewhile
@@ -90,14 +90,16 @@ def digest_text(text: str) -> str:
 def dump_request(model: str, request: Request, kept: int, *, forced: bool = False) -> dict[str, Any]:
     """Return the stored form of a request: what it adds to the first `kept` messages of the previous one."""
     sampling = {name: value for name, value in fields_of(request.sampling).items() if value is not None}
-    added = [*map(dump_message, request.messages[kept:])]
+    added = dump_messages(request.messages[kept:])
     stored = {"model": model, "kept": kept, "added": added, "sampling": sampling, "stop": request.stop}
     return {**stored, "forced": True} if forced else stored
 
 
-def dump_message(message: Message) -> dict[str, Any]:
-    """Return the wire form of a message with the name of its prompt, for `read_message`."""
-    return {**message.wire, "prompt": message.prompt}
+def dump_messages(messages: Iterable[Message], known: Sequence[Message] = ()) -> list[Any]:
+    """Return the stored form of messages: the position of one that is `known`; of any other the wire form with the name
+    of its prompt, for `read_message`."""
+    places = {id(message): index for index, message in enumerate(known)}
+    return [places.get(id(message), {**message.wire, "prompt": message.prompt}) for message in messages]
 
 
 COMPRESSED = 8192

@@ -4,13 +4,13 @@ Prompts and replies are included only on request, as the conventions demand: the
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import urlsplit
 
-from hira.core.messages import Message
-from hira.core.policy import Completion, Finish, Usage
+from hira.core.messages import Message, assistant, user
+from hira.core.policy import Finish, Usage, fields_of
 from hira.policies.names import LITELLM, OFFLINE
 from hira.runtime.trace.reading import Reading, ReadSubtask, ReadTool, ReadTurn
 
@@ -138,7 +138,8 @@ def _turn(turn: ReadTurn, reading: Reading, *, content: bool) -> Span:
             "gen_ai.response.finish_reasons": [_FINISHES[reply.finish]],
         }
         if content:
-            attributes["gen_ai.output.messages"] = _json([_reply(reply)])
+            said = _message(assistant(reply.text, reply.calls), reply.reasoning)
+            attributes["gen_ai.output.messages"] = _json([{**said, "finish_reason": _FINISHES[reply.finish]}])
     name, end = f"turn {turn.conversation} {turn.position}", turn.began + turn.seconds
     return Span(
         name, reading.subtask_of(turn), f"chat {turn.model}", turn.began, end, attributes, turn.failure, remote=True
@@ -165,36 +166,23 @@ def _tool(key: str, tool: ReadTool, parent: str, *, content: bool) -> Span:
     return Span(key, parent, f"execute_tool {tool.name}", tool.began, tool.began + tool.seconds, attributes, error)
 
 
-def _reply(reply: Completion) -> dict[str, Any]:
-    thought = [{"type": "reasoning", "content": reply.reasoning}] if reply.reasoning else []
-    calls = [
-        {"type": "tool_call", "id": call.id, "name": call.name, "arguments": call.arguments} for call in reply.calls
-    ]
-    parts = [*thought, *_text_message("assistant", reply.text)["parts"], *calls]
-    return {"role": "assistant", "parts": parts, "finish_reason": _FINISHES[reply.finish]}
-
-
-def _message(message: Message) -> dict[str, Any]:
+def _message(message: Message, thought: str = "") -> dict[str, Any]:
+    """A message in the form of the conventions."""
     if message.role == "tool":
         part = {"type": "tool_call_response", "id": message.call_id, "response": message.text}
         return {"role": "tool", "parts": [part]}
-    calls: Iterable[dict[str, Any]] = (
-        {"type": "tool_call", "id": call.id, "name": call.name, "arguments": call.arguments} for call in message.calls
-    )
-    record = _text_message(message.role, message.text)
-    return {**record, "parts": [*record["parts"], *({"type": part.kind} for part in message.media), *calls]}
-
-
-def _text_message(role: str, text: str) -> dict[str, Any]:
-    return {"role": role, "parts": [{"type": "text", "content": text}] if text else []}
+    parts = [{"type": "reasoning", "content": thought}] if thought else []
+    parts += [{"type": "text", "content": message.text}] if message.text else []
+    parts += [{"type": part.kind} for part in message.media]
+    parts += [{"type": "tool_call", **fields_of(call)} for call in message.calls]
+    return {"role": message.role, "parts": parts}
 
 
 def _exchange(question: str, answer: str) -> Attributes:
     """A question and its answer as messages."""
-    replied = {**_text_message("assistant", answer), "finish_reason": "stop"}
     return {
-        "gen_ai.input.messages": _json([_text_message("user", question)]),
-        "gen_ai.output.messages": _json([replied]),
+        "gen_ai.input.messages": _json([_message(user(question))]),
+        "gen_ai.output.messages": _json([{**_message(assistant(answer)), "finish_reason": "stop"}]),
     }
 
 

@@ -6,7 +6,7 @@ from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
-from hira.core.messages import read_message
+from hira.core.messages import assistant, read_message
 from hira.core.policy import Completion, Request, Sampling
 
 StopStyle = Literal["strip", "keep", "name"]
@@ -34,14 +34,10 @@ def request_of(body: Mapping[str, Any]) -> Request:
 
 def reply_of(completion: Completion, model: str, stops: StopStyle) -> dict[str, Any]:
     """The whole reply, as a plain request gets it."""
-    message: dict[str, Any] = {"role": "assistant", "content": completion.text}
+    message = {**assistant(completion.text, completion.calls).wire}
     if completion.reasoning:
         message["reasoning_content"] = completion.reasoning
     if completion.calls:
-        message["tool_calls"] = [
-            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
-            for call in completion.calls
-        ]
         message["content"] = completion.text or None
     choice: dict[str, Any] = {"index": 0, "message": message, "finish_reason": _FINISH[completion.finish]}
     if completion.stop is not None and stops == "keep":

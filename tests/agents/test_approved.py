@@ -1,8 +1,10 @@
 """A person decides on subtasks before they are handed out: in every workflow that hands any out, once, on record."""
 
 import asyncio
+import sqlite3
 import time
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -216,13 +218,21 @@ async def test_a_run_that_goes_on_asks_only_about_what_was_not_decided(settings:
     assert (len(waited), len(second.asked)) == (1, 1)
 
 
-async def test_a_replay_asks_nobody_and_takes_the_decisions_of_the_record(settings: Settings) -> None:
+@pytest.mark.parametrize("earlier", [False, True], ids=["as now", "as 0.2 wrote it"])
+async def test_a_replay_asks_nobody_and_takes_the_decisions_of_the_record(settings: Settings, *, earlier: bool) -> None:
     person = Person(
         builder=lambda one: replace(one, text="Who was the builder of the tower of Alta?"), studied=reject, study=reject
     )
     async with Hira(settings=settings, approve=person) as hira:
         answer = await hira.ask(QUESTION)
     assert settings.journal
+    if earlier:
+        with closing(sqlite3.connect(settings.journal)) as file, file:
+            old = '"decisions":[{"id":"2","text":"a task","expert":"","rejected":'
+            file.execute(
+                'update calls set result = replace(cast(result as text), \'"decisions":[{"refused":\', ?)', (old,)
+            )
+            assert file.execute("select count(*) from calls where result like '%rejected%'").fetchone() > (0,)
     journal = Journal(settings.journal)
     again = await replay(journal, answer.rollout.run)
     journal.close()

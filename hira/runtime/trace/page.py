@@ -11,12 +11,10 @@ from dataclasses import asdict
 from itertools import pairwise
 from typing import Any
 
-from pydantic_core import to_jsonable_python
-
-from hira.core.messages import Message
 from hira.core.page import make_standalone_page, read_beside
-from hira.core.policy import Usage
+from hira.core.policy import Usage, fields_of
 from hira.evidence import Citation, Source
+from hira.journal.encoding import spell_value
 from hira.runtime.trace.reading import Reading, ReadTool, ReadTurn
 
 IDLE = 5.0
@@ -35,7 +33,7 @@ def page(reading: Reading) -> str:
 
 def embed_json(value: Any) -> str:
     """Encode the value as JSON for a script element: no part of it ends the element or begins a comment."""
-    text = json.dumps(value, ensure_ascii=True, separators=(",", ":"), default=str)
+    text = json.dumps(value, ensure_ascii=True, separators=(",", ":"), default=spell_value)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
@@ -139,8 +137,7 @@ def _turn(turn: ReadTurn, before: ReadTurn | None, clock: Clock) -> dict[str, An
     if before and before.completion and added and added[0].role == "assistant":
         repeats = added[0].text.strip().startswith(before.completion.text.strip())
         added = added[1:] if repeats else added
-    completion = turn.completion
-    reply = to_jsonable_python(completion) if completion else {}
+    reply = fields_of(turn.completion) if turn.completion else {}
     return {
         "kind": "turn",
         "role": turn.role,
@@ -148,17 +145,13 @@ def _turn(turn: ReadTurn, before: ReadTurn | None, clock: Clock) -> dict[str, An
         "at": clock.count_seconds(turn.began),
         "took": round(turn.seconds, 3),
         "kept": turn.kept,
-        "added": [_message(message) for message in added],
+        "added": [
+            {name: getattr(message, name) for name in ("role", "text", "calls", "media", "prompt")} for message in added
+        ],
         "reply": {name: reply[name] for name in ("text", "reasoning", "calls", "finish", "stop")} if reply else None,
         "failure": turn.failure,
         **_format_usage(turn.usage),
     }
-
-
-def _message(message: Message) -> dict[str, Any]:
-    calls = [{"name": call.name, "arguments": call.arguments} for call in message.calls]
-    media = [{"kind": part.kind, "url": part.url} for part in message.media]
-    return {"role": message.role, "text": str(message.text), "calls": calls, "media": media, "prompt": message.prompt}
 
 
 def _tool(tool: ReadTool, clock: Clock, otherwise: float) -> dict[str, Any]:

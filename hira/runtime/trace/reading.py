@@ -30,6 +30,7 @@ from hira.evidence import Citation, Relevance, Sources, claims, find_lacking, ve
 from hira.journal import Journal, NoRun, RecordedCall
 from hira.journal.encoding import DamagedRecord, digest_of_tool, validate
 from hira.journal.records import Entry, PassageRecord, decode_events, is_forced
+from hira.policies.dialects.record import read_record
 from hira.runtime.answer import Answer, answer_of
 
 LONGEST_CHAT = 1_000
@@ -321,8 +322,11 @@ def _read_output(record: Rollout, output: OutputType) -> None:
         trajectory for trajectory in record.trajectories.values() if trajectory.role == OUTPUT and trajectory.turns
     ]
     try:
-        record.output = output.read(written[-1].turns[-1].completion) if written else None
-        record.has_output = bool(written)
+        if written:
+            value = read_record(written[-1].turns[-1].completion, output.reads)
+            if fault := output.find_fault(value):
+                raise DialectError(fault)
+            record.output, record.has_output = output.unwrap(value), True
     except DialectError as error:
         record.output_error = error.what
     if not record.has_output:
