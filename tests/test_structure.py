@@ -213,7 +213,7 @@ def test_short_helpers_handed_parameters_and_codecs_do_not_become_more() -> None
 
 def test_one_function_writes_durations_and_few_files_name_the_option_parallel() -> None:
     assert [function.name for _, function in functions() if formats_duration(function)] == ["format_duration"]
-    assert count_modules(lists_option) <= 5
+    assert count_modules(lists_option) <= 2
 
 
 def test_only_the_door_of_the_commands_knows_the_namespace_of_argparse() -> None:

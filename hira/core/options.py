@@ -1,17 +1,26 @@
 """The options that workflows share, the parts of HiRA that can be left out, and durations as people write them."""
 
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 from typing import Literal, get_args
 
 Part = Literal["reasoning-transfer", "memory", "search", "code", "multimodal"]
 """A mechanism of HiRA, or an ability of its experts (HiRA, Table 2)."""
 PARTS: tuple[Part, ...] = get_args(Part)
 
-COUNTS = {
-    "max_subtasks": "maximum number of subtasks",
-    "parallel": "maximum number of subtasks that the planner hands out in one turn",
-}
-"""Numbers that several workflows have as options, with their help."""
+
+@dataclass(frozen=True)
+class SubtaskOptions:
+    """The numbers that are options of every workflow whose planner hands out subtasks, each with its help."""
+
+    max_subtasks: int = field(default=10, metadata={"help": "maximum number of subtasks"})
+    parallel: int = field(
+        default=1, metadata={"help": "maximum number of subtasks that the planner hands out in one turn"}
+    )
+
+
+COUNTS: Mapping[str, str] = {option.name: option.metadata["help"] for option in fields(SubtaskOptions)}
 SHARED = {"without": "leave out: " + ", ".join(PARTS), **COUNTS}
 """Options that mean the same in every workflow that has them, with their help; without a value the workflow's own
 holds."""

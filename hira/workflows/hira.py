@@ -17,7 +17,7 @@ from hira.agents.experts import EXPERTS
 from hira.agents.planner import Attempt, Planner
 from hira.agents.run_context import RunContext
 from hira.core.errors import UsageError
-from hira.core.options import Part
+from hira.core.options import Part, SubtaskOptions
 from hira.core.policy import Usage
 
 if TYPE_CHECKING:
@@ -25,15 +25,13 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class HiRA:
+class HiRA(SubtaskOptions):
     """Limits are the paper's. `without` removes a mechanism or an ability (Table 2), `describe_experts=False` keeps
     the experts' descriptions from the planner (Fig. 3), `parallel` lets one turn hand out at most this many subtasks,
     `faithful` makes every call the paper makes, even when there is nothing to decide or condense."""
 
     approves: ClassVar[bool] = True
 
-    max_subtasks: int = 10
-    parallel: int = 1
     without: frozenset[Part] = frozenset()
     describe_experts: bool = True
     faithful: bool = False

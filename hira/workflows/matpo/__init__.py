@@ -15,6 +15,7 @@ from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Finding, Subtask
 from hira.core.concurrency import together
 from hira.core.errors import UsageError
+from hira.core.options import SubtaskOptions
 from hira.core.policy import Usage
 from hira.policies.dialects import Call
 from hira.tools import Tool
@@ -24,7 +25,7 @@ from hira.workflows.matpo.agents import LoopConfig, Speaker, answer, begin, repo
 
 
 @dataclass(frozen=True)
-class MATPO:
+class MATPO(SubtaskOptions):
     """Limits are those of the paper's published configuration: subtasks of the planner and calls of a worker, one in
     each of their turns, and of a conversation's `window` of tokens the part that is kept free for its last `reply`.
 
@@ -44,7 +45,6 @@ class MATPO:
 
     max_subtasks: int = 20
     worker_calls: int = 20
-    parallel: int = 1
     planner: bool = True
     recap: bool = True
     summary: bool = True
@@ -80,7 +80,7 @@ class MATPO:
                 await work(Subtask("1", question), "", context, manner, tools=tools, calls=self.worker_calls)
             ).conclusion
         closing = replace(manner, summary=self.summary and self.planner_summary)
-        planner = begin(question, context, closing, limit=self.max_subtasks, parallel=self.parallel)
+        planner = begin(question, context, closing, limit=self.max_subtasks, several=self.parallel)
         step = await planner.think()
         while step.calls:
             planner.observe(await self._reports(question, planner, step, manner, tools))

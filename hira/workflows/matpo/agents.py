@@ -88,7 +88,7 @@ BRIEF_WORKER = Prompt(__file__, "matpo_brief", "matpo_brief_worker")
 BRIEF_CONCLUSION = Prompt(__file__, "matpo_brief", "matpo_brief_conclusion")
 
 
-def begin(question: str, context: RunContext, manner: LoopConfig, *, limit: int, parallel: int) -> Loop:
+def begin(question: str, context: RunContext, manner: LoopConfig, *, limit: int, several: int) -> Loop:
     """Begin the planner's conversation with the question and its one tool (MATPO, appendix A)."""
     about = (BRIEF_BROWSING if manner.brief else BROWSING).fill()
     tools = [make_workflow_tool("search_and_browse", about, ["subtask"], server="browsing_agent")]
@@ -97,9 +97,9 @@ def begin(question: str, context: RunContext, manner: LoopConfig, *, limit: int,
         return PLANNER_SUMMARY.fill(question=sanitize(question), reason=reason)
 
     conversation = context.conversation("planner")
-    loop = manner.loop(conversation, tools, ask_summary, limit=limit, several=parallel, final=True)
+    loop = manner.loop(conversation, tools, ask_summary, limit=limit, several=several, final=True)
     explained = conversation.explain(tools, brief=manner.brief)
-    several = parallel if parallel > 1 else 0
+    several = several if several > 1 else 0  # the prompt speaks of several
     if manner.brief:
         prompt = BRIEF_PLANNER.fill(tools=explained, several=several, limit=limit)
     else:
