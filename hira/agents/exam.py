@@ -15,7 +15,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from hira.agents.ruling import SECONDS, ask_model
+from hira.agents.ruling import SECONDS, VERSION, ask_model
 from hira.agents.run_context import RunContext
 from hira.core.affords import affords
 from hira.core.budget import CallNeed
@@ -29,8 +29,6 @@ from hira.journal.encoding import digest_of_tool
 
 FACT = "verifier exam"
 """The name of the score among the facts about a model."""
-VERSION = 2
-"""Another prompt or other items need another exam."""
 TAKES = "the model takes the exam of verifiers, once: at most two calls (hira init takes it ahead of time)"
 SIZES = (1_150, 1_000, 800)
 """About how many tokens its calls take, and the verdict that it is for."""

@@ -32,6 +32,8 @@ EXCERPTS = 3
 EXCERPT = 600
 """Characters of an excerpt, about four sentences."""
 SHORTEST_QUOTE = 8
+VERSION = 2
+"""Raise it with every change of the prompt, of the verdicts or of the exam's items: each model then repeats the exam."""
 Ruling = Literal[Verdict.SUPPORTED, Verdict.CONTRADICTED, Verdict.UNSUPPORTED]
 
 

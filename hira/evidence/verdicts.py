@@ -1,5 +1,5 @@
-"""The verdict of a verifier on a claim. A new one also needs words for the model that rules (`ruling.py` and
-`verifier.md` in `hira/agents`), another `VERSION` of its exam, and perhaps a colour (`hira/runtime/trace`)."""
+"""The verdict of a verifier on a claim. For a new one that models give, extend `Ruling`, raise `VERSION`
+(`hira/agents/ruling.py`) and add a line to the prompt (`hira/agents/verifier.md`)."""
 
 from enum import StrEnum
 

@@ -103,28 +103,25 @@ def dump_messages(messages: Iterable[Message], known: Sequence[Message] = ()) ->
 
 
 COMPRESSED = 8192
-"""Bytes from which on a value is compressed."""
+"""Bytes from which on a record is compressed."""
 _COMPRESSED = b"\x78"
 """How compressed records begin, and no JSON does."""
 
 
 def pack(value: Any) -> bytes:
-    """Write the value, dataclasses too, as JSON; halves of characters, which pydantic refuses, by `json`."""
+    """Return the record of a value, dataclasses too: JSON, compressed if it is long. `json` writes halves of
+    characters, which pydantic refuses."""
     try:
-        return to_json(value)
+        raw = to_json(value)
     except ValueError:
         text = json.dumps(value, ensure_ascii=False, check_circular=False, separators=(",", ":"), default=spell_value)
-        return text.encode("utf-8", "surrogatepass")
+        raw = text.encode("utf-8", "surrogatepass")
+    return zlib.compress(raw, 1) if len(raw) > COMPRESSED else raw
 
 
 def spell_value(value: Any) -> Any:
     """Return what `json` writes for a value that it does not know."""
     return fields_of(value) if is_dataclass(value) else str(value)
-
-
-def compress(raw: bytes) -> bytes:
-    """Return a record as the file keeps it."""
-    return zlib.compress(raw, 1) if len(raw) > COMPRESSED and raw[:1] != _COMPRESSED else raw
 
 
 def storable(text: str) -> str:

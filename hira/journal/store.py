@@ -10,8 +10,6 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
-from hira.journal.encoding import compress
-
 Statement = tuple[str, tuple[Any, ...]]
 """The name of what is to be written, and its values."""
 
@@ -250,8 +248,7 @@ def do(connection: sqlite3.Connection, statements: Sequence[Statement]) -> None:
         connection.execute("begin immediate")
     try:
         for name, values in statements:
-            stored = [compress(value) if type(value) is bytes else value for value in values]
-            connection.execute(STATEMENTS[name], stored)
+            connection.execute(STATEMENTS[name], values)
         connection.commit()
     except BaseException:
         if connection.in_transaction:

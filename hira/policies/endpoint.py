@@ -50,9 +50,9 @@ class Endpoint:
     """A policy that is asked within the limits of its endpoint (`gate`) and its model's window, `attempts` times.
     Without a gate each call has its own, which knows no limit.
 
-    Waits grow by full jitter up to 8 s. A server's Retry-After is obeyed; one of more than 60 s fails at once and names
-    the time. Replies that are not completions are requested three times at most; late ones twice, and so is a port of
-    this machine where nothing has ever answered. An empty reply is requested once more, with more tokens if it was
+    `waiting.py` has the numbers. Waits grow by full jitter. A server's Retry-After is obeyed; one that is too long fails
+    at once and names the time. Replies that are not completions and late ones are requested fewer times, and so is a
+    port of this machine where nothing has ever answered. An empty reply is requested once more, with more tokens if it was
     nothing but reasoning; after that it is returned unchanged. A streamed reply that breaks off is requested again; the
     watcher then gets the new reply from its beginning.
 

@@ -1,9 +1,9 @@
-"""The limits of one endpoint, shared by all its callers: calls at once, none during a pause, few while it is down.
+"""The limits of one endpoint, shared by all its callers: parallel calls, none during a pause, few while it is down.
 
-Calls begin unlimited. A rate limit shrinks the calls in flight to 0.8 of their number, and rounds that use the limit
-widen it by 5 %; a Retry-After pauses everyone. Calls that were in flight together shrink it only once, and a stray
-refusal among many replies only every 15 seconds. After five consecutive failures of connections or of the server, the
-endpoint is left alone for half a minute; then one call tries whether it is back.
+Calls begin unlimited. A rate limit shrinks the number of calls in flight (`SHRINK`), and rounds that use the limit
+widen it (`GROWTH`); a Retry-After pauses everyone. Calls that were in flight together shrink it only once, and a stray
+refusal among many replies only after `COOL_DOWN_SECONDS`. After consecutive `FAILURES` of connections or of the server,
+hira leaves the endpoint alone for `SHUT_SECONDS`; then one call tries whether it is back.
 """
 
 import asyncio

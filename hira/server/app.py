@@ -28,9 +28,9 @@ from hira.runtime.settings.keys import find_place
 from hira.server.answering import complete_chat, create_response, delete_response, retrieve_response
 from hira.server.keys import Clients
 from hira.server.outside import PathScrubber
+from hira.server.page_requests import approve, begin, events, list_runs, one_run, resume, stop
 from hira.server.runs import Runs
 from hira.server.state import LOCAL, AppState, Handler, guard, unknown
-from hira.server.watching import approve, begin, events, list_runs, one_run, resume, stop
 from hira.workflows import WORKFLOWS
 
 SCRIPTS = ("page.js", "server.js", "run.js", "written.js", "element.js", "source.js")
