@@ -33,7 +33,7 @@ EXCERPT = 600
 """Characters of an excerpt, about four sentences."""
 SHORTEST_QUOTE = 8
 VERSION = 2
-"""Raise it with every change of the prompt, of the verdicts or of the exam's items: each model then repeats the exam."""
+"""Raise it if the prompt, the verdicts or the exam's items change: every model then repeats the exam."""
 Ruling = Literal[Verdict.SUPPORTED, Verdict.CONTRADICTED, Verdict.UNSUPPORTED]
 
 

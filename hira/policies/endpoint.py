@@ -48,17 +48,17 @@ class _Attempts:
 @dataclass(slots=True)
 class Endpoint:
     """A policy that is asked within the limits of its endpoint (`gate`) and its model's window, `attempts` times.
-    Without a gate each call has its own, which knows no limit.
+    Without a gate, each call has its own, which has no limit.
 
-    `waiting.py` has the numbers. Waits grow by full jitter. A server's Retry-After is obeyed; one that is too long fails
-    at once and names the time. Replies that are not completions and late ones are requested fewer times, and so is a
-    port of this machine where nothing has ever answered. An empty reply is requested once more, with more tokens if it was
-    nothing but reasoning; after that it is returned unchanged. A streamed reply that breaks off is requested again; the
-    watcher then gets the new reply from its beginning.
+    Waits grow by full jitter; `waiting.py` has the numbers. hira waits as long as Retry-After says; if that is too
+    long, the call fails at once, with the time. Late replies and replies that are not completions are requested fewer times,
+    and so is a port of this machine that has never answered. An empty reply is requested once more, with more tokens if
+    it was only reasoning; a second one is returned unchanged. A streamed reply that breaks off is requested again; the
+    caller then gets the new reply from its beginning.
 
     A prompt that the endpoint finds too long is shortened and sent again, twice at most, and the limit is remembered; a
     nearby server is asked for its window before the first call. The conversation and its record stay whole; a notice
-    reports at once that less is sent, and so does a note of the completion.
+    says at once that less is sent, and so does a note of the completion.
 
     `sleep` and `jitter` (a number from 0 to 1) are arguments so that a test need not wait. `answered` says whether the
     endpoint has ever replied.
