@@ -51,10 +51,10 @@ class Endpoint:
     Without a gate, each call has its own, which has no limit.
 
     Waits grow by full jitter; `waiting.py` has the numbers. hira waits as long as Retry-After says; if that is too
-    long, the call fails at once, with the time. Late replies and replies that are not completions are requested fewer times,
-    and so is a port of this machine that has never answered. An empty reply is requested once more, with more tokens if
-    it was only reasoning; a second one is returned unchanged. A streamed reply that breaks off is requested again; the
-    caller then gets the new reply from its beginning.
+    long, the call fails at once, with the time. Late replies and replies that are not completions are requested fewer
+    times, and so is a port of this machine that has never answered. An empty reply is requested once more, with more
+    tokens if it was only reasoning; a second one is returned unchanged. A streamed reply that breaks off is requested
+    again; the caller then gets the new reply from its beginning.
 
     A prompt that the endpoint finds too long is shortened and sent again, twice at most, and the limit is remembered; a
     nearby server is asked for its window before the first call. The conversation and its record stay whole; a notice
