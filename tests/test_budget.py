@@ -5,6 +5,7 @@ import json
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -421,12 +422,12 @@ async def test_the_code_of_a_workflow_of_ones_own_ends_with_the_time_of_the_run(
 def test_the_time_of_recorded_calls_refuses_none_and_time_is_kept_only_for_a_call_that_answers(answers: bool) -> None:
     budget = Budget(seconds=10)
     planner, expert = CallNeed("planner", answers=answers), CallNeed("deep_search")
-    for paid in (False, False, False, True, True):
+    for role in ("planner", "deep_search") * 3:
+        budget.charge_role(role, Usage(1, seconds=20))  # by the calls in the record of a resumed run
+    for _ in range(2):
         budget.admit(planner)
-        budget.charge(planner, Usage(1, seconds=20), paid=paid)
-        if not paid:
-            budget.admit(expert)  # a resumed run reads it from its record
-            budget.charge(expert, Usage(1, seconds=20), paid=False)
+        budget.charge(planner, Usage(1, seconds=20))
+        budget.admit(replace(expert, recorded=True))
     if answers:
         with pytest.raises(RoleBudgetExceeded, match="no time left for another call"):
             budget.admit(expert)

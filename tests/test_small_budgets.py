@@ -5,15 +5,17 @@ import json
 import re
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hira import Hira, Settings
-from hira.core.events import Event, Notice
+from hira.core.events import Event, Notice, TurnText
 from hira.core.policy import Completion, Request, Usage
+from hira.runtime.answer_json import usage_as_json
 from hira.runtime.run import Run
 from hira.testing import Endpoint, calling
 from hira.testing.faults import Fault, delta, flows
@@ -150,19 +152,23 @@ def test_a_dry_run_counts_the_tokens_of_as_many_calls_as_are_allowed(place: Comm
 
 
 async def stop_in_call(
-    endpoint: Endpoint, settings: Settings, number: int, notices: list[str], *, resumes: str = ""
+    endpoint: Endpoint, settings: Settings, number: int, notices: list[str], *, resumes: str = "", written: int = 0
 ) -> Run:
-    """Run until the call of this number is under way, and stop the run there; 0 for not at all."""
+    """Run until the call of this number is under way and has `written` so many pieces, and stop the run there; 0 for
+    not at all."""
+    pieces: list[Event] = []
 
     def hear(event: Event) -> None:
         if isinstance(event, Notice):
             notices.append(event.text)
+        elif isinstance(event, TurnText):
+            pieces.append(event)
 
     async with Hira(settings=settings) as hira:
         run = await hira.resume(resumes) if resumes else hira.stream(QUESTION)
         working = asyncio.create_task(run.work(hear, stream=True))
         async with asyncio.timeout(30):
-            while number and not (len(endpoint.calls) >= number and endpoint.in_flight):
+            while number and not (len(endpoint.calls) >= number and endpoint.in_flight and len(pieces) >= written):
                 await asyncio.sleep(0.01)
             if number:
                 run.stop()
@@ -261,15 +267,121 @@ async def test_a_run_that_was_stopped_goes_on_without_the_answer_that_this_force
 
 
 async def test_a_run_that_was_stopped_twice_goes_on_all_the_same(place: Command) -> None:
-    with Endpoint(
-        ["First.", "Second.", ANSWER], faults=lambda number: "silent" if number in (1, 3) else ""
-    ) as endpoint:
+    with Endpoint(["First.", ANSWER], faults=lambda number: "silent" if number in (1, 3) else "") as endpoint:
         settings = settings_of(endpoint, place, workflow="rag")
         run = await stop_in_call(endpoint, settings, 1, [])
         again = await stop_in_call(endpoint, settings, 3, [], resumes=run.id)
-        assert (run.answer.text, again.answer.text) == ("First.", "Second.")
+        assert (run.answer.text, again.answer.text) == ("First.", "First."), "the forced answer is not paid for twice"
         last = await stop_in_call(endpoint, settings, 0, [], resumes=run.id)
+        endpoint.assert_done()
     assert (last.answer.status, last.answer.text) == ("answered", ANSWER)
+    assert last.answer.rollout.usage.calls == 2
+
+
+class Bill:
+    """What an endpoint has served: `reply` makes the text of a reply, and each has other tokens."""
+
+    def __init__(self, reply: Callable[[Request], Any]) -> None:
+        self.reply = reply
+        self.served = Usage()
+
+    def __call__(self, request: Request) -> Completion:
+        number = self.served.calls + 1
+        made = self.reply(request)
+        completion = made if isinstance(made, Completion) else Completion(made)
+        tokens = request.sampling.max_tokens or 0
+        usage = Usage(1, 1000 + number, tokens if completion.finish == "length" else 10 * number)
+        self.served += usage
+        return replace(completion, usage=usage)
+
+    def check(self, usage: Mapping[str, Any]) -> None:
+        names = ("calls", "prompt_tokens", "completion_tokens")
+        assert [usage[name] for name in names] == [getattr(self.served, name) for name in names]
+
+
+def usage_in(place: Command, *command: str) -> Mapping[str, Any]:
+    """The cost of the last run as a command prints it."""
+    usage: Mapping[str, Any] = json.loads(place(*command, "last", "--json").out)["usage"]
+    return usage
+
+
+def test_replies_that_a_resumed_run_makes_anew_still_count(place: Command) -> None:
+    def reply(request: Request) -> Completion:
+        cut = (request.sampling.max_tokens or 0) < 99
+        return Completion("ASEAN was", finish="length") if cut else Completion(ANSWER)
+
+    bill, limit = Bill(reply), "--max-reply-tokens"
+    with Endpoint(bill) as endpoint:
+        assert place("ask", QUESTION, "--docs", "docs", "--workflow", "rag", limit, "50", *at(endpoint)).code == 5
+        bill.check(usage_in(place, "show"))
+        for tokens, code in (("60", 5), ("70", 5), ("600", 0)):
+            assert place("resume", "last", limit, tokens).code == code
+            bill.check(usage_in(place, "show"))
+    bill.check(usage_in(place, "replay"))
+    assert len(json.loads(place("show", "last", "--json").out)["turns"]) == 2, "the others are none of its turns"
+
+
+@pytest.mark.parametrize("limit", ["--max-calls", "--max-tokens"])
+def test_a_run_that_its_budget_ended_twice_costs_what_was_served(place: Command, limit: str) -> None:
+    def reply(request: Request) -> Any:
+        if CLOSING in str(request.messages):
+            return f"{FACT}, as far as I read [s1]."
+        return ANSWER if bill.served.calls > 8 else calling("search", query=f"ASEAN {bill.served.calls}")
+
+    bill = Bill(reply)
+    small, more, most = ("3", "6", "30") if limit == "--max-calls" else ("6000", "9000", "60000")
+    with Endpoint(bill) as endpoint:
+        first = place("ask", QUESTION, "--docs", "docs", "--workflow", "react", limit, small, *at(endpoint))
+        assert first.code == 5
+        before = bill.served
+        again = place("resume", "last")
+        assert (again.code, again.out, bill.served) == (5, first.out, before), (
+            "it ends there again, and pays for nothing"
+        )
+        bill.check(usage_in(place, "show"))
+        assert place("replay", "last", "--quiet").out == first.out
+        assert place("resume", "last", limit, more).code == 5
+        bill.check(usage_in(place, "show"))
+        spent = bill.served.calls if limit == "--max-calls" else bill.served.tokens
+        assert spent <= int(more), "forced answers count in the budget of the resumed run"
+        last = place("resume", "last", limit, most)
+        assert (last.code, FACT in last.out) == (0, True), last.err
+        bill.check(usage_in(place, "show"))
+    bill.check(usage_in(place, "replay"))
+
+
+async def test_runs_that_were_stopped_in_different_calls_cost_what_was_served(place: Command) -> None:
+    def reply(request: Request) -> Any:
+        if CLOSING in str(request.messages):
+            return f"Forced {bill.served.calls} [s1]."
+        return ANSWER if len(request.messages) > 6 else calling("search", query=f"ASEAN {len(request.messages)}")
+
+    bill = Bill(reply)
+    with Endpoint(bill, faults=lambda number: "silent" if number in (2, 5) else "") as endpoint:
+        settings = settings_of(endpoint, place, workflow="react")
+        run = await stop_in_call(endpoint, settings, 2, [])
+        again = await stop_in_call(endpoint, settings, 5, [], resumes=run.id)
+        assert (run.answer.status, again.answer.status) == ("interrupted", "interrupted")
+        assert run.answer.text != again.answer.text
+        last = await stop_in_call(endpoint, settings, 0, [], resumes=run.id)
+    assert last.answer.text == ANSWER
+    bill.check(usage_as_json(last.answer.rollout.usage))
+    bill.check(await asyncio.to_thread(usage_in, place, "show", "--journal", str(settings.journal)))
+
+
+async def test_a_reply_that_broke_off_counts_in_the_runs_that_resume_it(place: Command) -> None:
+    slowly = flows(lambda: [b"data: " + json.dumps(delta("long ago, ")).encode() + b"\n\n"] * 1000, 0.01)
+    with Endpoint(["Forced.", ANSWER], faults=lambda number: slowly if number == 1 else "") as endpoint:
+        settings = settings_of(endpoint, place, workflow="rag")
+        run = await stop_in_call(endpoint, settings, 1, [], written=20)
+        cost = run.answer.rollout.usage
+        assert (cost.calls, cost.completion_tokens > 20) == (2, True)
+        last = await stop_in_call(endpoint, settings, 0, [], resumes=run.id)
+    final = last.answer.rollout.usage
+    assert (last.answer.text, final.calls) == (ANSWER, 3)
+    assert final.completion_tokens > cost.completion_tokens
+    replayed = await asyncio.to_thread(usage_in, place, "replay", "--journal", str(settings.journal))
+    assert (replayed["calls"], replayed["completion_tokens"]) == (3, final.completion_tokens)
 
 
 @pytest.mark.parametrize("limit", ["--max-time", "--max-reply-tokens"])

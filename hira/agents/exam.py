@@ -124,7 +124,7 @@ async def find_score(
             known = None
         if known or not taking:
             return known
-        if not affords_exam(context):
+        if not ((context.log and context.log.holds(VERIFIER)) or affords_exam(context)):
             context.note("too little of the budget is left for the verifier's exam: words alone checked the claims")
             return None
         if context.rollout.answer:

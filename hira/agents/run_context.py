@@ -26,7 +26,7 @@ from hira.core.tokens import count
 from hira.core.tool import Context
 from hira.evidence import Source
 from hira.journal import CallSpec, Log
-from hira.journal.log import UNBOUNDED, UNRECORDED, Within
+from hira.journal.log import UNBOUNDED, Within, make_unrecorded
 from hira.policies.dialects import DIALECTS, FALLBACKS, Call, Explained
 from hira.policies.dialects.text_calls import HeldText, holds_more
 from hira.tools import Tool, Toolbox
@@ -289,6 +289,7 @@ class Conversation:
         if context.stopped and not last:
             raise context.stopped
         request, refused = None, 0
+        model, log, forced = self.config.policy.model, context.log, context.stopped is not None
         while True:
             if request is None:
                 request = self._write_request(several, schema, closing=closing)
@@ -307,9 +308,8 @@ class Conversation:
                         TurnStarted(self.name, need.role, self.tokens(request.tools) if receiver.held else 0)
                     )
                     ask = partial(self._ask, request, spending, receiver, several)
-                    record = partial((context.log or UNRECORDED).policy, forced=context.stopped is not None)
-                    model = self.config.policy.model
-                    completion = await record(model, request, ask, receiver.within, receiver.finish)
+                    record = partial(log.policy, model, request, forced=forced) if log else make_unrecorded
+                    completion = await record(ask, receiver.within, receiver.finish)
                     spending.usage = completion.usage
             except ToolsRefused:
                 if not ((several or closing) and self.switch_dialect()):
@@ -388,7 +388,9 @@ class Conversation:
             longest = min(bounds)
         answers, closes = self.closes == "run", bool(self.closes)
         alone = answers and not last and not self.readable.tools
-        need = CallNeed(role, 0, None, answers, last, closes, closing or last, alone, longest)
+        log, forced = context.log, context.stopped is not None
+        recorded = bool(log and log.known and log.knows(config.policy.model, request, forced=forced))
+        need = CallNeed(role, 0, None, answers, last, closes, closing or last, alone, longest, recorded)
         if not context.budget.counts(role):
             return need
         return replace(need, prompt=self.tokens(request.tools), price=config.price)
@@ -407,22 +409,20 @@ class Conversation:
 
     @contextmanager
     def _spend(self, need: CallNeed, receiver: Receiver) -> Iterator[Spending]:
-        """Charge a call: with the endpoint's own count, or with our estimate if the reply broke off. Only a reply that
-        the policy was asked for now is paid for. A budget that is used up ends the run, be it the run's own or that of
-        the role that answers for it."""
+        """Charge a call: with the endpoint's own count, or with our estimate if the reply broke off. A budget that is
+        used up ends the run, be it the run's own or that of the role that answers for it."""
         try:
             with Spending(self.context.budget, need) as spending:
                 try:
                     yield spending
-                except EndpointError as error:
-                    spending.usage = receiver.count_lost(Usage(1, error.prompt_tokens, error.completion_tokens))
+                except (EndpointError, Stop, asyncio.CancelledError) as error:
+                    lost = Usage(1, size(self.messages), count("".join(receiver.streamed)))
+                    if isinstance(error, EndpointError):
+                        lost = Usage(1, error.prompt_tokens, error.completion_tokens)
+                    spending.usage = receiver.count_lost(lost)
+                    if self.context.log:
+                        self.context.log.lose(self.name, self.config.policy.model, spending.usage)
                     raise
-                except (Stop, asyncio.CancelledError):
-                    written = count("".join(receiver.streamed))
-                    spending.usage = receiver.count_lost(Usage(1, size(self.messages), written))
-                    raise
-                finally:
-                    spending.paid = receiver.within.began is not None
         except OutOfBudget as spent:
             unchecked = self.trajectory.role == VERIFIER and receiver.within.began is None  # the answer stays
             if not unchecked and (self.closes == "run" or not isinstance(spent, RoleBudgetExceeded)):

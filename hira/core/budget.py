@@ -11,14 +11,10 @@ from hira.core.policy import VERIFIER, Usage
 from hira.core.prices import Price
 from hira.core.tokens import count
 
-REPLY = 4096
-"""Tokens of a reply if no other bound is set."""
-CLOSING = 2048
-"""Tokens of the answer with which a role has to close."""
-RECORD = 2048
-"""Tokens of a reply that is one JSON record: an assignment, a distillation, a rubric."""
+# Tokens of a reply: if no other bound is set; of the answer with which a role has to close; of a reply that is one JSON
+# record: an assignment, a distillation, a rubric. And the tokens and seconds of the closing answer after Ctrl-C.
+REPLY, CLOSING, RECORD = 4096, 2048, 2048
 INTERRUPTED_TOKENS, INTERRUPTED_SECONDS = 1024, 60.0
-"""The tokens and seconds of the closing answer after Ctrl-C."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +34,7 @@ ANSWER = 1000
 ROOM = 100
 LONGEST_ASKED = 4096
 MEDIA = 1000
-AGAIN = "try again when they have ended"
-"""The fix if only calls in progress prevent a call."""
+AGAIN = "try again when they have ended"  # the fix if only calls in progress prevent a call
 _FRAME = 4
 
 
@@ -62,7 +57,8 @@ class CallNeed:
 
     `answers` marks the calls of the role that writes the run's answer, `last` the very call that writes it; `closes`
     means that the budget keeps enough for a closing call of this conversation, `closing` that this is the closing call.
-    The only call of a role without tools is `alone`: it leaves the reserve if it can, and otherwise takes it.
+    The only call of a role without tools is `alone`: it leaves the reserve if it can, and otherwise takes it. One that
+    is `recorded` was charged when the run was resumed.
     """
 
     role: str
@@ -74,6 +70,7 @@ class CallNeed:
     closing: bool = False
     alone: bool = False
     reply: int | None = None
+    recorded: bool = False
 
     def usage(self, completion: int = 0) -> Usage:
         used = Usage(1, self.prompt, completion)
@@ -233,19 +230,16 @@ class Budget:
         Raises `OutOfBudget` if the run may not make the call, `RoleBudgetExceeded` if only its role may not. `charge`
         releases what is held.
         """
-        if self.remaining_seconds(last=call.last) == 0.0:
-            raise self.make_late_error()
-        left, before = self.remaining_seconds(last=True), self._paid[1:]  # for the first, a server may load its model
         self._answers = self._answers or call.answers
-        if left is not None and self._answers and not (call.last or call.alone or call.role == VERIFIER):
-            self._late = self._late or (not call.answers and left * len(before) < 2 * sum(before))
-            if self._late:
-                raise RoleBudgetExceeded(f"the budget of {self.seconds:,g} seconds has no time left for another call")
+        if self.seconds is not None and not call.recorded:
+            self._check_time(call)
         if not self._limited:
             return None
         closing = replace(call, prompt=call.prompt + ANSWER // 2).usage(ANSWER // 2)
         if call.answers:
             self._answer = closing
+        if call.recorded:
+            return None
         rooms = [self._run.check(call, None if call.last else self._reserve(self._run.limits, self._answer))]
         if ledger := self._own.get(call.role):
             if self.role_seconds(call.role, closing=call.closing) == 0.0:
@@ -258,6 +252,15 @@ class Budget:
             ledger.held += call.usage()
         return min((room for room in rooms if room is not None), default=None)
 
+    def _check_time(self, call: CallNeed) -> None:
+        if self.remaining_seconds(last=call.last) == 0.0:
+            raise self.make_late_error()
+        left, before = self.remaining_seconds(last=True), self._paid[1:]  # for the first, a server may load its model
+        if left is not None and self._answers and not (call.last or call.alone or call.role == VERIFIER):
+            self._late = self._late or (not call.answers and left * len(before) < 2 * sum(before))
+            if self._late:
+                raise RoleBudgetExceeded(f"the budget of {self.seconds:,g} seconds has no time left for another call")
+
     def count_remaining(self, call: CallNeed) -> int | None:
         """Return the tokens left besides the prompts of the calls in progress, None without a limit."""
         if not self._limited:
@@ -266,16 +269,20 @@ class Budget:
         rooms = [ledger.count_remaining(ledger.spent + ledger.held, call.price) for ledger in ledgers]
         return min((room for room in rooms if room is not None), default=None)
 
-    def charge(self, call: CallNeed, usage: Usage, *, paid: bool = True) -> None:
-        """Replace the usage held for the call by its actual cost. A call from the record was `paid` for earlier."""
-        if paid and usage.seconds:
+    def charge(self, call: CallNeed, usage: Usage) -> None:
+        """Replace the usage held for the call by its actual cost."""
+        if usage.seconds:
             self._paid.append(usage.seconds)
         if self.shared:
-            self.shared.charge(call, usage if paid else Usage())
-        for ledger in self._of(call.role):
+            self.shared.charge(call, usage)
+        self.charge_role(call.role, usage)
+        for ledger in self._of(call.role) if self._limited else ():
+            ledger.held -= call.usage()
+
+    def charge_role(self, role: str, usage: Usage) -> None:
+        """Charge what the role has cost, now or before the run was resumed."""
+        for ledger in self._of(role):
             ledger.spent += usage
-            if self._limited:
-                ledger.held -= call.usage()
 
     def remaining_seconds(self, *, last: bool = False) -> float | None:
         """Return the wall seconds that a call may still take, None without a limit; never negative."""
@@ -308,15 +315,14 @@ class Budget:
 @dataclass(slots=True)
 class Spending:
     """The budget of a call, held inside the context: its `need`, the `room` for its reply, the `longest` that the reply
-    may be (None: any), and the `usage` to charge at the end. A call that the record answered was paid for earlier.
-    Raises what `Budget.admit` raises."""
+    may be (None: any), and the `usage` to charge at the end, unless it is recorded. Raises what `Budget.admit` raises.
+    """
 
     budget: Budget
     need: CallNeed
     room: int | None = None
     longest: int | None = None
     usage: Usage = Usage()
-    paid: bool = False
 
     def __enter__(self) -> Self:
         self.room = self.budget.admit(self.need)
@@ -324,7 +330,8 @@ class Spending:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self.budget.charge(self.need, self.usage, paid=self.paid)
+        if not self.need.recorded:
+            self.budget.charge(self.need, self.usage)
 
 
 def size(messages: Iterable[Message]) -> int:

@@ -20,12 +20,9 @@ Kind = Literal["policy", "tool"]
 Key = tuple[Kind, str, int, str]
 
 FAILED = "failed"
-UNCHANGED = "unchanged"
-"""Marks a result that something still had to change when the run ended."""
-OWN = "own"
-"""Marks a result that is no other run's, because hooks or a person decided on it."""
-MOST_EVENTS = 500
-"""Events that wait for the next call of a policy to be written with it."""
+UNCHANGED = "unchanged"  # marks a result that something still had to change when the run ended
+OWN = "own"  # marks a result that is no other run's, because hooks or a person decided on it
+MOST_EVENTS = 500  # that wait for the next call of a policy to be written with it
 
 
 class NotRecorded(HiraError):
@@ -61,6 +58,11 @@ class RecordedCall:
         return self.kind == "policy" and self.result is not None and not self.failed
 
     @property
+    def usage(self) -> Usage:
+        """The cost of the reply. It counts, whether the run takes the reply or not."""
+        return validate(Completion, self.result).usage if self.replied else Usage()
+
+    @property
     def ended(self) -> float:
         return self.began + (self.seconds or 0.0)
 
@@ -82,6 +84,8 @@ class CallSpec(NamedTuple):
     """The call has the same result everywhere in the run, and no position."""
     rerun: bool = False
     """The call is taken from the record only in a replay, because its own effects are recorded."""
+    forced: bool = False
+    """The run has to end, and takes also a recorded reply with which it ended before."""
     never_reused: bool = False
     """A result of another run never replaces the call."""
     undo: Callable[[], None] = lambda: None
@@ -99,26 +103,10 @@ Within = AbstractAsyncContextManager[None]
 UNBOUNDED: Within = nullcontext()
 
 
-class Unrecorded:
-    """Makes the calls of a run that nobody records."""
-
-    async def policy(
-        self,
-        model: str,
-        request: Request,
-        ask: Callable[[], Awaitable[Completion]],
-        within: Within = UNBOUNDED,
-        finish: Callable[[Completion], Completion] | None = None,
-        *,
-        forced: bool = False,
-    ) -> Completion:
-        del model, request, forced
-        async with within:
-            completion = await ask()
-            return finish(completion) if finish else completion
-
-
-UNRECORDED = Unrecorded()
+async def make_unrecorded(make: Callable[[], Awaitable[T]], within: Within, finish: Callable[[T], T]) -> T:
+    """Make a call of a run that nobody records."""
+    async with within:
+        return finish(await make())
 
 
 def clock_from(latest: float) -> Callable[[], float]:
@@ -168,18 +156,30 @@ class Log:
 
     def read_conversation(self, conversation: str) -> list[Completion]:
         """Return the recorded completions of a conversation; with them the run has taken these calls."""
-        good = [call for call in self.known.values() if call.conversation == conversation and call.replied]
+        calls = (call for call in self.known.values() if call.conversation == conversation and call.position)
+        good = [call for call in calls if call.replied]
         self._taken |= {call.key for call in good}
         return [validate(Completion, call.result) for call in sorted(good, key=lambda call: call.position)]
 
     def read_unused(self) -> Usage:
         """Return the usage of the recorded calls of policies that the resumed run did not take."""
-        unused = Usage()
-        for key, call in self.known.items():
-            if key not in self._taken and call.replied:
-                with suppress(DamagedRecord):
-                    unused += validate(Completion, call.result).usage
-        return unused
+        return sum((call.usage for key, call in self.known.items() if key not in self._taken), Usage())
+
+    def knows(self, model: str, request: Request, *, forced: bool) -> bool:
+        """Return whether the record has the reply to this request, so that it costs nothing now."""
+        name, latest = request.conversation, self._digests.latest.get(request.conversation)
+        digest, _ = self._digests.of(model, request)
+        self._digests.back(name, latest)
+        known = self.known.get(("policy", name, self._positions.get(("policy", name), 0) + 1, digest))
+        return bool(known and known.result is not None and (forced or known.key not in self.again))
+
+    def lose(self, conversation: str, model: str, usage: Usage) -> None:
+        """Record what a reply has cost that broke off or was replaced. No request has its position 0."""
+        if self._writer and usage.calls:
+            now, result = self.clock(), fields_of(Completion("", usage=usage))
+            request = pack(dump_request(model, Request(()), 0))
+            row = (self.run, "policy", conversation, 0, str(now), model, request, pack(result), now, 0.0)
+            self._writer.write([("calls", row)])
 
     def conversations(self) -> list[str]:
         """The conversations that the record holds something of, in the order of their names."""
@@ -204,7 +204,7 @@ class Log:
         undo = partial(self._digests.back, name, self._digests.latest.get(name))
         digest, kept = self._digests.of(model, request)
         dump = partial(dump_request, model, request, kept, forced=forced)
-        spec = CallSpec("policy", name, digest, model, dump, undo=undo)
+        spec = CallSpec("policy", name, digest, model, dump, undo=undo, forced=forced)
         return self.call(spec, ask, fields_of, partial(validate, Completion), within, finish=finish)
 
     async def call(  # noqa: C901 - a call from the record, from another run, in place of another, or made now
@@ -227,7 +227,8 @@ class Log:
         counter = (spec.kind, spec.conversation)
         position = self._positions[counter] = self._positions.get(counter, 0) + 1
         key: Key = (spec.kind, spec.conversation, 0 if spec.shared else position, spec.digest)
-        known = None if self._writer and (spec.rerun or key in self.again) else self.known.get(key)
+        anew = spec.rerun or (key in self.again and not spec.forced)
+        known = None if self._writer and anew else self.known.get(key)
         if known and known.result is not None:
             self._taken.add(key)
             with suppress(DamagedRecord):  # a resumed run makes the call again
@@ -317,13 +318,15 @@ class Log:
         cut = isinstance(reused, dict) and reused.get("finish") == "length"  # this run may allow a longer reply
         if reused is None or cut:
             return None
-        self._writer.write([*self._take_waiting(), ("calls", (*row, pack(reused), began, 0.0))])
+        self._keep(row, reused, began)
         return reused
 
     def _keep(self, row: tuple[Any, ...], result: Any, began: float) -> None:
         assert self._writer is not None  # noqa: S101 - a replay comes to no call that is made
         now = self.clock()
         waiting = self._take_waiting() if row[1] == "policy" else ()
+        if old := self.known.get(row[1:5]):
+            self.lose(old.conversation, old.name, old.usage)
         self._writer.write([*waiting, ("calls", (*row, pack(result), began, now - began))])
 
     def _last_of(self, kind: Kind, conversation: str) -> int:

@@ -262,9 +262,8 @@ def is_forced(call: RecordedCall) -> bool:
 def find_ending(known: Mapping[Key, RecordedCall], *, cut: bool) -> set[Key]:
     """Return the calls with which a run ended early: a failure at the end of the record, the answer that was forced,
     and, if a limit `cut` the run off, a last reply that is incomplete; the verifier may have checked it."""
-    replies = sorted(
-        (call for call in known.values() if call.replied and not is_forced(call)), key=lambda call: call.began
-    )
+    replied = (call for call in known.values() if call.replied and call.position and not is_forced(call))
+    replies = sorted(replied, key=lambda call: call.began)
     last = replies[-1].began if replies else 0.0
     ending = {call.key for call in known.values() if is_forced(call) or (call.failed and call.ended > last)}
     written = [call for call in replies if role_of(call.conversation) != VERIFIER] if cut else []

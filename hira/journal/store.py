@@ -13,15 +13,10 @@ from typing import Any
 Statement = tuple[str, tuple[Any, ...]]
 """The name of what is to be written, and its values."""
 
-BEAT = 15.0
-"""Seconds between two signs of life of the runs that a process has under way."""
-OFTEN = 256
-"""Transactions after which what was written ahead is moved into the database."""
-HELD = 0.01
-"""Seconds for which the loop waits where another process writes, which takes less."""
-
-PATIENCE = 30.0
-"""Seconds for which a database that somebody else holds is waited for, each time."""
+BEAT = 15.0  # seconds between two signs of life of the runs that a process has under way
+OFTEN = 256  # transactions after which the write-ahead log is moved into the database
+HELD = 0.01  # seconds for which the loop waits where another process writes, which takes less
+PATIENCE = 30.0  # seconds for which a database that somebody else holds is waited for, each time
 
 VERSION = 2
 TABLES = """

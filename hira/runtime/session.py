@@ -19,7 +19,7 @@ from hira.core.budget import Allowance, Budget, Limits
 from hira.core.errors import UsageError
 from hira.core.events import RUNS, Event, Events, Notice, Reader, RunEnded, RunStarted, TurnEnded, log_notice
 from hira.core.hooks import ApproveTool
-from hira.core.policy import Policy
+from hira.core.policy import Policy, role_of
 from hira.core.tool import Context
 from hira.journal import Journal, Log
 from hira.policies.dialects import DIALECTS, FALLBACKS, NATIVE
@@ -163,6 +163,8 @@ class Session:
             record = Rollout(run, question, self.workflow.name, unread=tools.unread, notices=notices)
             if log:
                 record.began = log.began
+                for call in log.known.values():
+                    budget.charge_role(role_of(call.conversation), call.usage)
                 if self.journal and self.settings.cache_responses:
                     # prompts that show ids are to be those of the earlier run
                     earlier = await asyncio.to_thread(self.journal.ids, question, log.began)

@@ -66,7 +66,8 @@ class Auto(HiRA):
         first = await check_answer(context)
         if context.stopped or is_settled(answer, asked, first) or (answers and is_overview(asked, record.sources)):
             return answer
-        if answer and not affords(context.budget, CallNeed("planner"), CallNeed("planner")):
+        continued = context.log and context.log.holds("planner")
+        if answer and not (continued or affords(context.budget, CallNeed("planner"), CallNeed("planner"))):
             context.note("the answer after one search is not confirmed, and the budget pays for no more work on it")
             return answer
         second = await self._continue(answer, question, context)

@@ -73,7 +73,7 @@ class Place(Command):
             return 0
         with closing(Journal(self.journal)) as journal:
             calls = journal.calls(journal.entry("last").id)
-            return sum(call.kind == "policy" and call.result is not None for call in calls)
+            return sum(call.kind == "policy" and call.position > 0 and call.result is not None for call in calls)
 
 
 def plain(out: str) -> str:

@@ -536,6 +536,25 @@ async def test_a_failure_that_the_run_went_on_after_is_kept_and_the_one_that_end
     assert await again.policy("m", third, pay) == COMPLETION
 
 
+async def test_a_resumed_run_that_was_killed_names_the_cost_of_all_replies(journal: Journal) -> None:
+    request, cut = Request((user("hello"),), conversation="planner"), replace(COMPLETION, finish="length")
+
+    async def pay_cut() -> Completion:
+        return cut
+
+    log = begun(journal)
+    log.describe("why?", "react")
+    await log.policy("m", request, pay_cut)
+    log.end("partial", "text", "the budget is used up", cut.usage)
+    again = journal.resume("r1")
+    with pytest.raises(RateLimited):
+        await again.policy("m", request, fail)
+    assert read(journal, "r1").usage == cut.usage, "what was replaced by a failure was paid for, too"
+    assert await journal.resume("r1").policy("m", request, pay_cut) == cut
+    assert read(journal, "r1").usage == cut.usage + cut.usage
+    assert [turn.completion for turn in read(journal, "r1").turns] == [cut]
+
+
 async def test_a_clock_that_was_set_back_does_not_make_the_failure_that_ended_a_run_stay(journal: Journal) -> None:
     """What came last is told by the times of calls, which go on from those of the record."""
     first, second = (Request((user(text),), conversation=text) for text in ("expert", "planner"))

@@ -166,9 +166,9 @@ def _read(journal: Journal, entry: Entry, earlier: Earlier | None) -> Reading:
     if output := find_recorded_output(entry.settings):
         _read_output(record, output)
     record.notices = [event.text for event in events if isinstance(event, Notice) and not event.passing]
-    replies = [call.result for call in calls if call.kind == "policy" and call.result is not None and not call.failed]
-    paid = sum((validate(Completion, reply).usage for reply in replies), Usage())
-    usage = Usage(**entry.usage) if any(entry.usage.values()) else paid
+    paid = sum((call.usage for call in calls), Usage())
+    usage = Usage(**entry.usage) if entry.ended and any(entry.usage.values()) else paid
+    record.unused = usage - record.usage
     return Reading(entry, record, turns, tools_of(calls, events), subtasks, remembered, usage, earlier)
 
 
@@ -242,12 +242,13 @@ def turns_of(calls: Sequence[RecordedCall], roles: Mapping[str, str]) -> list[Re
     """Return the policy calls in the order in which they began.
 
     If a run was resumed and then went another way, two calls have one position; the later one counts. Those that an
-    early end forced do not count if the run continued.
+    early end forced do not count if the run continued, nor do replies that are kept for their cost alone.
     """
-    newest = max((call.began for call in calls if call.replied and not is_forced(call)), default=0.0)
+    newest = max((call.began for call in calls if call.replied and call.position and not is_forced(call)), default=0.0)
     placed: dict[tuple[str, int], RecordedCall] = {}
     for call in calls:
-        if call.kind == "policy" and call.result is not None and not (is_forced(call) and call.began < newest):
+        counts = call.position and call.result is not None and not (is_forced(call) and call.began < newest)
+        if call.kind == "policy" and counts:
             placed[call.conversation, call.position] = call
     messages: dict[str, tuple[Message, ...]] = {}
     turns = []

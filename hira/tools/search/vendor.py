@@ -73,7 +73,6 @@ class VendorSearch:
         line = Line(NAME, form, self.client, form.url, self.key, "", HostPace())
         try:
             with Spending(self.budget, CallNeed(ROLE, READS, self.price)) as spending:
-                spending.paid = True
                 try:
                     return await Service(NAME, line.ask, quotes=False).search(query, n)
                 finally:
