@@ -88,9 +88,31 @@ def test_a_budget_of_one_call_pays_for_a_workflow_of_one_call(place: Command, wo
 def test_auto_says_that_its_budget_pays_for_no_second_look(place: Command) -> None:
     with Endpoint(["ASEAN was founded in 1999 [s1]."]) as endpoint:
         said = place("ask", QUESTION, "--docs", "docs", "--max-calls", "2", *at(endpoint))
-    assert said.code == 4
-    assert "the budget pays for no more work on it" in said.err
-    assert place("replay", "last", "--quiet").code == 4
+        assert said.code == 4
+        assert "the budget pays for no more work on it; to continue, resume the run with a larger limit" in said.err
+        assert place("replay", "last", "--quiet").code == 4
+        again = place("resume", "last")
+        assert (again.code, again.out, "has already ended" in again.err) == (4, said.out, True)
+
+
+@pytest.mark.parametrize("limit", ["--max-calls", "--max-tokens"])
+def test_an_unverified_run_of_auto_takes_its_second_look_with_a_larger_budget(place: Command, limit: str) -> None:
+    def reply(request: Request) -> Any:
+        return answer_hira(request) if bill.served.calls else "ASEAN was founded in 1999 [s1]."
+
+    bill = Bill(reply)
+    small, large = ("2", "20") if limit == "--max-calls" else ("1900", "60000")
+    with Endpoint(bill) as endpoint:
+        said = place("ask", QUESTION, "--docs", "docs", limit, small, *at(endpoint))
+        assert (said.code, bill.served.calls) == (4, 1), said.err
+        again = place("resume", "last", limit, large)
+        assert (again.code, FACT in again.out) == (0, True), again.err
+        assert bill.served.calls > 2
+        bill.check(usage_in(place, "show"))
+        before = len(endpoint.calls)
+        assert place("resume", "last", limit, "100000").code == 0
+        assert len(endpoint.calls) == before, "an answered run has ended"
+    assert place("replay", "last", "--quiet").out == again.out
 
 
 def test_one_call_may_take_the_tokens_that_two_would_need(place: Command) -> None:

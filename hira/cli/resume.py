@@ -17,6 +17,7 @@ from hira.cli.running import at_terminal, open_view
 from hira.cli.runs import as_flags, load_recorded, open_journal
 from hira.cli.shell import Shell, brief
 from hira.core.errors import HiraError, UsageError
+from hira.core.options import LIMITS
 from hira.journal.records import Entry, decode_events
 from hira.runtime.registry import make_workflow
 from hira.runtime.session import APPROVAL, HANDED, TOOL_APPROVAL
@@ -28,7 +29,8 @@ def resume(options: AskOptions, shell: Shell) -> int:
     with open_journal(options.journal, shell) as journal:
         entry = journal.entry(options.run)
         out, path = choose_output(entry, options, shell)
-        if entry.status in FINAL:
+        more = entry.status != "answered" and not options.settings.keys().isdisjoint(LIMITS)  # for what it left undone
+        if entry.status in FINAL and not more:
             answer = read(journal, entry.id).answer
             if not options.quiet:
                 shell.remark(f"run {entry.id} has already ended; this is its answer")

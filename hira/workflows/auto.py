@@ -68,7 +68,8 @@ class Auto(HiRA):
             return answer
         continued = context.log and context.log.holds("planner")
         if answer and not (continued or affords(context.budget, CallNeed("planner"), CallNeed("planner"))):
-            context.note("the answer after one search is not confirmed, and the budget pays for no more work on it")
+            what = "the answer after one search is not confirmed, and the budget pays for no more work on it"
+            context.note(f"{what}; to continue, resume the run with a larger limit")
             return answer
         second = await self._continue(answer, question, context)
         if second is None:
