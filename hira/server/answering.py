@@ -41,12 +41,12 @@ async def complete_chat(state: AppState, request: Request) -> Response:
     watched = state.runs.begin(client, chat_request.model, new)
     made = int(time.time())
     if chat_request.stream:
-        counted = bool(chat_request.stream_options and chat_request.stream_options.include_usage)
-        return RunStream(watched, _stream_chat(state, watched, chat_request.model, made, form.tool, counted=counted))
+        return RunStream(watched, _stream_chat(state, watched, chat_request, made, form.tool))
     await _wait(watched, request.receive)
     reasoning = "".join(map(describe_progress, watched.events))
     answer = watched.run.answer
-    reply = chat.completion(answer, state.scrub(answer.text), chat_request.model, reasoning, made, form.tool)
+    text = chat_request.cut(answer, state.scrub(answer.text))
+    reply = chat.completion(answer, text, chat_request.model, reasoning, made, form.tool)
     return JSONResponse(state.scrub(reply))
 
 
@@ -163,10 +163,10 @@ class RunStream(StreamingResponse):
 
 
 async def _stream_chat(
-    state: AppState, watched: WatchedRun, model: str, made: int, tool: str, *, counted: bool
+    state: AppState, watched: WatchedRun, request: chat.ChatRequest, made: int, tool: str
 ) -> AsyncGenerator[bytes, None]:
     """Stream the run's progress as reasoning, then the answer, which is sent only after its citations are checked."""
-    run = watched.run.id
+    run, model = watched.run.id, request.model
     yield sse(chat.chunk(run, model, made, {"role": "assistant", "content": ""}))
     async for news in watched.follow():
         if thought := "".join(map(describe_progress, news)):
@@ -177,7 +177,7 @@ async def _stream_chat(
         yield sse(error_of(as_refusal(watched.failure)))
     else:
         answer = watched.run.answer
-        text = state.scrub(answer.text)
+        text = request.cut(answer, state.scrub(answer.text))
         record = {name: value for name, value in content_of(answer, text).items() if value}
         for name, value in record.items():
             if tool and name == "content":
@@ -189,7 +189,7 @@ async def _stream_chat(
         marked = [] if answer.output_type else chat.annotations(answer, text)
         ending = chat.chunk(run, model, made, {"annotations": marked}, chat.finish(answer, tool))
         yield sse(state.scrub({**ending, "hira": about(answer)}))
-        if counted:
+        if request.counts_usage:
             last = chat.chunk(answer.rollout.run, model, made, {})
             yield sse({**last, "choices": [], "usage": chat.usage(answer.rollout.usage)})
     yield sse("[DONE]")

@@ -1,7 +1,7 @@
 """The formats of `/v1/chat/completions`: requests, answers and progress."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
@@ -9,8 +9,16 @@ from hira.agents.trajectory import FINAL
 from hira.core.policy import Usage
 from hira.runtime.answer import Answer
 from hira.server.keys import RejectedRequest
-from hira.server.messages import AnswerForm, Count, Spoken, read_form, read_request
+from hira.server.messages import AnswerForm, Count, Spoken, read_form, read_request, reject_fields
 from hira.server.wire import about, content_of, find_marks, pieces, url_of
+
+LACKING = {
+    "logprobs": "hira has no log-probabilities: several calls make an answer; remove it",
+    "top_logprobs": "hira has no log-probabilities: several calls make an answer; remove it",
+    "audio": "hira answers in text; remove it",
+}
+"""Parts of an answer that hira does not have, each with what to do."""
+Stop = Annotated[str, Field(min_length=1)]
 
 
 class StreamOptions(BaseModel):
@@ -26,6 +34,10 @@ class ChatRequest(BaseModel):
     stream: bool | None = None
     stream_options: StreamOptions | None = None
     n: int | None = None
+    stop: Stop | list[Stop] | None = None
+    logprobs: Any = None
+    top_logprobs: Any = None
+    audio: Any = None
     max_tokens: Count | None = None
     max_completion_tokens: Count | None = None
     tools: list[Any] | None = None
@@ -33,12 +45,24 @@ class ChatRequest(BaseModel):
     tool_choice: str | dict[str, Any] | None = None
     response_format: dict[str, Any] | None = None
 
+    @property
+    def counts_usage(self) -> bool:
+        """True if the client wants the usage at the end of a stream."""
+        return bool(self.stream_options and self.stream_options.include_usage)
+
+    def cut(self, answer: Answer, text: str) -> str:
+        """Return the text up to the first stop string. A typed answer stays whole."""
+        stops = [self.stop] if isinstance(self.stop, str) else self.stop or []
+        places = [text.find(stop) for stop in stops if not answer.output_type]
+        return text[: min((place for place in places if place >= 0), default=len(text))]
+
 
 def read_chat(body: bytes) -> ChatRequest:
     """The request. Raises `RejectedRequest` for what is wrong with it, and for what the client would not get."""
     request = read_request(body, ChatRequest)
     if request.n not in (None, 1):
         raise RejectedRequest(400, "hira gives one answer; remove it", "unsupported_value", field="n")
+    reject_fields(request, LACKING)
     return request
 
 

@@ -54,6 +54,13 @@ def read_request(body: bytes, shape: type[R]) -> R:
         raise RejectedRequest(400, first["msg"], field=where) from None
 
 
+def reject_fields(request: BaseModel, lacking: Mapping[str, str]) -> None:
+    """Raise `RejectedRequest` if the request asks for something that hira lacks; `lacking` says what to do instead."""
+    for name, what in lacking.items():
+        if getattr(request, name):
+            raise RejectedRequest(400, what, "unsupported_parameter", field=name)
+
+
 def read_question(messages: Sequence[Spoken], field: str, more: int = 0) -> ReceivedQuestion:
     """The question that the messages in this field of a request ask. Raises `RejectedRequest` for one that is missing,
     or too long together with `more` characters of the request."""

@@ -10,14 +10,16 @@ from hira.agents.trajectory import FINAL
 from hira.core.policy import Usage
 from hira.runtime.answer import Answer
 from hira.server.keys import RejectedRequest
-from hira.server.messages import AnswerForm, Count, Spoken, read_form, read_request
+from hira.server.messages import AnswerForm, Count, Spoken, read_form, read_request, reject_fields
 from hira.server.wire import about, content_of, find_marks, pieces, sse
 
 PREFIX = "resp_"
+LOGPROBS = "message.output_text.logprobs"
 ELSEWHERE = {
     "background": "hira answers in the same request; remove it, and set stream to see the progress",
     "conversation": "hira keeps no conversations of this kind; use previous_response_id",
     "prompt": "hira has no stored prompts; write instructions and input",
+    "top_logprobs": "hira has no log-probabilities: several calls make an answer; remove it",
 }
 """Parts of the API that hira does not have, each with what to do."""
 PLAIN = {"input_text": "text", "output_text": "text", "text": "text", "refusal": "refusal"}
@@ -53,15 +55,18 @@ class ResponsesRequest(BaseModel):
     background: bool | None = None
     conversation: Any = None
     prompt: Any = None
+    top_logprobs: Any = None
+    include: list[str] | None = None
     metadata: dict[str, Any] | None = None
 
 
 def read_response_request(body: bytes) -> ResponsesRequest:
     """The request. Raises `RejectedRequest` for what is wrong with it, and for what the client would not get."""
     request = read_request(body, ResponsesRequest)
-    for name, what in ELSEWHERE.items():
-        if getattr(request, name):
-            raise RejectedRequest(400, what, "unsupported_parameter", field=name)
+    reject_fields(request, ELSEWHERE)
+    if LOGPROBS in (request.include or ()):
+        what = f"{LOGPROBS!r}: {ELSEWHERE['top_logprobs']}"
+        raise RejectedRequest(400, what, "unsupported_value", field="include")
     return request
 
 

@@ -61,6 +61,11 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"stream": "perhaps"}, "stream: "),
     ({"stream_options": {"include_usage": "perhaps"}}, "stream_options"),
     ({"n": 2}, "n: "),
+    ({"stop": {}}, "stop"),
+    ({"stop": ["\n", ""]}, "stop"),
+    ({"logprobs": True, "top_logprobs": 5}, "logprobs: hira has no log-probabilities"),
+    ({"logprobs": 3}, "logprobs: hira has no log-probabilities"),
+    ({"modalities": ["text", "audio"], "audio": {"voice": "alloy"}}, "audio: hira answers in text"),
     *(({"max_tokens": value}, "max_tokens: ") for value in (-4, 0, 2.5, "many")),
     ({"max_completion_tokens": -4}, "max_completion_tokens: "),
     ({"tools": [{}]}, "tools: "),
@@ -86,7 +91,7 @@ def test_a_body_that_is_no_request_is_refused(server: Served) -> None:
 
 def test_what_is_unusual_and_harmless_is_answered(server: Served) -> None:
     for more in (
-        {"max_tokens": 1, "temperature": "x", "logprobs": True, "top_logprobs": 5, "stop": {}, "user": 1},
+        {"max_tokens": 1, "temperature": "x", "logprobs": False, "top_logprobs": 0, "stop": [], "user": 1},
         {"messages": [QUESTION, {"role": "assistant", "content": "The tower"}]},
         {"messages": [QUESTION, {"role": "assistant", "tool_calls": []}, {"role": "tool", "content": "31"}]},
         {"messages": said(TEXT, PICTURE)},

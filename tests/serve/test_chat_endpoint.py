@@ -95,6 +95,30 @@ def test_a_stream_tells_the_work_as_reasoning_then_the_answer_then_what_it_took(
     assert not chunks[-1].choices
 
 
+@pytest.mark.parametrize(
+    ("stop", "text", "marks"),
+    [
+        (" metres", "The tower of Alta is 31", 0),
+        (["Brava", "[s1]", " [s1]"], "The tower of Alta is 31 metres high.", 0),
+        (["Brava"], "The tower of Alta is 31 metres high. [s1]", 1),
+        ([], "The tower of Alta is 31 metres high. [s1]", 1),
+    ],
+)
+def test_a_text_ends_before_the_first_stop_string_streamed_or_not(
+    open_server: Served, stop: str | list[str], text: str, marks: int
+) -> None:
+    client = client_of(open_server)
+    (choice,) = asked(client, model="rag", stop=stop).choices
+    assert (choice.message.content, choice.finish_reason) == (text, "stop")
+    cited = [mark.url_citation for mark in choice.message.annotations]
+    assert [
+        choice.message.content[mark.start_index : mark.end_index] for mark in cited if mark.end_index > len(text)
+    ] == []
+    assert sum(text[mark.start_index : mark.end_index] == "[s1]" for mark in cited) == marks
+    deltas = [chunk.choices[0].delta for chunk in asked(client, model="rag", stop=stop, stream=True) if chunk.choices]
+    assert "".join(delta.content or "" for delta in deltas) == text
+
+
 def test_a_body_of_100_mb_is_refused_and_the_server_stays_up(open_server: Served) -> None:
     def body() -> Iterator[bytes]:
         for _ in range(100):

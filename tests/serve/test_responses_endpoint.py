@@ -197,6 +197,8 @@ def test_what_hira_does_not_do_is_refused_with_what_to_do(server: Served) -> Non
     for more, says in (
         ({"tools": [TOOL]}, "its own tools; remove them"),
         ({"background": True}, "set stream to see the progress"),
+        ({"top_logprobs": 3}, "hira has no log-probabilities"),
+        ({"include": ["message.output_text.logprobs"]}, "include: 'message.output_text.logprobs': hira has no"),
         ({"text": {"format": {"type": "yaml"}}}, "use 'text', 'json_schema' or 'json_object'"),
         ({"tools": [TOOL, TOOL], "tool_choice": "required"}, "or require one that takes the answer"),
         ({"text": {"format": {"type": "json_schema", "name": "t"}}}, r"text.format.schema: the schema is missing"),
