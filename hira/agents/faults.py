@@ -1,4 +1,4 @@
-"""Faults in tools and experts: they are logged, and a command may tell of them."""
+"""Faults in tools and experts: they are logged, and a command may report them."""
 
 import logging
 import traceback

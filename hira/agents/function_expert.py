@@ -80,7 +80,7 @@ def expert(
 def expert(
     function: Work | None = None, *, ability: str = "", cost: int = 1, name: str = "", needs: Collection[str] = ()
 ) -> Any:
-    """Turn an async function into an expert: its docstring tells the coordinator what the expert can do.
+    """Turn an async function into an expert: its docstring describes the expert for the coordinator.
 
     >>> @expert(ability="timetables", cost=1)
     ... async def harbour(task: Task, context: RunContext, *, island: str = "Amrum") -> str:

@@ -39,7 +39,7 @@ class Receiver:
     """The notices that the run has shown already."""
     streamed: list[str]  # the pieces of the text so far; an empty one is a sign of life
     held: HeldText | None = None
-    """Keeps calls back from who watches the text; None where nobody does."""
+    """Keeps tool calls out of the text that readers see; None without readers."""
     told: set[str] = field(default_factory=set)
     """The notes that were shown before the reply ended."""
 
@@ -49,12 +49,12 @@ class Receiver:
             self.held(delta)
 
     def show(self, delta: Delta) -> None:
-        """Show a piece that is no part of a call."""
+        """Show a piece that is not a part of a call."""
         name, role = self.trajectory.conversation, self.trajectory.role
         self.events(TurnText(name, delta.text, delta.reasoning, role))
 
     def tell(self, text: str, endpoint: str = "") -> None:
-        """Tell at once what the reply may bring as a note later, or that the call waits for this endpoint."""
+        """Show a notice at once: a later note of the reply, or that the call waits for this endpoint."""
         if text not in self.known_notes:
             self.told.add(text)
             self.events(Notice(f"{self.trajectory.role}: {text}", endpoint=endpoint, passing=bool(endpoint)))

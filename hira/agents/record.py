@@ -1,5 +1,5 @@
-"""Asks a role for a JSON record: validated, asked for once more with the error named, and no further; and tells a form
-that a reply repeats from one that it fills in."""
+"""Asks a role for a JSON record, which is validated; after an error, it is requested once more with the error named.
+Distinguishes a form that a reply repeats from one that it fills in."""
 
 import re
 from collections.abc import Callable, Mapping

@@ -172,7 +172,7 @@ class Recovery:
         return self._refuse(EMPTY.fill(), "the reply is empty")
 
     def _refuse(self, notice: Filled, why: str) -> Remark:
-        """Leave out a turn that could not be read, and tell the model and the person why."""
+        """Leave out a turn that could not be read; the model and the person see why."""
         self._unreadable += 1
         said = f"{self.conversation.trajectory.role}: {re.sub(r'[Yy]our ', 'its ', why.rstrip('.'))}"
         self.conversation.context.events(Notice(f"{said}; the model is asked again"))

@@ -235,7 +235,7 @@ class Conversation:
         return Explained.of(self.config.dialect, tools, brief=brief)
 
     def say(self, *messages: Message) -> None:
-        """Add the messages. The first of the user's also tells the `instructions` of whoever runs hira."""
+        """Add the messages. The first user message also holds the `instructions` of the person who runs hira."""
         if self.instructions and not any(message.role == "user" for message in self.messages):
             first = next((index for index, message in enumerate(messages) if message.role == "user"), None)
             if first is not None:
@@ -402,7 +402,7 @@ class Conversation:
         if not counted:
             total = count(str(tools)) if tools else 0
         elif (now := self.messages[counted - 1]) is not last and last is not None:
-            total += count(now.text[len(last.text) :])  # it was carried on
+            total += count(now.text[len(last.text) :])  # the endpoint continued it
         total += size(self.messages[counted:])
         self._sized = (len(self.messages), self.messages[-1] if self.messages else None, total)
         return total

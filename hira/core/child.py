@@ -35,7 +35,7 @@ T = TypeVar("T")
 _Waiting = tuple[int, int, "Future[Any]", Callable[[], Any]]
 
 _LOOK_EVERY = 0.2
-"""Seconds between two looks of a waiting call at whether it was ended."""
+"""Seconds between two checks of a waiting call whether to end."""
 _NICE = 5
 """The child yields to the process whose event loop it relieves."""
 # Python runs with -S: `site` is loaded once replies have a descriptor that the user's `.pth` files do not print to.
@@ -180,7 +180,7 @@ class Worker:
             self._child = None
             child.end()
             raise WorkerError("reading was ended")
-        if call.seconds:  # a busy machine may take longer to start the child than it has for a small file
+        if call.seconds:  # on a busy machine, starting the child may take longer than the limit for a small file
             self._ask(_Call(prepare, (call.function.__module__,)), began)
             began = time.monotonic()
         return child, began
@@ -202,7 +202,7 @@ class Worker:
                 if kind != b"+":
                     break
                 lines.append(line[1:])
-        except (OSError, ValueError):  # the last user of the child may close its pipes at any moment
+        except (OSError, ValueError):  # the last user may close the pipes at any moment
             kind = b""
         finally:
             late.cancel()

@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 async def together(works: Sequence[Awaitable[T]]) -> list[T]:
-    """The results of all works, made side by side, in their order. When one raises, the others are ended first."""
+    """Run all works concurrently and return their results in order. When one raises, the others are ended first."""
     if len(works) == 1:
         return [await works[0]]
     tasks = [asyncio.ensure_future(work) for work in works]
@@ -67,9 +67,9 @@ class SingleFlight:
 
 @contextmanager
 def contain(what: str) -> Iterator[None]:
-    """Contain code of the program's own: where it would end more than itself, raise `RuntimeError`.
+    """Contain the user's code: if it would end more than itself, raise `RuntimeError`.
 
-    `SystemExit` and its like would end the event loop, and a cancellation that nobody asked of this task its run.
+    `SystemExit` would end the event loop, and a cancellation of another task would end this run.
     """
     try:
         yield
@@ -126,7 +126,7 @@ class EndsEarly:
             raise self.error from None
 
     def end(self, error: Exception) -> None:
-        """End the block as soon as it waits for something; what it does until then stays done."""
+        """End the block as soon as it waits for something; its work until then is kept."""
         if self.error is None:
             self.error = error
             self._ending = asyncio.get_running_loop().call_soon(self._cancel)
@@ -135,7 +135,7 @@ class EndsEarly:
         left = seconds()
         if left is None:
             return
-        if left > 0 or self._timer is None:  # even without time, what needs no waiting is done
+        if left > 0 or self._timer is None:  # a block that does not wait completes even without time
             self._timer = asyncio.get_running_loop().call_later(left, self._watch_time, seconds)
         else:
             self.end(self.late())
@@ -147,7 +147,7 @@ class EndsEarly:
 
 
 def count_down(seconds: float) -> Callable[[], float]:
-    """Return a function that returns what is left of these seconds from now on."""
+    """Return a function that returns the rest of these seconds, counted from now."""
     end = time.monotonic() + seconds
     return lambda: max(0.0, end - time.monotonic())
 

@@ -38,7 +38,7 @@ class RunEnded(Event):
 
 @dataclass(frozen=True, slots=True)
 class TurnStarted(Event):
-    """`prompt` is about how many tokens the model reads, 0 if nobody watches."""
+    """`prompt` is the approximate number of tokens that the model reads, 0 if no reader needs it."""
 
     conversation: str
     role: str
@@ -179,7 +179,7 @@ class AnswerChecked(Event):
     """The claims of the answer were checked; one record per citation, with the fields of `hira.evidence.Citation`.
 
     `answers` says whether the answer answers the question: `yes`, `partly`, `no` or `refusal`. `lacking` are words of
-    the question that nothing supported speaks of.
+    the question that no supported claim mentions.
     """
 
     citations: tuple[Mapping[str, Any], ...]

@@ -54,7 +54,7 @@ def _find_spans(text: str, begin: int, end: int, *, tabular: bool) -> list[tuple
     backticks = list(_BACKTICKS.finditer(text, begin, end))
     for index in range(len(backticks) - 1, -1, -1):
         length = len(backticks[index][2])
-        # the first backtick after an odd number of backslashes is a character
+        # the first backtick after an odd number of backslashes is plain text
         opening = length - len(backticks[index][1]) % 2
         runs.append((backticks[index].end() - opening, opening, following.get(opening)))
         following[length] = index

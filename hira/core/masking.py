@@ -16,7 +16,7 @@ from hira.core.patterns import ESCAPES, INVISIBLE, JOINERS, compile_lazily
 
 MASK = "[secret]"
 _ROUNDS = 4  # of encodings within each other
-# one encoded character, or some that nobody sees
+# one encoded character, or some invisible ones
 _ENCODED = compile_lazily(
     rf"{ESCAPES}|(?:{INVISIBLE}|{JOINERS})+|%[0-7][0-9a-f]|%[c-f][0-9a-f](?:%[89ab][0-9a-f]){{1,3}}"
     r"|&#0*+[0-9]{1,7};?|&#x0*+[0-9a-f]{1,6};?|&[a-z][a-z0-9]{1,31};?|\\u[0-9a-f]{4}|\\x[0-9a-f]{2}|\\[\"/\\nrt]",

@@ -72,7 +72,7 @@ class DualMemory:
 
         No statement is lost, and none is ascribed to a source that does not make it.
         """
-        from hira.core.statements import JOINED, is_alike, split_tokens  # many runs remember nothing
+        from hira.core.statements import JOINED, is_alike, split_tokens  # many runs have no facts
 
         for index, known in enumerate(self.facts):
             if split_tokens(known.text) == split_tokens(fact.text) and _share(known, fact):

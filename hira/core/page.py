@@ -1,7 +1,7 @@
 """The shell of every HTML page that hira writes or serves: its head, its content policy, its colours and fonts.
 
-A page of one file contains its style and its script, and a policy that allows only these: texts of models and of the
-web in it can load and run nothing.
+A page of one file contains its style and its script, and a policy that allows only these: no text of a model or of the
+web in it can load or run anything.
 """
 
 import base64
@@ -10,7 +10,7 @@ from html import escape
 from pathlib import Path
 
 GENERATOR = '<meta name="generator" content="hira">'
-"""Tells the pages that hira wrote from other documents."""
+"""Marks the pages that hira wrote."""
 
 
 def add_palette(style: str) -> str:

@@ -133,7 +133,7 @@ Finish = Literal["stop", "length", "calls", "filtered"]
 class Completion:
     """The reply to a request. `text` ends before the stop string; `stop` is the one that matched, if known.
 
-    `notes` tell a person how the reply came about, one line each.
+    `notes` explain to a person how the reply came about, one line each.
     """
 
     text: str
@@ -158,7 +158,7 @@ Watch = Callable[[Delta], None]
 
 
 class Tell(Protocol):
-    """Takes a notice for a person, with the endpoint that the call waits for, if that is what it is about."""
+    """Takes a notice for a person, and the endpoint if the call waits for one."""
 
     def __call__(self, text: str, endpoint: str = "", /) -> None: ...
 
@@ -166,7 +166,7 @@ class Tell(Protocol):
 @dataclass(frozen=True, slots=True)
 class CallOptions:
     """How one reply is received, and its bounds. A policy that knows nothing of bounds uses it as a function, which
-    takes each piece of the reply as it arrives; it is false if nobody watches."""
+    takes each piece of the reply as it arrives; it is false if no caller wants the pieces."""
 
     watch: Watch | None = None
     """Takes each piece of the reply; an empty one is a sign that the endpoint is at work."""
@@ -181,7 +181,7 @@ class CallOptions:
     cut_at: float | None = None
     """When a streamed reply is cut, on the event loop's clock, and used as far as it has arrived."""
     is_enough: Callable[[str], bool] | None = None
-    """Returns whether nothing that follows this text will be read, so that the reply may end there."""
+    """Returns whether hira ignores all text after this one, so that the reply may end there."""
     run: str = ""
     """The run that asks, for gateways that tell requests apart."""
 

@@ -68,6 +68,6 @@ def litellm_table() -> Mapping[str, Mapping[str, Any]]:
         return {}
     try:
         table: dict[str, Mapping[str, Any]] = json.loads(Path(spec.origin).with_name(TABLE).read_text("utf-8"))
-    except (OSError, ValueError):  # a litellm that keeps its prices elsewhere: they are reported as unknown
+    except (OSError, ValueError):  # this litellm keeps its prices elsewhere: they are reported as unknown
         return {}
     return table

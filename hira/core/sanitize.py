@@ -211,13 +211,13 @@ def _put_by(text: str, kept: list[str]) -> str:
 
 
 def _break_markup(text: str, read: Container[str], kept: list[str]) -> str:
-    """Break what loads or leads elsewhere; code is put by in `kept`, and so are the targets of links that stay."""
+    """Break what loads or leads elsewhere; code is kept aside in `kept`, and so are the targets of links that stay."""
     marked = bool(kept)
 
     def is_kept(target: str, after: str = "") -> bool:
         if "\x00" in target or after in ("[", "]"):
             return False
-        # as a browser reads it; what is no address is a place in the same text
+        # as a browser reads it; anything else is a place in the same text
         plain = unescape(re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", target))
         return target in read or not _OUTWARD.match(re.sub(r"[\x00-\x20]", "", plain).replace("\\", "/"))
 

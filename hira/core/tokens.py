@@ -57,7 +57,7 @@ def vocabulary_of(model: str) -> str:
 
 
 def counter(model: str) -> Counter:
-    """Return the counter of a model's tokens, as far as its name tells: its own vocabulary, otherwise `count`."""
+    """Return the counter of a model's tokens: of its vocabulary, if its name shows that, otherwise `count`."""
     encoding = _encoding(vocabulary_of(model) or _NEWEST)
     return (lambda text: _encode(encoding, text)) if encoding else count
 

@@ -196,7 +196,7 @@ def limit_texts(observation: Observation, tool: Tool, arguments: Mapping[str, An
 
 
 def join_arguments(arguments: Mapping[str, Any]) -> str:
-    """Return the arguments of a call with folded white space, to tell two calls of one tool apart."""
+    """Return the arguments of a call with folded white space, to distinguish two calls of one tool."""
     return " ".join(" ".join(map(str, arguments.values())).split())
 
 

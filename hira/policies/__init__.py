@@ -28,13 +28,13 @@ def open_policy(  # noqa: PLR0913 - each says one thing of the place
     timeout: "Timeout | None" = None,
     api: Api = "chat",
 ) -> Policy:
-    """The policy that the model's name asks for: "offline", "litellm/…", "hf:…" for weights in this process with a LoRA
+    """Open the policy that a model's name means: "offline", "litellm/…", "hf:…" for weights in this process with a LoRA
     `adapter` or without, "gguf:…" for a file that llama.cpp serves on this machine, else a model at an
     OpenAI-compatible endpoint.
 
-    Without `base_url` that is OpenAI's own; a `client`, which is an `AsyncOpenAI` or `AsyncAzureOpenAI`, sends the
-    requests in its own way and remains the caller's to close. Failures that may pass are retried; all who ask one
-    endpoint share its limits, and a `patient` policy waits a while for an endpoint that is down.
+    Without `base_url`, that is OpenAI's own. A `client` (`AsyncOpenAI` or `AsyncAzureOpenAI`) sends the requests
+    itself, and the caller closes it. Temporary failures are retried; all policies of one endpoint share its limits, and
+    a `patient` one waits a while for an endpoint that is down.
     """
     if extra_body and has_own_place(model):
         what = f"`extra_body` is for models at an OpenAI-compatible endpoint, not for {model!r}"

@@ -43,9 +43,9 @@ async def capabilities(model: str, base_url: str, api_key: str = "") -> Mapping[
     """Name of each capability → whether the endpoint has it, or how.
 
     `streaming`, `usage in stream`, `native tools`, `JSON schema` and `pictures` are yes or no. `stop string` is what
-    the server does with one; `continuation` is the first way that carries a message on. A check that failed holds the
-    error's first line; media that were refused are remembered for the runs of this process. A small model may fail to
-    show what its server can do.
+    the server does with one; `continuation` is the first way to continue a message that works. A failed check holds the
+    error's first line; refused media are remembered for the runs of this process. A small model may fail to show what
+    its server can do.
     """
     policy = OpenAIPolicy(model, base_url, api_key)
     checks: dict[str, Callable[[], Awaitable[bool | str]]] = {
@@ -79,7 +79,7 @@ async def _calls(policy: OpenAIPolicy) -> bool:
 
 
 async def _stops(policy: OpenAIPolicy) -> Stops:
-    """Let the endpoint stop in the middle of what it just said."""
+    """Repeat a request with a stop string from the middle of its reply."""
     whole = (await policy.ask(_COUNT)).text
     stop = whole[len(whole) // 2 :][:3]
     if not stop.strip() or "\ufffd" in stop:

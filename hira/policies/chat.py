@@ -56,7 +56,7 @@ BY_OPENAI = Accepted(length="max_completion_tokens", stops=4)
 
 
 def without(accepted: Accepted, field: str, stops: int) -> Accepted:
-    """The taste of an endpoint that has refused this field; `stops` is how many stop strings were sent."""
+    """The limits of an endpoint that has also refused this field; `stops` is the number of stop strings sent."""
     if field == "max_tokens" and accepted.length == "max_tokens":
         return replace(accepted, length="max_completion_tokens")
     if field == "stop" and stops > BY_OPENAI.stops:
@@ -84,9 +84,8 @@ def find_refused_field(status: int, body: Any, sent: Mapping[str, Any]) -> str:
 
 
 def longest_reply(status: int, body: Any, sent: Mapping[str, Any]) -> tuple[int, bool]:
-    """How many tokens a reply may have by this response, if it refuses the number that was sent; 0 if it does not.
-    And whether that holds for every prompt: what one prompt leaves of the window is no measure for another.
-    """
+    """The most tokens of a reply if this response refuses the number that was sent, otherwise 0; and whether that limit
+    holds for every prompt, and not only for the room that this one leaves in the window."""
     message = message_in(body)
     lengths = ("max_tokens", "max_completion_tokens", "max_output_tokens")
     limit = next((sent[name] for name in lengths if name in sent), 0)
@@ -119,7 +118,7 @@ _NOT_TAKEN = compile_lazily(
     r"|cannot (?:take|process|handle)|mmproj",
     re.IGNORECASE,
 )
-# what is said of this one picture, not of all of them
+# faults of this one picture, not of all of them
 _THIS_ONE = compile_lazily(
     r"too (?:large|big|small|long|many)|\b(?:decod|download|fetch|corrupt|dimension|pixel)"
     r"|base64|\bformats?\b|\bsize\b|\bmime",
@@ -141,14 +140,14 @@ def kinds_of(request: Request) -> list[str]:
 
 
 def no_media(status: int, message: str, kinds: Iterable[str]) -> str:
-    """Which of these kinds of media a failure says the endpoint never takes, empty if it says no such thing."""
+    """The first of these kinds of media that the endpoint never takes, by this failure; empty without one."""
     if status not in _STATUSES or _THIS_ONE.search(message) or not _NOT_TAKEN.search(message):
         return ""
     return next((kind for kind in kinds if _KINDS[kind].search(message)), "")
 
 
 def learn_from_error(error: EndpointError, request: Request, known: set[str]) -> EndpointError:
-    """The error, as what it says of the endpoint if it says something of it; that is kept in `known`."""
+    """Return the error, as `MediaRefused` if it means that. Keep in `known` what the endpoint refuses."""
     if isinstance(error, ToolsRefused) and request.tools:
         known.add(TOOLS)
     elif kind := no_media(error.status, error.what, kinds_of(request)):
@@ -158,7 +157,7 @@ def learn_from_error(error: EndpointError, request: Request, known: set[str]) ->
 
 
 def check(request: Request, known: set[str]) -> None:
-    """Raise what the endpoint would answer, as far as that is known."""
+    """Raise the endpoint's answer if it is known."""
     if request.tools and TOOLS in known:
         raise tools_refused("the endpoint takes no tool calls")
     for kind in kinds_of(request):

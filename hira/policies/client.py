@@ -23,7 +23,7 @@ class DirectClient:
     """Posts to one endpoint under headers that are written once; the caller reads the body of the response. It does
     without cookies, hooks and merged URLs, which take most of the processor time of a general client.
 
-    It follows no redirect: neither the key nor the prompt goes to another place than the one that was named.
+    It follows no redirect, so the key and the prompt go only to the named place.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class GivenClient:
         self.base_url = str(client.base_url).rstrip("/")
 
     async def post(self, path: str, raw: bytes, labels: Mapping[str, str] = NO_LABELS) -> httpx.Response:
-        import openai  # the caller has it: the client is one of its objects
+        import openai  # installed: the client comes from it
 
         _log_request(httpx.URL(f"{self.base_url}{path}"), raw)
         try:

@@ -28,7 +28,7 @@ SHORTENED = 2
 """How often a prompt that is too long is shortened for one reply."""
 LEAST_ROOM = 1024
 LEAST_LEFT = 100
-"""Tokens of a budget for which it is not worth to ask again."""
+"""With fewer tokens left in the budget, another request is not worthwhile."""
 UNTAUGHT = "the model has no chat template: it is a base model, which only continues text"
 
 
@@ -105,7 +105,7 @@ class Endpoint:
                 return self._add(completion, made, shortened=sent is not request)
             finally:
                 gate.leave(trial=trial)
-            if crowded:  # others are served: it is a matter of waiting for one's turn
+            if crowded:  # others are served: this call waits for its turn
                 await gate.wait_for_turn(failure, made.refused)
                 continue
             made.refused = 0
@@ -125,13 +125,13 @@ class Endpoint:
         return f"{self.model}: the prompt is longer than the model's window; its oldest parts are removed"
 
     def _add(self, completion: Completion, made: _Attempts, *, shortened: bool) -> Completion:
-        """The completion, with what earlier attempts cost and a note of what was left out."""
+        """The completion, with the cost of earlier attempts and a note if the prompt was shortened."""
         if shortened:
             completion = replace(completion, notes=(*completion.notes, self._note))
         return completion if made.lost == NOTHING else replace(completion, usage=made.lost + completion.usage)
 
     def _ask_for_more(self, reply: Completion, request: Request, call: CallOptions, made: _Attempts) -> Request | None:
-        """The request after an empty reply, None if the reply has to do."""
+        """The request after an empty reply; None if there is nothing better than this reply."""
         made.lost += reply.usage
         left = None if call.left is None else call.left - made.lost.tokens - reply.usage.prompt_tokens
         more = roomier(request, reply, left, call.again)
@@ -193,10 +193,10 @@ class Endpoint:
 
 
 def roomier(request: Request, reply: Completion, left: int | None = None, again: int | None = None) -> Request | None:
-    """The request for who said nothing, once more; None if it would come to the same.
+    """The request to repeat after an empty reply; None if another would change nothing.
 
-    Where the reply was nothing but thought it is allowed more: `again` tokens, else twice as much, and never more than
-    are `left`.
+    If the reply was only reasoning, it may have more tokens: `again`, else twice as many, and never more than are
+    `left`.
     """
     limit = request.sampling.max_tokens
     thought = bool(reply.reasoning) or reply.finish == "length"

@@ -80,7 +80,7 @@ _TITLE = compile_lazily(r"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
 _TAG = compile_lazily(r"<(?:script|style).*?</(?:script|style)>|<[^>]*>", re.IGNORECASE | re.DOTALL)
 _LONGEST_PAUSE = 366 * 86400.0
 _TRIES_HERE = 2
-"""On this machine nobody is in between: where nothing listens, a server was not started, or is just being started."""
+"""On this machine nothing is in between: if nobody listens, the server is not started, or is just starting."""
 
 
 class EmptyReply(BadReply):
@@ -145,11 +145,11 @@ def failure(
         what += f" (request {request})"
     more: dict[str, Any] = {"where": where, "status": status}
     everything = f"{codes} {message}"
-    too_large = status in {413, 429} and _TOO_LARGE.search(everything)  # it would be refused however long one waits
+    too_large = status in {413, 429} and _TOO_LARGE.search(everything)  # waiting does not help
     if too_large or (status in {400, 413, 422, 500} and OVERFLOW.search(everything)):
         return overflow(what, message_in(body), body, **more)
     pause = _pause_in(str(body)) if status == 429 else None
-    # Google says the same of a limit by the minute, and then when it is over
+    # Google writes the same about a limit per minute, with the time at which it ends
     if status == 402 or (status in {400, 403, 429} and not pause and _NO_CREDIT.search(everything)):
         fix = "the account of this key has no credit left: add some, or change the key"
         return RateLimited(what, fix=fix, **more)
@@ -191,7 +191,7 @@ def _way_out(status: int, message: str) -> str:
 
 
 def _pause_in(message: str) -> float | None:
-    """Seconds after which the text of a refusal lets one try again; None if it tells no time."""
+    """The pause that the text of a refusal asks for, in seconds; None if it names no time."""
     match = _PAUSE.search(message)
     if match is None:
         return None
@@ -209,7 +209,7 @@ def overflow(told: str, message: str, body: Any, **more: Any) -> ContextOverflow
 
 
 def _read_size(named: Any, pattern: "re.Pattern[str]", message: str) -> int:
-    """Return the number that a field names, else the one that the message tells."""
+    """Return the number of a field, else the one in the message."""
     match = pattern.search(message)
     return number(str(named) if named is not None else next(filter(None, match.groups())) if match else "")
 
@@ -232,7 +232,7 @@ def failure_in(reply: Any) -> EndpointError | None:
         told = [said for said in (first, reply) if isinstance(said, Mapping) and isinstance(said.get("error"), Mapping)]
         if not told or not told[0]["error"]:
             return None
-        reply = told[0]  # a gateway's, whose provider failed
+        reply = told[0]  # of a gateway whose provider failed
     elif not _tells_of_error(reply):
         return None
     codes, message = codes_in(reply), gist(message_in(reply))
@@ -269,7 +269,7 @@ def no_connection(error: BaseException, *, base_url: str, where: str = "") -> En
     """The error for a request that never got a response."""
     causes = _causes(error)
     message = gist(str(causes[-1]) or type(causes[-1]).__name__, 120)
-    if "<class" in message or "h11" in message:  # what h11 says of its own states is for nobody
+    if "<class" in message or "h11" in message:  # a message about h11's internal states
         message = "the server closed the connection before it had answered"
     if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in causes):
         fix = "for your own certificate, name its authority in SSL_CERT_FILE"
@@ -300,7 +300,7 @@ def _causes(error: BaseException | None) -> list[BaseException]:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds that the server wants to be left alone; None if it does not say, or names a time that is over."""
+    """The pause that the server asks for, in seconds; None if it names none, or a time in the past."""
     millis = _finite(headers.get("retry-after-ms", ""))
     if millis is not None:
         return min(max(0.0, millis / 1000), _LONGEST_PAUSE)

@@ -17,7 +17,7 @@ class Fallback:
 
     Each reply of a policy other than the first carries a note of why. `model` names them all, so that a resumed run
     makes the same requests. If the time is limited, a policy with others after it may take half of the remaining time
-    until it has replied once: a silent model would otherwise use up their time.
+    until it has replied once: otherwise a silent model would use up all of it.
     """
 
     policies: tuple[Policy, ...]
@@ -70,5 +70,5 @@ class Fallback:
             await policy.aclose()
 
     def for_run(self) -> "Fallback":
-        """The same policies, the first one speaking; they are shared and closed by their owner."""
+        """The same policies, beginning with the first; their owner closes them."""
         return Fallback(self.policies)

@@ -11,11 +11,11 @@ from hira.core.sanitize import clean
 from hira.core.tokens import clip, count
 
 LEFT_OUT = Prompt(__file__, "left_out")
-# of the window that an endpoint names, for the prompt; the rest is for the reply and for what counts differ by
+# the prompt's share of the window that an endpoint names; the rest is for the reply and for differences in counting
 PROMPT_SHARE = 0.75
 AGAIN_SHARE = 0.6
 SHORTEST = 200
-# what prompts are counted as more than we count, and the share of a window (one in so many) that a reply has at least
+# the factor by which servers may count more tokens, and the least share of a window for the reply, as a divisor
 COUNTED_AS = 1.1
 LEAST_REPLY = 4
 _BYTES = 4
@@ -30,7 +30,7 @@ class Window:
     size: int = 0
 
     def fit(self, request: Request) -> Request:
-        """The request in what fits; the request itself if it does."""
+        """The request, shortened to the window if it is too long."""
         if not (self.size or self.limit):
             return request
         limit = self.limit
@@ -61,7 +61,8 @@ class Window:
         return replace(request, sampling=replace(request.sampling, max_tokens=min(limit, room)))
 
     def _count(self, request: Request, limit: int) -> int:
-        """About how many tokens the prompt is; of one that is surely within the limit that bound, without counting."""
+        """The approximate number of tokens of the prompt; an upper bound, without counting, for one that surely
+        fits."""
         most = _BYTES * (sum(len(message.text) for message in request.messages) + len(str(request.tools)))
         if most <= limit:
             return most

@@ -77,7 +77,7 @@ class RateLimiter:
     async def enter(self, where: str, *, patient: bool, tell: Tell | None = None) -> bool:
         """Wait until a call may be made; True if it is the one that tries whether the endpoint is back.
 
-        Raises `Down` while the endpoint is left alone, at once or, if `patient`, after two minutes of it, and
+        Raises `Down` while the endpoint is left alone, at once or, if `patient`, after `PATIENCE_SECONDS`, and
         `RateLimited` during a pause that is too long to wait for.
         """
         trial = self._down_since is not None and await self._may_try(where, patient=patient, tell=tell)
@@ -98,7 +98,7 @@ class RateLimiter:
         return trial
 
     def has_room(self, turned_away: int) -> bool:
-        """Return whether a call that was refused so often waits on, while others are served."""
+        """Return whether a call that was refused this often keeps waiting while others are served."""
         return turned_away == 0 or (self.flying > 1 and turned_away <= CROWDED)
 
     async def wait_for_turn(self, refused: EndpointError, times: int) -> None:
@@ -113,7 +113,7 @@ class RateLimiter:
         self._end(trial=trial)
 
     def record_success(self) -> None:
-        """The call was served: the endpoint is up, and it may be asked a little more at once."""
+        """Record a reply: the endpoint is up, and may get a few more parallel calls."""
         self.served += 1
         self._alive()
         if self.flying >= USED * self.limit:
@@ -166,7 +166,7 @@ class RateLimiter:
         return False
 
     def _tell_wait(self, tell: Tell | None, what: str, wait: float) -> None:
-        """Say that a long wait begins."""
+        """Report a long wait."""
         if tell and wait >= REPORTED_WAIT:
             tell(f"{what}; continuing in {round(wait)} s", self.endpoint)
 
@@ -185,9 +185,9 @@ class RateLimiter:
             await turn
         except asyncio.CancelledError:
             if turn.cancelled():
-                with suppress(ValueError):  # passed over already
+                with suppress(ValueError):  # `_admit` has removed it
                     self._queue.remove(turn)
-            else:  # it was admitted and cancelled in the same moment
+            else:  # admitted and cancelled at the same moment
                 self.flying -= 1
             self._admit()
             raise
@@ -209,15 +209,15 @@ def _of_the_server(error: EndpointError, request: Request) -> bool:
     if isinstance(error, BadReply | ContextOverflow | RateLimited | ToolsRefused | MediaRefused):
         return False
     if request.schema is not None and error.status == SERVER_FAULT:
-        return False  # llama.cpp fails so when a model does not come to the end of its schema
+        return False  # llama.cpp's failure if a model does not complete the schema
     return error.status == 0 or error.status >= SERVER_FAULT
 
 
 _GATES: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, RateLimiter]] = WeakKeyDictionary()
-"""One table for the process, because a limit is the endpoint's, whoever asks it; loops come and go."""
+"""One table for the process, because all callers of an endpoint share its limit; event loops come and go."""
 
 
 def gate_at(base_url: str) -> RateLimiter:
-    """The gate of the endpoint in the running event loop, the same for all who ask it from there."""
+    """The gate of the endpoint in the running event loop, shared by all its callers there."""
     gates = _GATES.setdefault(asyncio.get_running_loop(), {})
     return gates.get(base_url) or gates.setdefault(base_url, RateLimiter(base_url))

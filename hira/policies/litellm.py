@@ -17,7 +17,7 @@ from hira.policies.reply import completion_of, parts_of
 from hira.policies.waiting import USUAL
 
 MALICIOUS = frozenset({"1.82.7", "1.82.8"})
-# what stands where a key would be, so that litellm looks for none
+# sent in place of a key, so that litellm does not look for one
 NO_KEY = "none"
 NEEDS_KEY = "set HIRA_API_KEY: keys from the environment are not sent to a base URL"
 READS_KEYS = "litellm reads keys from the environment, such as ANTHROPIC_API_KEY; or set HIRA_API_KEY"
@@ -35,7 +35,7 @@ _KINDS = {"AuthenticationError": 401, "PermissionDeniedError": 403, "NotFoundErr
 class LiteLLMPolicy:
     """A model that litellm knows, such as "anthropic/claude-opus-4-1".
 
-    Asked without streaming, because litellm makes a stream that breaks off look like a whole reply; a watcher gets the
+    Asked without streaming, because litellm makes a stream that breaks off look like a whole reply; the caller gets the
     reply in one piece. Cost comes from the price table that litellm ships with. Without a key litellm takes the
     provider's from the environment, but never for a `base_url`: that may be anyone's. `seconds` is the longest that a
     call may take.

@@ -28,7 +28,7 @@ PROVIDERS = frozenset(
 )
 # Models that are known by how their names begin.
 FAMILIES = {"claude-": "anthropic", "gemini-": "gemini"}
-# Providers that may also stand before a colon. Others would be mistaken for models of Ollama such as `mistral:7b`.
+# Providers that may also come before a colon. Others would look like models of Ollama such as `mistral:7b`.
 _BEFORE_COLON = frozenset({OPENAI, OLLAMA, "anthropic", "gemini"})
 
 

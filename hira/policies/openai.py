@@ -75,12 +75,12 @@ class OpenAIPolicy:
 
     `key_origin` names the origin of the key in error messages, which never contain the key. `continuation` is how the
     endpoint continues a message of the model: "continue_final_message" (vLLM, SGLang, llama.cpp), "prefix" (DeepSeek),
-    "completions" (the older API, with ChatML), "none". `extra_body` is added to every request. Replies stream if
-    somebody watches, if they may have to be cut, if the endpoint has been slow, or if the model has written more than
-    was read. An optional field that the endpoint refuses by name is left out afterwards (`accepted`); tools and media
-    that it refuses fail at once afterwards, for all callers of this model there in this process. A `client` of the
-    `openai` package sends the requests in place of `base_url` and `api_key`; the caller closes it. `api` is "chat" or
-    "responses"; a model that only has the second is asked there after its first refusal.
+    "completions" (the older API, with ChatML), "none". `extra_body` is added to every request. Replies stream if the
+    caller wants the pieces, if they may have to be cut, if the endpoint has been slow, or if the model has written on
+    after its reply was complete. An optional field that the endpoint refuses by name is left out afterwards
+    (`accepted`); tools and media that it refuses fail at once afterwards, for all callers of this model there in this
+    process. A `client` of the `openai` package sends the requests in place of `base_url` and `api_key`; the caller
+    closes it. `api` is "chat" or "responses"; a model that only has the second is asked there after its first refusal.
 
     After `aclose` the policy can be used again, also in another event loop.
     """
@@ -159,7 +159,7 @@ class OpenAIPolicy:
     async def describe_model(self) -> ServedModel:
         """Return the server's description of the model, which is requested once."""
         if self._told is None:
-            self._told = ServedModel()  # who comes meanwhile does not wait
+            self._told = ServedModel()  # other callers do not wait for it
             if self._headers:
                 self._told = await ask_server(self.base_url, self.model, self._headers)
         return self._told
@@ -174,7 +174,7 @@ class OpenAIPolicy:
             accepted = replace(self.accepted, longest=room) if room else self.accepted
             path, body = self._write(request, accepted, stream=stream)
             if call.run and self._is_openai and PROMPT_CACHE_KEY not in accepted.without:
-                # tells nothing about the run, whose requests repeat each other's beginning
+                # not about the reply of this run: its requests share their beginnings
                 run = call.run.encode("utf-8", "replace")
                 body[PROMPT_CACHE_KEY] = hashlib.blake2b(run, digest_size=16).hexdigest()
             body |= self._extra_body

@@ -30,7 +30,7 @@ class ServedModel:
 
 @runtime_checkable
 class Describes(Protocol):
-    """A policy that can tell what its server says of its model."""
+    """A policy that can ask its server about its model."""
 
     async def describe_model(self) -> ServedModel: ...
 
@@ -50,7 +50,7 @@ async def ask_server(base_url: str, model: str, headers: Mapping[str, str]) -> S
 
 
 async def _llama(client: httpx.AsyncClient, root: str, entry: Mapping[str, Any]) -> ServedModel:
-    """llama.cpp tells the window of one slot, and the template that it uses, which may be its own."""
+    """llama.cpp reports the window of one slot and the template that it uses, which may be its built-in one."""
     props = await _json(client, "GET", f"{root}/props")
     window = read_count(read_dict(props.get("default_generation_settings")).get("n_ctx"))
     template = props.get("chat_template")

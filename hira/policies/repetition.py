@@ -1,5 +1,4 @@
-"""Detects replies that run in circles: their end repeats one piece of text exactly, or is a numbered list of the same
-items.
+"""Detects repetitive replies: their end repeats one piece of text exactly, or is a numbered list of the same items.
 
 The check costs next to nothing: it runs once in some dozens of tokens, as searches that Python does in C.
 """
@@ -60,7 +59,7 @@ def _find_repeated_items(text: str) -> int | None:
 
 @dataclass(slots=True)
 class Circling:
-    """Watches the end of a text that comes in pieces."""
+    """Checks the end of a text that comes in pieces."""
 
     _end: str = ""
     _new: list[str] = field(default_factory=list)

@@ -157,7 +157,7 @@ def add_call(parts: ReplyParts, call: Any, *, whole: bool = False) -> str:
         parts.calls.append(entry)
     elif ident and arguments and (name, arguments) == (entry["name"], entry["arguments"]):
         return ""  # the whole call, once more
-    if name != entry["name"] and not entry["arguments"]:  # some servers tell it in pieces, some tell it again each time
+    if name != entry["name"] and not entry["arguments"]:  # some servers send it in pieces, some repeat it each time
         entry["name"] += name
     entry["arguments"] += arguments or ""
     return arguments or ""
@@ -292,7 +292,7 @@ def trim_repetition(parts: ReplyParts) -> None:
             parts.cut, parts.dropped = REPEATS_ITSELF, parts.dropped + entry["arguments"][end:]
             entry["arguments"] = entry["arguments"][:end]
     if parts.cut and parts.text.strip():
-        parts.finish = "stop"  # what it had to say, it has said
+        parts.finish = "stop"  # the rest only repeats
 
 
 def notice_cut_prompt(parts: ReplyParts, request: Request) -> str:

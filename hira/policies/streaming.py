@@ -146,13 +146,13 @@ class StreamState:
             self.parts.finish, self.enough = "stop", True
 
     def tell(self) -> None:
-        """Hand on what has come since the last time, together: a network brings many pieces at once."""
+        """Pass on all new pieces together: a network delivers many at once."""
         begin, self._shown = self._shown, len(self.texts)
         if self.watch and begin < self._shown:
             tell(self.watch, "".join(self.texts[begin:]), "".join(self.thoughts[begin:]))
 
     def join(self) -> ReplyParts:
-        """The parts, with the text that has come by now."""
+        """The parts, with the text so far."""
         self.parts.text, self.parts.reasoning = "".join(self.texts), "".join(self.thoughts)
         self.parts.pieces = self.pieces
         return self.parts
@@ -165,7 +165,7 @@ class StreamState:
         return count_spoken_tokens(self.join()) > _OVERLONG * tokens
 
     def ends_by(self) -> float:
-        """Until when all of it has to be there: while it flows, its tokens have the time that they take."""
+        """The deadline of the whole reply; while it flows, it may take as long as its tokens need."""
         bounds = self.bounds
         by = self.began + bounds.reply
         if bounds.tokens and self.pieces > _FLOWING:
@@ -173,12 +173,12 @@ class StreamState:
         return by if bounds.cut is None or not self.pieces else min(by, bounds.cut)
 
     async def receive(self, pieces: AsyncIterator[bytes]) -> ReplyParts:
-        """Put a streamed reply together; the state holds what has come, also after an error.
+        """Join a streamed reply; after an error, the state holds what has arrived.
 
         A reply that repeats itself, is longer than it may be, or still flows when its time is over is cut
         (`ReplyParts.cut`). `TimedOut` if nothing comes for too long, `BadReply` if the stream ends early, holds
         something unreadable, or never ends. If the stream only says that it is over, `ReplyParts.finish` stays None. A
-        connection that breaks when the reply was whole breaks nothing.
+        connection that breaks after the whole reply does no harm.
         """
         parts = self.parts
         try:
@@ -203,7 +203,7 @@ class StreamState:
         return parts
 
     async def _hear(self, events: AsyncIterator[list[str]]) -> None:
-        """Take in what comes, until it ends or has to be cut. Raises `TimeoutError` after too long a silence."""
+        """Read the events until the reply ends or has to be cut. Raises `TimeoutError` after too long a silence."""
         loop, bounds, parts = asyncio.get_running_loop(), self.bounds, self.parts
         self.began = self.began or loop.time()
         often = min(_REARM_SECONDS, bounds.between / 4)
@@ -264,7 +264,7 @@ def take_chunk(parts: ReplyParts, chunk: dict[str, Any]) -> tuple[str, str, str]
     choice = choices[0]
     if choice.get("index") or len(choices) > 1:
         ours = [each for each in choices if isinstance(each, dict) and str(each.get("index") or 0) == "0"]
-        if not ours:  # another reply, that nobody asked for
+        if not ours:  # another reply, which hira did not request
             return "", "", ""
         choice = ours[0]
     parts.finish = choice.get("finish_reason") or parts.finish
@@ -285,7 +285,7 @@ def take_chunk(parts: ReplyParts, chunk: dict[str, Any]) -> tuple[str, str, str]
 
 
 def tell(watch: Watch | None, text: str, thought: str) -> None:
-    """Hand a piece to who watches."""
+    """Pass a piece to the caller."""
     if watch is None:
         return
     if thought:

@@ -9,9 +9,9 @@ FIRST_WAIT, GROWN_WAIT, SHORTEST_WAIT = 0.5, 8.0, 0.1
 # longer one the call fails at once and names the time. To wait a shorter time than asked, cap the pause in
 # `Endpoint.complete` (endpoint.py) before the failure is recorded.
 LONGEST_WAIT = 60.0
-# Attempts in all, of replies that are no completions, and where each of them may wait for minutes in vain.
+# Attempts in all, after replies that are not completions, and after time-outs, each of which may take minutes.
 ATTEMPTS, BAD_REPLIES, SILENCES = 5, 3, 2
-# After so many failures in a row an endpoint is left alone for so many seconds; patient callers wait so long for it.
+# Failures in a row after which hira leaves an endpoint alone, for how many seconds, and how long patient callers wait.
 FAILURES, SHUT_SECONDS, PATIENCE_SECONDS = 5, 30.0, 120.0
 # The shortest wait, in seconds, that is reported to the person.
 REPORTED_WAIT = 1.0
@@ -21,7 +21,8 @@ ALLOWED_SLOWDOWN = 3.0
 SLOW = 20.0
 """Tokens a second below which an endpoint is asked for streams: a whole reply shows nothing until it is there."""
 _ENOUGH_READ, _ENOUGH_WRITTEN, ENOUGH_WHOLE = 200, 8, 100
-"""Tokens that say how fast an endpoint is. How long a whole reply was read for is not known, so it has to be longer."""
+"""Tokens that say how fast an endpoint is. A whole reply does not show how long the model read, so it has to be
+longer."""
 _BETWEEN = 20
 
 
@@ -44,8 +45,8 @@ USUAL = Timeout()
 
 @dataclass(slots=True)
 class Pace:
-    """How fast a model at an endpoint was seen to read and to write, in tokens a second; 0 while unknown. `runs_on`
-    says whether it was seen to write on when it had written enough."""
+    """The measured speed of a model at an endpoint, reading and writing, in tokens a second; 0 while unknown. `runs_on`
+    says whether it has continued to write after its reply was complete."""
 
     reads: float = 0.0
     writes: float = 0.0
@@ -64,7 +65,7 @@ class Pace:
             self.writes = _blend(self.writes, tokens / max(seconds, 1e-6))
 
     def saw_nothing(self) -> None:
-        """No whole reply came in time: from now on it is asked for as a stream."""
+        """Record that no whole reply came in time: from now on replies are streamed."""
         self.writes = min(self.writes or 1.0, SLOW / 2)
 
     def bound(self, timeout: Timeout, prompt: int, tokens: int | None) -> tuple[float, float, float]:

@@ -208,7 +208,7 @@ def gather_tools(
     settings: Settings, tools: Sequence[Tool], search: Retriever | None, deps: Any
 ) -> tuple[list[Tool], list[Tool], list[str]]:
     """Return the program's tools with those that the settings name, a "search" for the program's retriever and for each
-    that the settings name, and what to tell of those that are not used.
+    that the settings name, and notices about those that are not used.
 
     Raises `UsageError` for a tool that cannot be used, or that needs what the program has not handed over.
     """
@@ -228,7 +228,8 @@ def gather_tools(
 
 
 def load_tools(names: Sequence[str]) -> tuple[list[Tool], list[str]]:
-    """The tools that the settings name, and what to tell of those that are not used because hira has one so named."""
+    """The tools that the settings name, and notices about those that hira does not use, because it has a tool of that
+    name."""
     tools: list[Tool] = []
     lines: list[str] = []
     for name in names:

@@ -1,5 +1,5 @@
-"""A question of either API from its request to its end: begun as a run, answered whole or as a stream, and ended when
-the client goes away."""
+"""Answers the questions of both APIs: begins a run, sends its answer whole or as a stream, and ends the run when the
+client disconnects."""
 
 import asyncio
 import time
@@ -114,7 +114,7 @@ async def delete_response(state: AppState, request: Request) -> Response:
 
 
 async def _wait(watched: WatchedRun, receive: Receive) -> None:
-    """Return when the run has its answer. Raises what it failed with, and ends it when the client goes away."""
+    """Return when the run has its answer. Raises the run's failure, and ends the run when the client disconnects."""
     assert watched.task is not None  # noqa: S101 - begin() has made it
     gone = asyncio.ensure_future(_wait_until_gone(receive))
     try:
@@ -129,7 +129,7 @@ async def _wait(watched: WatchedRun, receive: Receive) -> None:
 
 
 async def _wait_until_gone(receive: Receive) -> None:
-    """Returns when the client has gone away."""
+    """Return when the client has disconnected."""
     while (await receive())["type"] != "http.disconnect":
         pass
 
@@ -156,7 +156,7 @@ class RunStream(StreamingResponse):
             last = sse(error_of(STOPPING))
             await send({"type": "http.response.body", "body": last, "more_body": False})
         except OSError:
-            pass  # how some servers tell that the client has gone away
+            pass  # some servers raise it when the client has disconnected
         finally:
             gone.cancel()
             self.watched.leave()

@@ -107,7 +107,7 @@ async def application(
     policies: Mapping[str, Policy] | None = None,
     hosts: frozenset[str] | None = LOCAL,
 ) -> AsyncIterator[Starlette]:
-    """The app, with what its runs share open as long as the context lasts. Raises what is wrong with the settings."""
+    """The app; its sessions are open as long as the context lasts. Raises the faults of the settings."""
     names = sorted(WORKFLOWS, key=lambda name: name != settings.workflow)  # the default comes first
     made = {name: make_workflow(settings.with_values({"workflow": name}, "hira serve")) for name in names}
     common = await open_session(settings, workflow=WorkflowUnion(made), policies=policies)
@@ -168,7 +168,7 @@ async def model(state: AppState, request: Request) -> Response:
 
 
 async def describe_setup(state: AppState, request: Request) -> Response:
-    """Describe, for the page, what questions are answered with: the models, and the names of the documents."""
+    """Describe the models and the documents for the page."""
     state.client(request)
     session = state.session
     documents = [path.name or str(path) for path in map(Path.absolute, session.settings.docs)]

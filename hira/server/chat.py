@@ -58,7 +58,8 @@ class ChatRequest(BaseModel):
 
 
 def read_chat(body: bytes) -> ChatRequest:
-    """The request. Raises `RejectedRequest` for what is wrong with it, and for what the client would not get."""
+    """Parse the request. Raises `RejectedRequest` for its faults, and for requested features that hira does not
+    have."""
     request = read_request(body, ChatRequest)
     if request.n not in (None, 1):
         raise RejectedRequest(400, "hira gives one answer; remove it", "unsupported_value", field="n")

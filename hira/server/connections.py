@@ -1,5 +1,5 @@
-"""The HTTP connections of `hira serve`: limits on the time of headers, on the number of connections and on what a
-request may say about its length."""
+"""The HTTP connections of `hira serve`: limits on the time of headers and on the number of connections, and a check of
+the length that a request states."""
 
 from asyncio import TimerHandle, Transport
 from typing import Any

@@ -1,4 +1,4 @@
-"""Who may ask, how much at once, and for how much in all."""
+"""The clients, and the limits of their runs: how many in parallel, and for how much in total."""
 
 import asyncio
 import hashlib
@@ -13,12 +13,12 @@ from hira.core.policy import Usage
 from hira.runtime.settings import KeySettings
 
 ANYBODY = 64
-"""Runs at once where no key is asked for."""
+"""Parallel runs if no key is required."""
 
 
 class RejectedRequest(Exception):
-    """A request that is turned away, with what the OpenAI API calls such errors: a `code`, the `kind` of error, and the
-    `field` of the request that is at fault, which the message then names."""
+    """A refused request, in the terms of the OpenAI API: a `code`, the `kind` of error, and the `field` of the request
+    that is at fault, which the message then names."""
 
     def __init__(
         self, status: int, message: str, code: str = "", *, kind: str = "invalid_request_error", field: str = ""
@@ -37,8 +37,8 @@ class KeySpent(OutOfBudget):
 
 @dataclass(slots=True)
 class Client:
-    """One key, with the `allowance` that all its runs since the server began spend of; `tag` marks the names of its
-    runs, so that nobody else is shown them."""
+    """One key, with the `allowance` of all its runs since the server started; `tag` marks the names of its runs, so
+    that no other client sees them."""
 
     name: str
     limits: KeySettings
@@ -119,7 +119,7 @@ class Clients:
         scheme, _, text = authorization.strip().partition(" ")
         text = text.strip() if scheme.lower() == "bearer" else ""
         owner = None
-        for client in self._clients:  # all of them, so that the time tells nothing
+        for client in self._clients:  # all of them, so that the time reveals nothing
             if hmac.compare_digest(client.limits.key.get_secret_value().encode(), text.encode()):
                 owner = client
         if owner is None:

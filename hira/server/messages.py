@@ -45,7 +45,7 @@ class ReceivedQuestion:
 
 
 def read_request(body: bytes, shape: type[R]) -> R:
-    """The request. Raises `RejectedRequest` with the field that is wrong with it."""
+    """Validate the request. Raises `RejectedRequest` with its faulty field."""
     try:
         return shape.model_validate_json(body)
     except ValidationError as error:
@@ -121,7 +121,7 @@ def _read_output_tool(tools: Sequence[Any], choice: Any) -> AnswerForm:
 
 
 def check_length(characters: int) -> None:
-    """Raises `RejectedRequest` for a text that nobody reads: it would hold up those who ask at the same time."""
+    """Raises `RejectedRequest` for a text that is too long to read: it would delay other requests."""
     if characters > LONGEST_QUESTION:
         what = f"{characters:,} characters, with all that was said before, are more than {LONGEST_QUESTION:,}; "
         what += "attach long texts as files"
@@ -143,7 +143,7 @@ def _text(spoken: Spoken, field: str) -> str:
 async def write_attachments(messages: Sequence[Spoken], field: str, folder: Path) -> list[Path]:
     """Write the pictures, sounds and files of the user's last message into a separate folder in `folder`.
 
-    They stay there as long as the run is kept in memory, so that it can be resumed.
+    They stay there as long as the server keeps the run in memory, so that it can be resumed.
     """
     last = next((message for message in reversed(messages) if message.role == "user"), None)
     parts = last.content if last and isinstance(last.content, list) else []

@@ -37,7 +37,7 @@ class Hidden:
         self._attached = re.compile(rf"(?:{pattern})/[^/\s]{{0,{LONGEST}}}/?\Z") if pattern else None
 
     def ending(self, text: str) -> int:
-        """Where the end of the text begins that may, with what comes next, be something that is hidden."""
+        """The position from which the end of the text may, together with the next piece, be a hidden text."""
         if self._attached and (match := self._attached.search(text)):
             return match.start()
         for index in range(max(0, len(text) - self._longest), len(text)):
@@ -48,8 +48,8 @@ class Hidden:
 
 @dataclass(slots=True)
 class Deltas:
-    """The events of one run, with the pieces of each conversation's text put together where something hidden might
-    have been cut in two."""
+    """The events of one run; pieces of a conversation's text are joined if a hidden text might be split between
+    them."""
 
     hidden: Hidden
     _held: dict[str, TurnText] = field(default_factory=dict)
@@ -113,7 +113,7 @@ class PathScrubber:
 
     def __call__(self, value: Any) -> Any:
         if isinstance(value, str):
-            # most texts hold none, and this is quick
+            # a quick check: most texts contain none
             held = "/" in value and any(folder in value for folder in self._folders)
             return self._places.sub(_shorten, value) if held else value
         if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""The requests of the page: begin, list, watch, stop and resume runs."""
+"""The requests of the page: begin, list, follow, stop and resume runs."""
 
 import asyncio
 import json
@@ -149,8 +149,8 @@ async def _past(
 
 
 def _show_again(recorded: Mapping[str, Any], whole: Deltas) -> Iterator[Mapping[str, Any]]:
-    """Format a recorded event as `dump_event` does. Another version may have recorded unknown events: of pieces of text
-    only the fields that join them are read, all others are sent unchanged."""
+    """Format a recorded event as `dump_event` does. Another version may have recorded unknown events: of pieces of
+    text, only the fields that join them are read; all other events are sent unchanged."""
     kind, conversation = recorded.get("event"), str(recorded.get("conversation", ""))
     if kind == TurnText.__name__:
         text, reasoning = str(recorded.get("text", "")), bool(recorded.get("reasoning"))
@@ -187,7 +187,7 @@ async def approve(state: AppState, request: Request) -> Response:
 async def resume(state: AppState, request: Request) -> Response:
     """Resume a run of the journal that ended early."""
     client, name = state.client(request), request.path_params["run"]
-    async with state.runs.resuming:  # pressed twice, or in two tabs, it goes on once
+    async with state.runs.resuming:  # pressed twice, or in two tabs, it resumes once
         if name in state.runs.known and not state.runs.known[name].ended:
             return JSONResponse(state.runs.of(client, name).describe())
         entry, journal = await find_entry(state, client, name)
@@ -201,7 +201,7 @@ async def resume(state: AppState, request: Request) -> Response:
         owner = replace(state.runs.session(entry.workflow), shared=client.allowance)
         instructions = str(entry.settings.get("instructions") or "")
         foreign = entry.files or instructions != owner.settings.instructions
-        if foreign and owner.settings.origin("journal").endswith(".toml"):  # it may have come with the folder
+        if foreign and owner.settings.origin("journal").endswith(".toml"):  # the journal may have come with the folder
             what = f"run {name!r} has files or instructions of its own; resume it in a terminal: hira resume {name}"
             raise RejectedRequest(409, what, "conflict")
         owner = owner.with_instructions(instructions)

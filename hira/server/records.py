@@ -1,4 +1,4 @@
-"""Runs that have ended, as the server holds them or its journal does, and what they leave for the next question."""
+"""Ended runs, from the server's memory or its journal, and their messages, sources and memory for the next question."""
 
 import asyncio
 from collections.abc import Callable
@@ -23,7 +23,7 @@ from hira.server.wire import content_of
 
 PREVIOUS = "previous_response_id"
 WRITTEN = 2.0
-"""Seconds in which the journal has written what it was given, unless somebody else holds it."""
+"""The longest time, in seconds, that the journal takes for pending writes, unless another process holds it."""
 _READERS = ThreadPoolExecutor(8, "hira-serve-reads")
 T = TypeVar("T")
 
@@ -52,11 +52,11 @@ async def is_there(journal: Journal | None, name: str) -> bool:
     except NoRun:
         return False
     except (NoJournal, TimeoutError):
-        return True  # what cannot be read now was not deleted
+        return True  # a run that cannot be read now is not deleted
 
 
 async def read_journal(reading: Callable[..., T], *about: Any) -> T:
-    """Read the journal in separate threads: the runs must not lack one because the journal is locked."""
+    """Read the journal in separate threads: runs need a free thread even while the journal is locked."""
     return await asyncio.get_running_loop().run_in_executor(_READERS, partial(reading, *about))
 
 

@@ -27,7 +27,7 @@ PLAIN = {"input_text": "text", "output_text": "text", "text": "text", "refusal":
 
 
 class InputItem(BaseModel):
-    """One item of the input: a message, or what an earlier response consisted of besides."""
+    """One item of the input: a message, or another item of an earlier response."""
 
     type: str | None = None
     role: str | None = None
@@ -61,7 +61,8 @@ class ResponsesRequest(BaseModel):
 
 
 def read_response_request(body: bytes) -> ResponsesRequest:
-    """The request. Raises `RejectedRequest` for what is wrong with it, and for what the client would not get."""
+    """Parse the request. Raises `RejectedRequest` for its faults, and for requested features that hira does not
+    have."""
     request = read_request(body, ResponsesRequest)
     reject_fields(request, ELSEWHERE)
     if LOGPROBS in (request.include or ()):
@@ -107,7 +108,7 @@ def _part(part: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class ResponseWriter:
-    """One response, whole or event by event. `redact` takes off what may not leave; a `tool` takes the answer."""
+    """One response, whole or event by event. `redact` masks private values; a `tool` takes the answer."""
 
     def __init__(self, run: str, request: ResponsesRequest, made: int, redact: Any, tool: str = "") -> None:
         self.run = run
@@ -241,7 +242,7 @@ def status_of(answer: Answer) -> str:
 
 
 def usage(spent: Usage) -> dict[str, Any]:
-    """Format the usage of all roles. hira counts reasoning as output, and does not know what was written to caches."""
+    """Format the usage of all roles. hira counts reasoning as output, and does not count writes to caches."""
     return {
         "input_tokens": spent.prompt_tokens,
         "input_tokens_details": {"cached_tokens": spent.cached_tokens, "cache_write_tokens": 0},

@@ -1,4 +1,4 @@
-"""Runs in progress and recently ended: each is a separate task, and any number of clients may watch it."""
+"""Runs in progress and recently ended: each is a separate task, with any number of clients."""
 
 import asyncio
 import secrets
@@ -58,7 +58,7 @@ class ApprovalQueue:
             async with self.client.release():
                 await self._complete.wait()
                 decided = [self._decided[name] for name in proposals]
-                self.waiting = {}  # complete decisions stand, also while the run waits for a place
+                self.waiting = {}  # complete decisions are final, even while the run waits for a place
             return decided
         finally:
             self.waiting = {}
@@ -100,7 +100,7 @@ def _read_call(use: ToolUse, text: str | None, reason: str | None) -> ToolUse | 
 
 
 KEPT = 200
-"""Ended runs of one key that are kept in memory for those who still watch; older ones are in the journal."""
+"""The number of ended runs of one key in memory, for clients that still read them; older ones are in the journal."""
 AT_ONCE = 50
 """The most events that are sent before other tasks get the loop."""
 HEARTBEAT = 10.0
@@ -111,7 +111,7 @@ GOES_ON = ("interrupted", "partial", "failed")
 
 @dataclass(eq=False, slots=True)
 class WatchedRun:
-    """A run with all its events so far; whoever watches is given those first, then the new ones."""
+    """A run with all its events so far; every client gets those first, then the new ones."""
 
     run: Run
     workflow: str
@@ -180,7 +180,7 @@ class WatchedRun:
                 yield ()
 
     def describe(self) -> dict[str, Any]:
-        """The run in a line of a list. `seconds` are those since it began, as long as it works."""
+        """The run as a line of a list; `seconds` is the time since its start, while it is in progress."""
         return {
             "id": self.run.id,
             "question": self.run.question,
@@ -199,22 +199,22 @@ class NewRun:
 
     question: str
     files: Sequence[Path] = ()
-    """Files in a folder that is the run's own, and goes with it."""
+    """Files in a separate folder, which is deleted with the run."""
     approve: bool = False
     """The run waits for decisions on its subtasks."""
     attended: bool = False
-    """A page shows the run, where a person decides on calls of tools."""
+    """The page shows the run, so a person can decide on tool calls."""
     output: OutputType | None = None
     earlier: Earlier | None = None
     instructions: str = ""
     """They come after those of the server."""
     store: bool = True
-    """Without it nothing keeps the run when it has ended."""
+    """If false, the run is not kept after its end."""
 
 
 class Runs:
     """All runs of the server, by name. `sessions` are by workflow, the default first; `hidden` are the texts that no
-    watcher sees."""
+    client sees."""
 
     def __init__(self, sessions: Mapping[str, Session], hidden: Hidden) -> None:
         self.sessions = sessions
@@ -275,8 +275,8 @@ class Runs:
                 await run.work(watched.take, stream=True)
             spent = run.answer.rollout.failure
             if isinstance(spent, KeySpent) and not run.spent.calls:
-                raise client.refuse_spent(spent)  # what is left of it pays for no call
-            if not (run.answer.text and run.answer.rollout.usage.calls):  # passages alone are no answer of a model
+                raise client.refuse_spent(spent)  # the rest pays for no call
+            if not (run.answer.text and run.answer.rollout.usage.calls):  # passages alone are not an answer
                 watched.failure = run.failure
         except (HiraError, RejectedRequest) as error:
             watched.failure = error

@@ -1,4 +1,4 @@
-"""The state that requests share: who asks, and how errors are reported."""
+"""The state that requests share, their clients, and the reports of errors."""
 
 import asyncio
 import re
@@ -51,8 +51,8 @@ class AppState:
         return next(iter(self.runs.sessions.values()))
 
     def client(self, request: Request) -> Client:
-        """Who asks. A page of another site cannot, even where no key is needed: one that has its name point here comes
-        under that name, and any other may send no JSON."""
+        """The client of a request. Pages of other sites are refused, even if no key is needed: one whose name points to
+        this server sends that name, and others cannot send JSON."""
         host = re.sub(r":\d+$", "", request.headers.get("host", "")).lower()
         if self.hosts is not None and host not in self.hosts:
             raise RejectedRequest(403, f"this server is not called {host[:80]!r}")
@@ -68,7 +68,7 @@ def guard(state: AppState, handler: Handler) -> Callable[[Request], Awaitable[Re
     async def respond(request: Request) -> Response:
         try:
             if request.method == "POST":
-                # a browser sends JSON to another site only where that site agrees, which this server never does
+                # a browser sends JSON to another site only if that site agrees, and this server never does
                 kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
                 if kind != "application/json":
                     raise RejectedRequest(415, "the body must be application/json")
@@ -79,7 +79,7 @@ def guard(state: AppState, handler: Handler) -> Callable[[Request], Awaitable[Re
             return refusal(refused)
         except ClientDisconnect:
             return Response(status_code=499)
-        except asyncio.CancelledError:  # the server ends, and has waited for the answer as long as it may
+        except asyncio.CancelledError:  # the server ends, after the longest wait for the answer
             return refusal(STOPPING)
         except HiraError as error:
             return refusal(as_refusal(error))

@@ -147,7 +147,7 @@ def error_of(refused: RejectedRequest) -> dict[str, Any]:
 
 
 STILL = b": still at work\n\n"
-"""Keeps the connection of a stream alive, without an event."""
+"""A comment that keeps the connection of a stream alive."""
 
 
 def sse(value: Mapping[str, Any] | str) -> bytes:

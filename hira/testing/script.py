@@ -77,7 +77,7 @@ class ScriptedPolicy:
         return _complete(cut_at_stop(completion, request.stop), request, len(self.requests))
 
     def assert_done(self) -> None:
-        """Fail if the script holds replies that nobody asked for."""
+        """Fail if replies of the script were not requested."""
         left = {name: len(script) for name, script in self._scripts.items() if isinstance(script, list) and script}
         if left:
             text = ", ".join(f"{number} for {name!r}" for name, number in left.items())

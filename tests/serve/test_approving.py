@@ -174,7 +174,7 @@ def test_in_the_page_a_subtask_is_changed_in_a_form_and_another_rejected(driven:
         QUESTION,
     )
     until(driven, "return document.querySelector('.decide textarea')?.value")
-    assert driven.run("return document.querySelector('.status').textContent") == "waits for you"
+    assert driven.run("return document.querySelector('.status').textContent") == "waiting for you"
     assert driven.run("return document.activeElement.tagName") == "TEXTAREA"
     driven.run("location.reload()")
     until(driven, "return document.querySelector('.decide textarea')?.value")

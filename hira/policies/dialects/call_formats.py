@@ -326,7 +326,7 @@ _FORMATS: Mapping[str, Reader] = {
     r"<(?:[|｜]DSML[|｜]|[\w-]{{1,20}}:)?(?:function|invoke)(?=[^\S\n]*=|[^<>\n]{{1,40}}name[^\S\n]*=)": _read_xml,
     # GLM 4.5 and later
     r"<tool_call>\s*(?P<named>[\w.-]{{1,80}})\s*(?=<arg_key>|</tool_call>)": _read_key_value,
-    # <name>NAME</name><arguments><KEY>…, as small models write it whatever they are told
+    # <name>NAME</name><arguments><KEY>…, as small models write it despite their instructions
     r"<name>\s*(?P<named>{known})\s*</name>\s*<(?P<outer>arguments|parameters)>\s*": _read_tagged,
     # Mistral since 2025: [TOOL_CALLS]search[ARGS]{{…}}
     r"\[TOOL_CALLS\]\s*(?P<named>[\w.-]{{1,80}})(?:\[CALL_ID\]\w{{0,40}})?(?:\[ARGS\])?\s*(?=\{{)": _read_named,
@@ -340,7 +340,7 @@ _FORMATS: Mapping[str, Reader] = {
     r"""^[ \t]*(?:[-*\d.()\[\]]{{1,6}}[ \t]+)?(?P<named>{known})[ \t]*(?=\{{\s*["'])""": _read_line,
     # Hermes, Qwen 2.5 and 3, Granite, Jamba, InternLM and whoever else announces JSON
     rf"(?:{_MARK})".replace("{", "{{").replace("}", "}}"): _read_marked,
-    # OpenAI's own form, Llama 3, and what small models write whatever they are told
+    # OpenAI's own form, Llama 3, and what small models write despite their instructions
     r"""\{{\s*["']?\w""": _read_json,
 }
 _LOOSE = frozenset({_read_action, _read_line, _read_tagged})

@@ -43,7 +43,7 @@ def parse_made(
 
 def _read_from_text(parsed: Parsed, completion: Completion) -> Iterator[tuple[Call | None, str]]:
     """Yield the calls that were read from text, or None for a faulty one, each with its passage; what follows the text,
-    if a dialect does not tell the passages."""
+    if a dialect does not report the passages."""
     calls: Sequence[Call | None] = parsed.calls or (None,)
     if parsed.passages:
         yield from zip(calls, parsed.passages, strict=False)

@@ -19,7 +19,7 @@ _FENCE = compile_lazily(r"```(?:json)?\s*\n(.*?)```", re.DOTALL)
 
 
 def read_record(completion: Completion, shape: type[M]) -> M:
-    """The record of the pydantic model `shape` in a reply. `DialectError` tells the model what was wrong with it."""
+    """The record of the pydantic model `shape` in a reply. Raises `DialectError` with its fault, for the model."""
     text = strip_thought(completion) or completion.reasoning
     objects = _objects(text)
     if not objects:

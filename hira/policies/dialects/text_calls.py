@@ -197,7 +197,7 @@ def text_of_turn(parsed: Parsed, completion: Completion) -> str:
 
 
 class HeldText:
-    """Hands on the text of a turn as it streams in, up to where a call may begin; thought passes."""
+    """Passes on the text of a turn as it streams in, up to where a call may begin, and all reasoning."""
 
     def __init__(self, watch: Watch, tools: Sequence[Tool], is_quoted: "IsQuoted | None" = None) -> None:
         self._watch = watch
@@ -216,7 +216,7 @@ class HeldText:
             self._release()
 
     def end(self) -> None:
-        """The turn is over: hand on what was no call after all."""
+        """End the turn: pass on the held text if it is not a call."""
         if self._waiting and not _OWN.search(self._waiting):
             span = find_calls(self._waiting, self._tools, cut=True)
             if span is None or _quotes(span, self._is_quoted):
@@ -224,7 +224,7 @@ class HeldText:
         self._waiting = ""
 
     def _release(self) -> None:
-        """Hand on what can belong to no call any more."""
+        """Pass on what cannot be a part of a call."""
         text = self._waiting
         begun = None
         if not _OPENING.isdisjoint(text):

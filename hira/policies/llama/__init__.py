@@ -237,8 +237,8 @@ def memory_bytes() -> int:
 
 
 def count_threads() -> int:
-    """Physical cores less those that are busy now, and one at least: the threads wait for each other at every layer,
-    so that one that shares its core with another program holds all of them up."""
+    """Physical cores less those that are busy now, and one at least: the threads wait for each other at every layer, so
+    that one that shares its core with another program delays all of them."""
     usable = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else list(range(os.cpu_count() or 1))
     cores = len({_core_of(cpu) for cpu in usable})
     busy = round(os.getloadavg()[0]) if hasattr(os, "getloadavg") else 0

@@ -22,7 +22,7 @@ PROGRAM = Path(__file__).with_name("server.py")
 TELL_AFTER, TELL_EVERY = 1.0, 15.0
 """Seconds of loading before the first notice, and between two notices."""
 ENDING = 1.0
-"""Seconds within which a process ends whose connection is lost."""
+"""The longest time, in seconds, that a process takes to end after its connection is lost."""
 _SHOWN = 300
 _LOG_BYTES = 20_000
 
@@ -56,11 +56,11 @@ class LlamaServer:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,
-            start_new_session=True,  # Ctrl-C is for the run, which still asks for its closing answer
+            start_new_session=True,  # Ctrl-C must not reach it: the run still needs it for the closing answer
             text=True,
         )
         self._ready: Future[str] = Future()
-        self._ready.set_running_or_notify_cancel()  # a run that is cancelled cancels it for no other
+        self._ready.set_running_or_notify_cancel()  # one cancelled run must not cancel it for the others
         threading.Thread(target=self._start, daemon=True, name="llama.cpp").start()
 
     @property
@@ -108,7 +108,7 @@ class LlamaServer:
         return f"{last[:_SHOWN]} ({ended})" if last else ended
 
     def close(self) -> None:
-        with suppress(OSError), self._process:  # what was not written to it is lost
+        with suppress(OSError), self._process:  # unwritten requests are lost
             self._process.kill()
         self._log.close()
 
@@ -125,7 +125,7 @@ class LlamaServer:
         if not address:
             self._process.wait()
             self._failure = "it was closed"
-            with suppress(OSError, ValueError):  # then its log is, too
+            with suppress(OSError, ValueError):  # then its log is closed, too
                 self._failure = self.why_it_ended()
         self._ready.set_result(f"{address}/v1")
 

@@ -1,6 +1,6 @@
 """Weights in this process: `hf:NAME_OR_PATH` answers without a server, and trainers sample through the same classes.
 
-Beside `hira.trainers` the only part of hira that imports torch, transformers and peft, and only when it is used.
+Apart from `hira.trainers`, only this part of hira imports torch, transformers and peft, and only when it is used.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ KEPT = 8192
 
 @dataclass(frozen=True, slots=True)
 class CachedRow:
-    """A conversation so far: the `messages` that were asked last, and the `ids` and the `text` of prompt and reply."""
+    """A conversation so far: the `messages` of its last request, and the `ids` and the `text` of prompt and reply."""
 
     messages: tuple[Message, ...]
     ids: "array[int]"
@@ -77,7 +77,7 @@ class Conversations:
 
     def keep(self, request: Request, prompt: TokenPrompt, sampled: Sequence[int], text: str) -> None:
         """Keep what the model wrote after the prompt: its ids and their `text`."""
-        self._rows.pop(prompt.before or 0, None)  # another turn may have gone on from it meanwhile
+        self._rows.pop(prompt.before or 0, None)  # another turn may have continued it meanwhile
         self._number += 1
         row = CachedRow(request.messages, array("l", (*prompt.ids, *sampled)), prompt.text + text)
         self._rows[self._number] = (request.conversation, row)
@@ -85,8 +85,8 @@ class Conversations:
             del self._rows[next(iter(self._rows))]
 
     def _candidates(self, request: Request) -> dict[int, CachedRow]:
-        """The rows that the request may lengthen: those that began with the same message, else, for a run that was
-        taken up again, all of the conversation's name."""
+        """The rows that the request may lengthen: those that began with the same message, else, for a resumed run, all
+        rows of the conversation's name."""
         if all(message.role != "assistant" for message in request.messages):
             return {}
         named = {number: row for number, (name, row) in self._rows.items() if name == request.conversation}
@@ -98,7 +98,7 @@ def _earlier(row: CachedRow, request: Request) -> bool:
     """Return whether the request continues the row."""
     known = row.messages
     if known and known[-1].role == "assistant":
-        known = known[:-1]  # it is carried on in a new message
+        known = known[:-1]  # a new message continues it
     same = all(message is other for message, other in zip(known, request.messages, strict=False))
     return same and len(known) < len(request.messages)
 
@@ -108,7 +108,7 @@ _THOUGHT = "<thinking>"
 
 
 class Streamed:
-    """Sends the watcher the new text of a reply. Text that may be the beginning of a stop string is held back."""
+    """Sends the new text of a reply to the caller. Text that may be the beginning of a stop string is held back."""
 
     def __init__(self, template: Template, request: Request, watch: Watch, *, opened: bool) -> None:
         self._template = template

@@ -103,12 +103,12 @@ class BatchingEngine:
                 self._start()
 
     def record_update(self, version: int | None = None) -> None:
-        """The weights have changed: replies tell this version from now on, None counts one more."""
+        """Record that the weights have changed; replies name this version from now on, by default the next one."""
         with self._changed:
             self.version = self.version + 1 if version is None else version
 
     async def aclose(self) -> None:
-        """End what is under way. The engine can be used again."""
+        """End all requests. The engine can be used again."""
         with self._changed:
             rows = list(self._open)
             self._waiting.clear()
@@ -123,8 +123,8 @@ class BatchingEngine:
             atexit.register(self._halt)
 
     def _halt(self) -> None:
-        """Wait for the step under way before the process ends: a thread that is amid a forward pass when the
-        interpreter goes takes the whole process down with it."""
+        """Wait for the step under way before the process ends: a thread in a forward pass crashes the process if the
+        interpreter ends."""
         with self._changed:
             self._pauses += 1
             thread = self._thread
@@ -132,8 +132,8 @@ class BatchingEngine:
             thread.join()
 
     def _work(self) -> None:
-        """Sample until nobody waits, or until somebody wants a pause. The last rows hear of it when the model is as it
-        was before, so that nobody finds it in between."""
+        """Sample until no request waits, or until a caller wants a pause. The last rows are delivered after the model
+        is as before."""
         time.sleep(GATHERED_SECONDS)
         try:
             with on_device(self.model), at_rest(self.model), torch.no_grad():

@@ -61,7 +61,7 @@ def _draw(weights: torch.Tensor, drawn: torch.Tensor) -> torch.Tensor:
     """
     ends = weights.cumsum(dim=-1, dtype=torch.float64)
     target = (drawn * ends[:, -1]).minimum(ends[:, -1] * _BELOW_ONE)[:, None]
-    # weights that are no numbers must not lead out of the tensor: on a GPU that would be the end of the process
+    # with NaN weights the index must stay in the tensor: otherwise a GPU ends the process
     return torch.searchsorted(ends, target, right=True).clamp_(max=weights.shape[-1] - 1)[:, 0]
 
 

@@ -96,7 +96,7 @@ class PendingReply:
         return len(self.request.prompt) + len(self.sampled) - 1
 
     def take(self, token: int, logprob: float) -> None:
-        """Take the next token in; `done` tells whether it was the last."""
+        """Take the next token in; `done` says whether it was the last."""
         if self.cancelled:
             self.done = True
             return

@@ -1,4 +1,4 @@
-"""A chat template as far as hira leans on it: what it can do is found out once, by rendering small conversations."""
+"""The chat template of a model; small conversations, rendered once, show its abilities."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -183,7 +183,7 @@ class Template:
             text: str = self.tokenizer.apply_chat_template(
                 wires, tools=list(tools) or None, tokenize=False, add_generation_prompt=generation
             )
-        except Exception as error:  # a template is a program of its own, and raises what it likes
+        except Exception as error:  # a template is a program, and may raise anything
             raise UsageError(f"the model's chat template cannot render this: {error}", where=self.where) from error
         return text
 

@@ -2,8 +2,8 @@
 
     VLLM_ALLOW_RUNTIME_LORA_UPDATING=1 vllm serve MODEL --enable-lora --max-loras N --max-lora-rank 64
 
-A server tells the log-probabilities of temperature 1; for another one start it with --logprobs-mode processed_logprobs
-and leave top-p and top-k out.
+A server returns the log-probabilities of temperature 1; for another temperature, start it with --logprobs-mode
+processed_logprobs, and leave out top-p and top-k.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from hira.policies.transport import transport_for
 SECONDS = 900.0
 _UNNAMED_WINDOW = 1_000_000
 _PARTING = 10.0
-"""Seconds that a server has for an unloading when all is over."""
+"""The longest time, in seconds, that a server may take to unload an adapter at the end."""
 _REFUSED = (400, 404, 405)
 """How a server answers that was started without adapters."""
 _START = "start it with VLLM_ALLOW_RUNTIME_LORA_UPDATING=1 and --enable-lora"

@@ -175,7 +175,7 @@ def find_expression(question: str) -> str:
 
 
 REPORTING = frozenset("deep_search reader code matpo_subtask search_o1_condense mars_system1".split())
-"""Prompts of roles that work for another: their answers are put into no box."""
+"""Prompts of roles that work for another: their answers get no box."""
 
 
 def solve(request: OfflineRequest) -> Act:

@@ -60,7 +60,8 @@ def environment(environ: Mapping[str, str], folder: Path) -> Layer:
 
 
 def find_misspelt(environ: Mapping[str, str]) -> list[str]:
-    """A line for each variable whose name is close to one of hira's. It may be another program's, so it is no error."""
+    """A line for each variable whose name is close to one of hira's. It may be another program's, so it is not an
+    error."""
     known = {*VARIABLES, MCP_CONSENT, SERVE_KEY, TRUST}
     return [
         f"the environment variable {variable} is not used; did you mean {near[0]}?"

@@ -26,7 +26,7 @@
   const toneOf = (role) => ["planner", "coordinator"].includes(role) ? role : "expert";
   const verdictClass = (verdict) => verdict.replaceAll(" ", "-");
 
-  // Text as it was written: tokens of control and signs that cannot be seen are made visible.
+  // Text as it was written: tokens of control and invisible characters are shown.
   const written = (text) => {
     const found = document.createDocumentFragment();
     let at = 0;
@@ -41,7 +41,7 @@
   };
   const block = (text, kind) => el("pre", { class: kind, tabindex: text.length > 1500 ? 0 : null }, written(text));
 
-  // A fold whose inside is made when it is first opened, so that a run of thousands of calls opens at once.
+  // A fold that creates its content when it is first opened, so that a run of thousands of calls opens at once.
   const fold = (summary, inside, about) => {
     const made = el("details", about, summary);
     let filled = false;
@@ -117,7 +117,7 @@
     return el("div", { class: "step" }, fold(
       row([role, " ", said], `${short(one.prompt + one.completion)}${cost}`, time(one.took), [[one.at, one.took, tone]]),
       () => [el("div", { class: "texts" },
-        one.kept ? el("div", { class: "said" }, `goes on after ${count(one.kept, "message")} of this conversation; new in this prompt:`) : "",
+        one.kept ? el("div", { class: "said" }, `continues after ${count(one.kept, "message")} of this conversation; new in this prompt:`) : "",
         one.added.map(message), reply(one, tone))],
       { class: tone }));
   };
@@ -257,9 +257,9 @@
   theme.addEventListener("click", () => { document.documentElement.dataset.theme = dark() ? "light" : "dark"; name(); });
   name();
   const top = el("nav", { "aria-label": "Parts of the page" }, el("div", {}, el("b", {}, "hira", el("i", {}, run.id)),
-    [["answer", "Answer"], ["work", "How it went"], ["memory", "Memory"], ["sources", "Sources"]].map(([id, told]) => el("a", { href: `#${id}` }, told)), theme));
+    [["answer", "Answer"], ["work", "How it went"], ["memory", "Memory"], ["sources", "Sources"]].map(([id, name]) => el("a", { href: `#${id}` }, name)), theme));
 
-  // Arrow keys go through what can be opened, as in a tree.
+  // Arrow keys move between folds, as in a tree.
   document.addEventListener("keydown", (event) => {
     const here = document.activeElement;
     if (event.altKey || event.ctrlKey || event.metaKey || !here || here.tagName !== "SUMMARY") return;

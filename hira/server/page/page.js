@@ -98,7 +98,7 @@ async function runs() {
 }
 
 function line(run) {
-  const state = run.resumable ? `${run.status}, can go on` : run.status.replaceAll("_", " ");
+  const state = run.resumable ? `${run.status}, can be resumed` : run.status.replaceAll("_", " ");
   const link = element("a", { href: `#/${run.id}` }, [
     element("span", { text: run.question, dir: "auto" }),
     element("small", {}, [element("i", { class: `dot ${run.status}` }), `${state} · ${run.workflow} · ${ago(run.began)}`]),

@@ -9,7 +9,7 @@ const TOOLS_SHOWN = 6;
 const CHARACTERS_A_TOKEN = 8;  // most servers send one token at a time
 
 export class RunView {
-  // `title` is that of several runs side by side, each of which is called by its workflow.
+  // `title` heads several runs side by side, each of which is named after its workflow.
   constructor(id, title = null) {
     this.id = id;
     this.shared = title;
@@ -17,7 +17,7 @@ export class RunView {
     this.running = new Map();
     this.spent = { calls: 0, tokens: 0, cost: null };
     this.facts = this.resources = this.sources = 0;
-    this.places = new Set();  // where it read: only there do links of the answer lead
+    this.places = new Set();  // the locations that it read; only these become links in the answer
     this.state = "running";
     this.abort = new AbortController();
     this.make();
@@ -30,10 +30,10 @@ export class RunView {
     this.meters = element("dl", { class: "meters" });
     this.stop = element("button", { type: "button", class: "stop", text: "Stop and answer now" });
     this.stop.addEventListener("click", () => this.end());
-    this.every = element("button", { type: "button", class: "every main", text: "Hand all out", hidden: true });
-    this.every.addEventListener("click", () => this.handAllOut());
-    this.resume = element("button", { type: "button", class: "resume", text: "Go on", hidden: true });
-    this.resume.addEventListener("click", () => this.goOn());
+    this.every = element("button", { type: "button", class: "every main", text: "Approve all", hidden: true });
+    this.every.addEventListener("click", () => this.approveAll());
+    this.resume = element("button", { type: "button", class: "resume", text: "Resume", hidden: true });
+    this.resume.addEventListener("click", () => this.resumeRun());
     this.answer = element("div", { class: "answer", "aria-live": "polite", hidden: true, dir: "auto" });
     this.follows = element("p", { class: "follows", hidden: true });
     this.follow = this.makeFollow();
@@ -80,7 +80,7 @@ export class RunView {
   async askNext(question) {
     if (!question) return;
     try {
-      const begun = await call("/api/runs", { method: "POST", body: { question, workflow: this.told.workflow, follows: this.id } });
+      const begun = await call("/api/runs", { method: "POST", body: { question, workflow: this.details.workflow, follows: this.id } });
       location.hash = `#/${begun.id}`;
     } catch (error) { this.complain(error); }
   }
@@ -94,10 +94,9 @@ export class RunView {
         this.follows.hidden = false;
       }
       for await (const event of watch(this.id, this.abort.signal)) this.take(event);
-      const told = await call(`/api/runs/${this.id}`);
-      this.ended(told);
+      this.ended(await call(`/api/runs/${this.id}`));
     } catch (error) {
-      if (!this.abort.signal.aborted) this.fail(error.message, error.status === 404 ? "not there" : "failed");
+      if (!this.abort.signal.aborted) this.fail(error.message, error.status === 404 ? "not found" : "failed");
     } finally {
       clearInterval(this.ticking);
     }
@@ -108,7 +107,7 @@ export class RunView {
 
   async end() {
     this.stop.disabled = true;
-    this.stop.textContent = "Answering from what is known …";
+    this.stop.textContent = "Answering from the results so far …";
     try {
       await call(`/api/runs/${this.id}/stop`, { method: "POST", body: {} });
     } catch (error) {
@@ -118,7 +117,7 @@ export class RunView {
     }
   }
 
-  async goOn() {
+  async resumeRun() {
     this.resume.hidden = true;
     try {
       await call(`/api/runs/${this.id}/resume`, { method: "POST", body: {} });
@@ -143,7 +142,7 @@ export class RunView {
   }
 
   async copied() {
-    await navigator.clipboard.writeText(this.told.answer.answer);
+    await navigator.clipboard.writeText(this.details.answer.answer);
     this.copy.textContent = "Copied";
     setTimeout(() => { this.copy.textContent = "Copy"; }, 1500);
   }
@@ -173,7 +172,7 @@ export class RunView {
     for (const [id, text] of Object.entries(event.calls ?? {})) this.askAbout(id, text, event.tool);
     this.waits = new Set([...Object.keys(event.subtasks), ...Object.keys(event.calls ?? {})]);
     this.every.hidden = this.waits.size < 2;
-    this.status.textContent = "waits for you";
+    this.status.textContent = "waiting for you";
     this.tree.querySelector("form textarea")?.focus({ preventScroll: true });
   }
 
@@ -185,7 +184,7 @@ export class RunView {
 
   onCallRefused(event) { this.callDecided(event.call); }
 
-  // A call has a line of its own in the tree only as long as it waits.
+  // A call has its own line in the tree only while it waits.
   callDecided(id) {
     if (!this.branches.has(id)) return;
     this.decided(id);
@@ -199,7 +198,7 @@ export class RunView {
     const field = element("textarea", { rows: 2, dir: "auto", "aria-label": named });
     field.value = text;
     const reason = element("input", { type: "text", dir: "auto", placeholder: `why not? (the ${tool ? "model" : "planner"} reads it)`, "aria-label": `reason against ${named}` });
-    const hand = element("button", { type: "submit", class: "main", text: tool ? "Call it" : "Hand it out" });
+    const hand = element("button", { type: "submit", class: "main", text: "Approve" });
     const reject = element("button", { type: "button", class: "reject", text: "Reject" });
     branch.form?.remove();
     branch.form = element("form", { class: "decide" }, [field, element("div", { class: "ways" }, [hand, reason, reject])]);
@@ -215,7 +214,7 @@ export class RunView {
     try {
       await this.decides([{ id, ...decision }]);
       form.dataset.decided = true;
-      if (this.waits.size > 1) form.append(element("p", { class: "why", text: `${"rejected" in decision ? "Rejected" : "Handed out"} as soon as the others are decided.` }));
+      if (this.waits.size > 1) form.append(element("p", { class: "why", text: `${"rejected" in decision ? "Rejected" : "Approved"} as soon as the others are decided.` }));
     } catch (error) {
       this.frozen(form, false);
       form.querySelector(".why")?.remove();
@@ -223,8 +222,8 @@ export class RunView {
     }
   }
 
-  // Those that nobody has decided on, each as it is written now.
-  async handAllOut() {
+  // Approve all undecided ones, each with its present text.
+  async approveAll() {
     const forms = [...this.waits].map(id => [id, this.branch(id).form]).filter(([, form]) => !form.dataset.decided);
     const decisions = forms.map(([id, form]) => ({ id, text: form.querySelector("textarea").value }));
     for (const [, form] of forms) this.frozen(form, true);
@@ -290,9 +289,9 @@ export class RunView {
 
   onToolStarted(event) {
     const branch = this.branch(this.of(event.conversation));
-    const told = Object.values(event.arguments).map(one => typeof one === "string" ? one : JSON.stringify(one)).join(", ");
+    const shown = Object.values(event.arguments).map(one => typeof one === "string" ? one : JSON.stringify(one)).join(", ");
     const line = element("li", { class: "tool busy", "data-call": event.call }, [
-      element("b", { text: event.tool }), element("span", { text: told.replace(/\s+/g, " ").slice(0, 200), title: told.slice(0, 2000) }),
+      element("b", { text: event.tool }), element("span", { text: shown.replace(/\s+/g, " ").slice(0, 200), title: shown.slice(0, 2000) }),
     ]);
     branch.tools.append(line);
     while (branch.tools.childElementCount > TOOLS_SHOWN) branch.tools.firstElementChild.remove();
@@ -307,7 +306,7 @@ export class RunView {
   }
 
   onRemembered(event) {
-    if (event.channel === "summary") return; // of earlier turns, no memory of this run
+    if (event.channel === "summary") return; // about earlier turns, not in the memory of this run
     const list = event.channel === "fact" ? this.factList : this.resourceList;
     list.append(element("li", { class: "new" }, [element("span", { text: event.text, dir: "auto" }), element("i", { text: event.origin })]));
   }
@@ -321,11 +320,11 @@ export class RunView {
     ]));
   }
 
-  onDocumentsRead(event) { this.status.textContent = `reads documents: ${event.done} of ${event.total}`; }
+  onDocumentsRead(event) { this.status.textContent = `reading documents: ${event.done} of ${event.total}`; }
 
   onNotice(event) { this.notices.append(element("li", { text: event.text })); }
 
-  onEnded(event) { this.state = event.status; this.canGoOn = event.resumable; }
+  onEnded(event) { this.state = event.status; this.resumable = event.resumable; }
 
   of(conversation) {
     const [first] = conversation.split("/");
@@ -351,15 +350,14 @@ export class RunView {
     return branch;
   }
 
-  // Between two events the clock runs on. The events that a page reads late do not say how late it is: the
-  // server does.
+  // The clock runs between two events. Events that a page reads late do not show the time; the server does.
   passed() {
     if (this.at == null || this.state !== "running") return this.at;
     const { seconds: before, heard } = this.working?.seconds != null ? this.working : { seconds: this.at, heard: this.heard };
     return before + (performance.now() - heard) / 1000;
   }
 
-  // As the terminal has it: how long the role has been at work, how much it reads, or how much it has written.
+  // As in the terminal: how long the role has been at work, how much it reads, or how much it has written.
   pace({ role, prompt, since, first, tokens }) {
     const now = this.passed(), wrote = now - first;
     const reads = prompt ? `reads about ${figure(prompt)} tokens` : "reads";
@@ -381,39 +379,39 @@ export class RunView {
       element("div", {}, [element("dt", { text: name }), element("dd", { text: value })])));
   }
 
-  ended(told) {
-    this.named(told.question, told.workflow);
+  ended(details) {
+    this.named(details.question, details.workflow);
     this.stop.hidden = true;
-    this.resume.hidden = !told.resumable;
-    this.resume.textContent = told.status === "failed" ? "Try again" : "Go on";
-    this.state = told.status;
-    this.status.className = `status ${told.status}`;
-    this.status.textContent = told.status.replaceAll("_", " ");
+    this.resume.hidden = !details.resumable;
+    this.resume.textContent = details.status === "failed" ? "Try again" : "Resume";
+    this.state = details.status;
+    this.status.className = `status ${details.status}`;
+    this.status.textContent = details.status.replaceAll("_", " ");
     this.quiet();
     this.meter();
-    this.follow.hidden = Boolean(this.shared) || !told.answer?.answer;
-    if (told.error && !told.answer?.answer) return this.fail(told.error);
-    if (!told.answer) return;
-    this.told = told;
+    this.follow.hidden = Boolean(this.shared) || !details.answer?.answer;
+    if (details.error && !details.answer?.answer) return this.fail(details.error);
+    if (!details.answer) return;
+    this.details = details;
     this.answer.hidden = false;
     const laid = new DocumentFragment();
-    for (const part of this.answered(told.answer.answer)) laid.append(part);
-    this.answer.dir = "";  // as long as it is "auto", each part that is added is compared with all the others
+    for (const part of this.answered(details.answer.answer)) laid.append(part);
+    this.answer.dir = "";  // with "auto", the browser compares each part that is added with all the others
     this.answer.replaceChildren(laid);
     this.answer.dir = "auto";
-    this.copy.hidden = !navigator.clipboard || !told.answer.answer;
-    this.listClaims(told.answer.citations);
-    if (told.answer.error) this.answer.append(element("p", { class: "why", text: told.answer.error }));
+    this.copy.hidden = !navigator.clipboard || !details.answer.answer;
+    this.listClaims(details.answer.citations);
+    if (details.answer.error) this.answer.append(element("p", { class: "why", text: details.answer.error }));
     for (const item of this.sourceList.children) {
       item.firstElementChild.disabled = false;
       item.firstElementChild.addEventListener("click", () => this.source(item.dataset.source));
     }
-    for (const id of new Set(told.answer.citations.map(one => one.id))) {
+    for (const id of new Set(details.answer.citations.map(one => one.id))) {
       this.sourceList.querySelector(`[data-source="${CSS.escape(id)}"]`)?.classList.add("cited");
     }
   }
 
-  // Whatever the answer is like, it is shown.
+  // The answer is always shown, formatted if possible.
   answered(text) {
     try {
       return written(text, id => this.citation(id), this.places);
@@ -423,16 +421,16 @@ export class RunView {
     }
   }
 
-  // Every claim once, with its verdict, the words that no source has, the passages and where they stand. The list is
-  // open if a reader should look into it: a claim is not supported, or the answer itself does not cite its source.
+  // Every claim once, with its verdict, the words that no source has, the passages and their places. The list is
+  // open if a reader should check it: a claim is not supported, or the answer itself does not cite its source.
   listClaims(citations) {
     const claims = Map.groupBy(citations, one => one.claim);
     if (!claims.size) return;
     const counts = new Map();
     for (const [{ verdict }] of claims.values()) counts.set(verdict, (counts.get(verdict) ?? 0) + 1);
-    const told = [...counts].map(([verdict, count]) => `${count} ${verdict}`).join(", ");
+    const summary = [...counts].map(([verdict, count]) => `${count} ${verdict}`).join(", ");
     this.claims.replaceChildren(
-      element("summary", {}, [`${claims.size} ${claims.size === 1 ? "claim" : "claims"}: ${told}`]),
+      element("summary", {}, [`${claims.size} ${claims.size === 1 ? "claim" : "claims"}: ${summary}`]),
       element("ul", { class: "verdicts" }, [...claims].map(([claim, found]) => this.describeClaim(claim, found))),
     );
     this.claims.open = citations.some(one => one.verdict !== "supported" || one.attributed);
@@ -450,7 +448,7 @@ export class RunView {
   }
 
   describePassage(citation) {
-    const source = this.told.answer.sources.find(one => one.id === citation.id);
+    const source = this.details.answer.sources.find(one => one.id === citation.id);
     const place = element("button", { type: "button", class: "where", text: [`${citation.id.slice(1)} · ${source?.title || citation.source}`, citation.place].filter(Boolean).join(", "), title: citation.source });
     place.addEventListener("click", () => this.source(citation.id));
     return element("blockquote", { dir: "auto" }, [citation.quote ? `“${citation.quote}” ` : "", place]);
@@ -466,9 +464,9 @@ export class RunView {
     }
   }
 
-  // A sign shows its verdict too, not its colour alone.
+  // A sign shows the verdict too, not only the colour.
   citation(id) {
-    const own = this.told.answer.citations.filter(one => one.id === id && !one.attributed);
+    const own = this.details.answer.citations.filter(one => one.id === id && !one.attributed);
     const verdict = own.find(one => one.verdict !== "supported")?.verdict ?? own[0]?.verdict ?? "not checked";
     const where = [verdict, ...new Set(own.map(one => one.place).filter(Boolean))].join(", ");
     const sign = { supported: "", contradicted: " ✗" }[verdict] ?? " ?";
@@ -480,9 +478,9 @@ export class RunView {
   }
 
   source(id) {
-    const source = this.told.answer.sources.find(one => one.id === id);
-    const citations = this.told.answer.citations.filter(one => one.id === id);
-    if (source) openSource(source, this.told.texts[id] ?? "", citations);
+    const source = this.details.answer.sources.find(one => one.id === id);
+    const citations = this.details.answer.citations.filter(one => one.id === id);
+    if (source) openSource(source, this.details.texts[id] ?? "", citations);
   }
 
   fail(message, state = "failed") {

@@ -1,4 +1,4 @@
-// What the page asks of the server. Every answer is data; a key, where one is needed, lives in this tab alone.
+// Requests of the page to its server. Every answer is data; a key, if needed, stays in this tab.
 
 let asking = null;
 
@@ -7,7 +7,7 @@ function headers(more = {}) {
   return key ? { authorization: `Bearer ${key}`, ...more } : more;
 }
 
-// Ask for the key, once for all that wait for it. `sent` is the one that the server did not take.
+// Ask for the key once, for all requests that wait for it. `sent` is the key that the server refused.
 async function keyed(sent) {
   asking ??= new Promise((done, refused) => {
     const dialog = document.getElementById("key"), field = document.getElementById("secret"), wrong = document.getElementById("wrong");
@@ -19,20 +19,20 @@ async function keyed(sent) {
       field.value = "";
       asking = null;
       if (given) sessionStorage.setItem("key", given);
-      if (given) done(); else refused(new Error("Without a key this server answers nothing. Reload the page to give one."));
+      if (given) done(); else refused(new Error("This server needs a key. Reload the page to enter one."));
     }, { once: true });
   });
   return asking;
 }
 
-// Ask for another key than the one that was refused, unless another request has got one meanwhile.
+// Ask for a key in place of the refused one, unless another request has asked for it already.
 const renewed = async key => { if (asking || sessionStorage.getItem("key") === key) await keyed(key); };
 
 const AWAY = "The server does not answer. Is hira serve still running?";
 
 const away = error => { throw error instanceof TypeError ? new Error(AWAY) : error; };
 
-const refusal = ({ status }, told) => Object.assign(new Error(told.error?.message ?? `the server answered ${status}`), { status });
+const refusal = ({ status }, reply) => Object.assign(new Error(reply.error?.message ?? `the server answered ${status}`), { status });
 
 export async function call(path, { method = "GET", body } = {}) {
   for (;;) {
@@ -41,13 +41,13 @@ export async function call(path, { method = "GET", body } = {}) {
     const key = sessionStorage.getItem("key");
     const reply = await fetch(path, { method, headers: headers(more), ...sent }).catch(away);
     if (reply.status === 401) { await renewed(key); continue; }
-    const told = await reply.json().catch(() => ({}));
-    if (!reply.ok) throw refusal(reply, told);
-    return told;
+    const value = await reply.json().catch(() => ({}));
+    if (!reply.ok) throw refusal(reply, value);
+    return value;
   }
 }
 
-// The events of a run, one after the other, until it has ended. A connection that breaks is taken up where it broke.
+// The events of a run, one by one, until it ends. After a broken connection, they continue with the next one.
 export async function* watch(run, signal) {
   let at = 0;
   for (let tries = 0; ;) {

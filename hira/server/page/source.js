@@ -28,7 +28,7 @@ export function open(source, text, citations) {
   drawer.querySelector("mark")?.scrollIntoView({ block: "center" });
 }
 
-// Only a page of the web can be opened: what else a source is called by stays text.
+// Only a web address becomes a link; any other location stays text.
 function place(location) {
   if (!/^https?:\/\//.test(location)) return location;
   return element("a", { href: location, text: location, target: "_blank", rel: "noopener noreferrer" });

@@ -1,6 +1,6 @@
 // An answer as models write it, in the plain part of Markdown: headings, lists, tables, code, emphasis, links. Elements
-// are made of it one by one, so that whatever else stands in it stays text. `cite` makes what stands for [s1]; only an
-// address in `places` can be clicked. What is nested too deep, or too long, is shown as it is written.
+// are created one by one, so that any other markup stays text. `cite` returns the element for [s1]; only addresses in
+// `places` become links. A text that is too long or nested too deeply is shown unchanged.
 
 import { element } from "./element.js";
 
@@ -114,7 +114,7 @@ function inline(text, given) {
   return [...parts, text.slice(at)];
 }
 
-// A model may write any address behind any name: only what the run has read can be clicked, of the rest both are seen.
+// A model may give any name to any address: only addresses that the run has read become links; others are shown in full.
 function link(name, address, given) {
   if (given.places.has(address)) return [element("a", { href: address, title: address, target: "_blank", rel: "noopener noreferrer" }, inline(name, given))];
   return name === address ? [address] : [...inline(name, given), ` (${address})`];

@@ -1,4 +1,4 @@
-"""The limits on a server: messages of at most 5 MB, few that nobody asked for, and no packed bodies.
+"""The limits on a server: messages of at most 5 MB, few unrequested ones, and no compressed bodies.
 
 The package "mcp" bounds none of these over pipes, and over HTTP only events.
 """
@@ -72,7 +72,7 @@ class BoundedMessages:
 
 
 async def bound_body(response: "httpx2.Response", end: End) -> None:
-    """End the session if the response's body is packed, as nobody asked for, or is longer than a message may be."""
+    """End the session if the response's body is compressed, or longer than a message may be."""
     import httpx2
 
     if encoding := response.headers.get("content-encoding", "identity").strip().lower().replace("identity", ""):

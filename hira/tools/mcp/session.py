@@ -42,7 +42,7 @@ class Server:
     """Starts the server; empty if it runs at `url`."""
     args: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Added to PATH, HOME and a few more variables; keys of others are not handed on."""
+    """Added to PATH, HOME and a few more variables; other keys are not passed on."""
     url: str = ""
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Sent with every request to `url`."""

@@ -1,8 +1,8 @@
 """MARS: two systems for deep research (paper 2510.04935), its Algorithm 1.
 
-System 2 reasons and makes requests: several queries to a search, and the purpose that they serve (eq. 1). System 1 goes
-through all that they bring, packed into bins of its window and in parallel, and hands on what serves the purpose
-(eq. 2), which System 2 reasons on from (eq. 3) until it answers.
+System 2 reasons and makes requests: several queries to a search, and the purpose that they serve (eq. 1). System 1
+reads all results, packed into bins of its window and in parallel, and passes on what serves the purpose (eq. 2). System
+2 reasons further from there (eq. 3) until it answers.
 """
 
 from dataclasses import dataclass

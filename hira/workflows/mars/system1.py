@@ -1,4 +1,4 @@
-"""System 1 of MARS: goes through all that searches brought, in bins and in parallel, for System 2's purpose (eq. 2)."""
+"""System 1 of MARS: reads all results of searches, in bins and in parallel, for System 2's purpose (eq. 2)."""
 
 import asyncio
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ SYSTEM1 = Prompt(__file__, "mars_system1")
 DISTILLED = Prompt(__file__, "mars_remarks", "mars_distilled")
 UNREAD = Prompt(__file__, "mars_remarks", "mars_unread")
 BEGINNINGS = 1_000
-"""Tokens of a bin that System 2 is shown where System 1 could not go through it."""
+"""Tokens of a bin that System 2 sees if System 1 could not read it."""
 PACKING = "packing"
 Bins = list[list[Filled]]
 
