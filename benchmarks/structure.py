@@ -9,6 +9,7 @@ The runs use a folder of two documents whose index is warm, and `offline` or a s
 """
 
 import ast
+import importlib
 import json
 import os
 import re
@@ -34,6 +35,7 @@ ABILITIES = frozenset({"reasoning-transfer", "memory", "search", "code", "multim
 RECORDED = frozenset({"Message", "Completion", "ToolCall", "Observation", "Refusal", "Subtask", "Rejected", "Decision"})
 OPTION = "parallel"
 DIVIDING = (ast.Div, ast.FloorDiv, ast.Mod)
+PEERS = ("httpx", "pydantic", "anyio", "_pytest")
 CLASSES = ("Loop", "Recovery", "Conversation", "RunContext", "Request")
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -156,6 +158,13 @@ def count_lines(function: Function) -> int:
     told = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str)
     text = (first.end_lineno or 0) - first.lineno + 1 if told else 0
     return (function.end_lineno or 0) - function.lineno + 1 - text
+
+
+def share_short(package: Path) -> float:
+    """The share of a package's functions that have at most five lines."""
+    nodes = [node for path in package.rglob("*.py") for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
+    found = [node for node in nodes if isinstance(node, Function)]
+    return sum(count_lines(function) <= SHORT for function in found) / len(found)
 
 
 def find_helpers() -> list[tuple[str, Function]]:
@@ -381,7 +390,7 @@ def format_way(names: Sequence[str]) -> str:
 def measure() -> dict[str, str]:
     """Each row of the table with its figure."""
     offline, remote = trace_ask("offline"), trace_ask("remote")
-    short = sum(count_lines(function) <= SHORT for _, function in functions())
+    peers = {name: Path(str(importlib.import_module(name).__file__)).parent for name in PEERS}
     names = count_bindings()
     lines = {path: path.read_text(encoding="utf-8").count("\n") for path in PACKAGE.rglob("*.py")}
     apart = ("trainers", "evaluation", "server")
@@ -397,7 +406,8 @@ def measure() -> dict[str, str]:
         "circles of files, imports inside functions included": str(len(circles)),
         "imports inside functions, or for types alone, within a circle (agents, policies)": str(count_back_arrows()),
         "functions": f"{len(functions()):,}",
-        "of at most five lines, without docstrings": f"{short / len(functions()):.0%}",
+        "of at most five lines, without docstrings": f"{share_short(PACKAGE):.0%}",
+        f"the same in {', '.join(PEERS)}": ", ".join(f"{share_short(folder):.0%}" for folder in peers.values()),
         "helpers of at most five lines that one place mentions": str(len(find_helpers())),
         "parameters handed unchanged through four functions or more": str(len(find_chains())),
         **{f"fields/methods of {name}": measure_class(name) for name in CLASSES},
