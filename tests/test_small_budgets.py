@@ -428,6 +428,15 @@ def test_a_reply_that_a_limit_cut_off_is_written_anew_under_a_larger_one(place: 
         assert len(endpoint.calls) - before == 1, "an answered run has ended"
 
 
+def test_a_question_that_does_not_fit_the_window_is_not_to_be_resumed(place: Command) -> None:
+    with Endpoint(
+        [calling("search", query="ASEAN")], faults=lambda number: "400-overflow" if number > 1 else ""
+    ) as one:
+        said = place("ask", QUESTION, "--docs", "docs", "--workflow", "react", *at(one))
+    assert said.code != 0
+    assert "hira resume" not in said.err, "it would only meet the same window again"
+
+
 @pytest.mark.heavy(seconds=3)
 def test_the_terminal_says_once_that_a_run_was_interrupted(place: Command) -> None:
     with Endpoint([ANSWER], faults=silent_in(1)) as endpoint:

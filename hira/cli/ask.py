@@ -13,7 +13,7 @@ from hira.cli import INTERRUPTED, code_of, output
 from hira.cli.options import AskOptions
 from hira.cli.running import announce_model, at_terminal, open_view, show_progress
 from hira.cli.shell import Shell
-from hira.core.errors import HiraError, UsageError
+from hira.core.errors import ContextOverflow, HiraError, UsageError
 from hira.core.options import LIMITS
 from hira.core.sanitize import printable
 from hira.journal.encoding import read_json
@@ -173,7 +173,8 @@ def finish_run(hira: Hira, run: Run | None, out: output.Output, path: Path | Non
         if run.failure:
             out.tell(run.answer)
             failure = run.failure
-            if run.resumable and run.answer.rollout.trajectories:
+            useful = not isinstance(failure, ContextOverflow)  # which a resumed run would only meet again
+            if useful and run.resumable and run.answer.rollout.trajectories:
                 repair = f"{failure.fix}; then " if failure.fix else ""
                 fix = f"{repair}resume the run: hira resume {run.id}"
                 failure = HiraError(failure.what, where=failure.where, fix=fix)

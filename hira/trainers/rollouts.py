@@ -143,7 +143,7 @@ class Rollouts:
 
     async def examine(self, attempts: int = 1) -> list[RolloutScore]:
         """Ask every problem `attempts` times, with the same seeds in each exam, and score the answers. Infrastructure
-        failures are left out."""
+        failures are left out. If no prompt fits the model's window, it has answered nothing: there are no scores."""
         gate = asyncio.Semaphore(self.config.concurrency)
         tries = [(problem, index) for problem in self.problems for index in range(attempts)]
         done: list[ScoredRollout] = []
@@ -155,6 +155,9 @@ class Rollouts:
         of = f"of {len(tries)} answers of the exam at temperature {self.temperature:g}"
         with self.report_progress(lambda: f"{len(done)} {of}"):
             await together([ask(problem, index) for problem, index in tries])
+        if silent := _find_silence(done):
+            self.tell(f"the exam has no result: {'; '.join(filter(None, (silent.what, silent.where, silent.fix)))}")
+            return []
         return [rollout.score for rollout in done if rollout.attempt.status != "infra_failed"]
 
     async def play(self, problem: Problem, update: int, number: int, *, exam: bool = False) -> ScoredRollout:
@@ -239,12 +242,8 @@ class Rollouts:
         if len(unscored) > self.trust * len(scored):
             fix = "correct the judge (reward.judge, reward.judge_url), then resume with --resume"
             raise _make_error(unscored, scored, "were left without a reward", fix)
-        failed = [rollout for rollout in scored if rollout.attempt.status == "agent_failed"]
-        records = [rollout.record for rollout in failed]
-        spoke = [any(part.turns for part in record.trajectories.values()) for record in records if record is not None]
-        if failed and len(failed) == len(scored) and not any(spoke):
-            fix = "give the roles less to read, or a longer window (rollouts.window, up to the model's own)"
-            raise _make_error(failed, scored, "ended before the model wrote anything", fix)
+        if silent := _find_silence(scored):
+            raise silent
 
     def report_progress(self, done: Callable[[], str]) -> AbstractContextManager[None]:
         """Report the progress from time to time, with the calls that wait longest."""
@@ -254,6 +253,17 @@ class Rollouts:
             return done() + (f"; waiting: {waiting}" if waiting else "")
 
         return print_progress(self.config.heartbeat_seconds, self.tell, say)
+
+
+def _find_silence(scored: Sequence[ScoredRollout]) -> HiraError | None:
+    """Return the error of rollouts that all ended before any reply, None if there was one."""
+    failed = [rollout for rollout in scored if rollout.attempt.status == "agent_failed"]
+    records = [rollout.record for rollout in failed if rollout.record is not None]
+    spoke = any(part.turns for record in records for part in record.trajectories.values())
+    if spoke or not failed or len(failed) < len(scored):
+        return None
+    fix = "give the roles less to read, or a longer window (rollouts.window, up to the model's own)"
+    return _make_error(failed, scored, "ended before the model wrote anything", fix)
 
 
 def _make_error(some: Sequence[ScoredRollout], scored: Sequence[ScoredRollout], how: str, fix: str) -> HiraError:

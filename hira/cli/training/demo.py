@@ -129,7 +129,11 @@ def check_folder(demo: "Demo", output: str) -> None:
     began = read_configuration(folder) if folder.is_dir() else None
     if began is None:
         raise UsageError(f"{output!r} already exists, and holds no demo", fix=fix)
+    first, began = began.out, _place(began, folder)
     same, finished = began == demo.plan.configuration, (folder / PROFILE).exists()
+    if same and not finished and first != folder:
+        what = f"the demo in {output!r} was started in {first}"
+        raise UsageError(what, fix=f"to resume it, move it back; for a new one, {fix}")
     if same and not finished:
         return
     flags = _find_flags(demo, began)
@@ -139,6 +143,14 @@ def check_folder(demo: "Demo", output: str) -> None:
     elif flags:
         fix = f"to resume it, use these flags; for a new one, {fix}"
     raise UsageError(f"the demo in {output!r} is finished" if same else what, fix=fix)
+
+
+def _place(began: Configuration, folder: Path) -> Configuration:
+    """Return the configuration that a demo has where its folder is now, which somebody may have moved."""
+    name, model = Path(began.model.name), began.model
+    if name.is_relative_to(began.out):
+        model = model.model_copy(update={"name": str(folder / name.relative_to(began.out))})
+    return began.model_copy(update={"out": folder, "model": model})
 
 
 def _find_flags(demo: "Demo", began: Configuration) -> str:

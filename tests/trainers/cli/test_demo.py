@@ -35,9 +35,13 @@ def begin(folder: Path, **sizes: int) -> Demo:
 
 
 def test_a_folder_that_a_demo_cannot_have_says_whose_it_is(terminal: Terminal, tmp_path: Path) -> None:
+    begin(tmp_path / "stopped", updates=8)
+    for name in ("finished", "half"):
+        begin(tmp_path / name)
+        (tmp_path / name).rename(tmp_path / f"moved-{name}")
+    (tmp_path / "moved-finished" / "profile.toml").touch()
     begin(tmp_path / "finished")
     (tmp_path / "finished" / "profile.toml").touch()
-    begin(tmp_path / "stopped", updates=8)
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "notes.md").touch()
     (tmp_path / "file").touch()
@@ -45,6 +49,8 @@ def test_a_folder_that_a_demo_cannot_have_says_whose_it_is(terminal: Terminal, t
         (("finished",), "the demo in 'finished' is finished", "hira-train show finished"),
         (("finished", "--seed", "1"), "was started with --seed 0 --updates 2 --small", "hira-train show finished"),
         (("stopped",), "was started with --seed 0 --updates 8 --small", "to resume it, use these flags"),
+        (("moved-finished",), "the demo in 'moved-finished' is finished", "hira-train show moved-finished"),
+        (("moved-half",), f"the demo in 'moved-half' was started in {tmp_path / 'half'}", "move it back"),
         (("other",), "'other' already exists, and holds no demo", "another folder"),
         (("file",), "'file' already exists, and holds no demo", "another folder"),
     ):

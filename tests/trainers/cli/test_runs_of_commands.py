@@ -83,6 +83,15 @@ def test_a_run_whose_prompts_never_fit_is_stopped_and_says_so(place: "Place") ->
     assert "rollouts.window, up to the model's own" in place.err
 
 
+def test_an_exam_whose_prompts_never_fit_has_no_result_and_says_so(place: "Place") -> None:
+    long = {"question": f"Which river flows through {'Qu' * 600}?", "answer": "Vell"}
+    (place.folder / "long.jsonl").write_text(json.dumps(long) + "\n")
+    assert place.train("grpo", "run.toml", "data.held_out=long.jsonl", "train.steps=1", "out=run") == 0, place.err
+    assert "the exam has no result: 1 of 1 rollouts ended before the model wrote anything" in place.err
+    assert all(exam["greedy"] is None for exam in records.read(place.folder / "run" / "exams.jsonl"))
+    assert re.search(r"unknown greedy", place.err), "it is not shown as a result of 0 %"
+
+
 def test_a_model_without_a_chat_template_and_a_file_without_conversations_are_refused(place: "Place") -> None:
     assert place.train("sft", "run.toml", "sft.conversations=questions.jsonl", "out=a") == 2
     assert "line 1 is not a conversation" in place.err
