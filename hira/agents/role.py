@@ -40,10 +40,8 @@ class RoleConfig:
     read; without one, a dialect that somebody chose is kept."""
     replies: ReplyBound | None = None
     """Bounds each reply for which the sampling has no bound; None leaves it to the policy."""
-    place: tuple[str, str] = ("", "")
-    """Where hira remembers facts about the model: its base URL and its name, empty if nowhere."""
     facts: ModelFacts = field(default_factory=ModelFacts)
-    """The facts about the model."""
+    """The facts about the model; those of a model without a `key` are not kept."""
 
     @property
     def price(self) -> Price | None:

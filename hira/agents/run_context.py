@@ -28,6 +28,7 @@ from hira.evidence import Source
 from hira.journal import CallSpec, Log
 from hira.journal.log import UNBOUNDED, Within, make_unrecorded
 from hira.policies.dialects import DIALECTS, FALLBACKS, Call, Explained
+from hira.policies.dialects.protocol import write_examples
 from hira.policies.dialects.text_calls import HeldText, holds_more
 from hira.tools import Tool, Toolbox
 
@@ -232,7 +233,10 @@ class Conversation:
 
     def explain(self, tools: Sequence[Tool], *, brief: bool = False) -> Filled:
         """The part of a prompt that says how to call these tools, if `brief` only by examples."""
-        return Explained.of(self.config.dialect, tools, brief=brief)
+        dialect = self.config.dialect
+        explained = Explained(write_examples(dialect, tools) if brief else dialect.instructions(tools))
+        explained.dialect, explained.tools = dialect, tuple(tools)
+        return explained
 
     def say(self, *messages: Message) -> None:
         """Add the messages. The first user message also holds the `instructions` of the person who runs hira."""

@@ -4,14 +4,14 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from hira.core.bm25 import BM25, stem, words
+from hira.core.bm25 import BM25, words
 from hira.core.patterns import compile_lazily
 
 NAMED = compile_lazily(
     r"\s*+[(（\[]\s*+sources?\s*+[:：]\s*+((?:[^()（）\[\]]|[(\[][^()（）\[\]]*+[)\]])*+)[)）\]]?", re.IGNORECASE
 )
 """A source that a statement names in its own words, as memory names those that hira resolved."""
-_FAILED = frozenset(map(stem, ["fail", "failure", "error", "unable", "cannot", "timeout"]))
+_FAILED = "fail failure error unable cannot timeout"
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ class DualMemory:
 
 def _quality(fact: Fact) -> float:
     """Weigh a fact: a source counts more than an inference, a report of failure less (HiRA, memory quality)."""
-    return (1.0 if fact.sources else 0.6) * (0.3 if _FAILED & set(words(fact.text)) else 1.0)
+    return (1.0 if fact.sources else 0.6) * (0.3 if {*words(_FAILED)} & {*words(fact.text)} else 1.0)
 
 
 def _share(fact: Fact, other: Fact) -> bool:

@@ -316,6 +316,21 @@ def tool(
     )
 
 
+def text_tool(function: Callable[..., Awaitable[Observation]], required: Mapping[str, str], **optional: str) -> Tool:
+    """Turn an async function of hira's own into a tool. All of its parameters are texts, given with their descriptions,
+    so that nothing is inspected before the first call: that took 30 ms of a start."""
+    notes = {**required, **optional}
+    texts = {name: {**({"description": note} if note else {}), "type": "string"} for name, note in notes.items()}
+    return Tool(
+        function.__name__,
+        inspect.cleandoc(function.__doc__ or ""),
+        {"type": "object", "properties": texts, "required": [*required]},
+        lambda arguments: function(**arguments),
+        check=lambda arguments: tool(function).check(arguments),
+        function=function,
+    )
+
+
 def describe_faults(error: "ValidationError", whole: str) -> str:
     """Describe what does not fit a schema; `whole` names the value itself."""
     faults = ((".".join(map(str, fault["loc"])), fault["msg"]) for fault in error.errors())

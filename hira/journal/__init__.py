@@ -78,9 +78,11 @@ class Journal:
             raise UsageError(f"the journal cannot be opened: {error}", where=f"at {path}", fix=fix) from None
         self._reading = threading.Lock()
 
-    def begin(
+    def begin(  # noqa: PLR0913 - the columns of a run
         self,
         run: str,
+        question: str = "",
+        workflow: str = "",
         *,
         settings: Mapping[str, Any],
         files: Sequence[Path],
@@ -93,7 +95,7 @@ class Journal:
         """
         began = time.time()
         texts = json.dumps(dict(settings)), json.dumps([str(path) for path in files]), json.dumps(dict(versions))
-        row = (run, *texts, began, began, os.getpid(), socket.gethostname(), scope)
+        row = (run, storable(question), workflow, *texts, began, began, os.getpid(), socket.gethostname(), scope)
         self._writer.begin(run, [("begin", row)])
         reused = None if reuse is None else self._reuse(scope, reuse)
         if reused:

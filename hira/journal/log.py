@@ -244,29 +244,29 @@ class Log:
         elif self.known and not (spec.shared or spec.rerun) and position < self._last_of(spec.kind, spec.conversation):
             self.departed = self.departed or spec.conversation
         began = self.clock()
-        row = (self.run, *key, spec.name, pack(spec.dump()))
-        if self.reuse and (reused := await self._reuse_result(self.reuse, spec, row, began)) is not None:
+        keep = partial(self._keep, spec, key, began)
+        if self.reuse and (reused := await self._reuse_result(self.reuse, spec, key, began)) is not None:
             with suppress(DamagedRecord):
                 return _decode(decode, reused)
         if prepare and (replacement := await prepare()) is not None:
-            self._keep(row, encode(replacement), began)
+            keep(encode(replacement))
             return replacement
         if spec.effect:
-            self._writer.write([("calls", (*row, None, began, None))])
+            self._writer.write([("calls", (self.run, *key, spec.name, pack(spec.dump()), None, began, None))])
             await self._writer.commit()
         try:
             async with within:
                 try:
                     result = await make()
                 except EndpointError as failure:
-                    self._keep(row, _describe_failure(failure), began)
+                    keep(_describe_failure(failure))
                     raise
                 if finish:
                     result = finish(result)
                 if spec.change:
-                    result = await self._change_result(result, spec, spec.change, encode, row, began)
+                    result = await _change_result(result, spec.change, encode, keep, effect=spec.effect)
                 else:
-                    self._keep(row, encode(result), began)
+                    keep(encode(result))
         except Stop:
             self._positions[counter] -= 1  # as for a call that was not begun, because the run had to end
             spec.undo()
@@ -289,45 +289,25 @@ class Log:
             raise NotRecorded(f"{what}: {error.what}") from None
         if not (spec.change and self._writer and known.result.get(UNCHANGED)):
             return result
-        row = (self.run, *known.key, spec.name, pack(spec.dump()))
-        return await self._change_result(result, spec, spec.change, encode, row, known.began)
+        keep = partial(self._keep, spec, known.key, known.began)
+        return await _change_result(result, spec.change, encode, keep, effect=spec.effect)
 
-    async def _change_result(
-        self,
-        result: T,
-        spec: CallSpec,
-        change: Callable[[T], Awaitable[T]],
-        encode: Callable[[T], Any],
-        row: tuple[Any, ...],
-        began: float,
-    ) -> T:
-        """Record what a result becomes. If that fails, keep as it came what cannot be called again."""
-        try:
-            changed = await change(result)
-        except Exception:
-            if spec.effect:
-                self._keep(row, {**encode(result), UNCHANGED: True}, began)
-            raise
-        self._keep(row, encode(changed), began)
-        return changed
-
-    async def _reuse_result(self, reuse: Reuse, spec: CallSpec, row: tuple[Any, ...], began: float) -> Any:
+    async def _reuse_result(self, reuse: Reuse, spec: CallSpec, key: Key, began: float) -> Any:
         """Take the result of an identical call of another run and record it as this run's; None without one."""
-        assert self._writer is not None  # noqa: S101 - a replay reuses nothing
         reused = None if spec.rerun or spec.never_reused else await reuse(spec.kind, spec.digest)
         cut = isinstance(reused, dict) and reused.get("finish") == "length"  # this run may allow a longer reply
         if reused is None or cut:
             return None
-        self._keep(row, reused, began)
+        self._keep(spec, key, began, reused)
         return reused
 
-    def _keep(self, row: tuple[Any, ...], result: Any, began: float) -> None:
+    def _keep(self, spec: CallSpec, key: Key, began: float, result: Any) -> None:
         assert self._writer is not None  # noqa: S101 - a replay comes to no call that is made
-        now = self.clock()
-        waiting = self._take_waiting() if row[1] == "policy" else ()
-        if old := self.known.get(row[1:5]):
+        waiting = self._take_waiting() if spec.kind == "policy" else ()
+        if old := self.known.get(key):
             self.lose(old.conversation, old.name, old.usage)
-        self._writer.write([*waiting, ("calls", (*row, pack(result), began, now - began))])
+        row = (self.run, *key, spec.name, pack(spec.dump()), pack(result), began, self.clock() - began)
+        self._writer.write([*waiting, ("calls", row)])
 
     def _last_of(self, kind: Kind, conversation: str) -> int:
         """The last position of a conversation in the resumed record, without those that it makes anew."""
@@ -361,10 +341,6 @@ class Log:
             self._recorded += len(waiting)
         return rows
 
-    def describe(self, question: str, workflow: str) -> None:
-        if self._writer:
-            self._writer.write([("describe", (storable(question), workflow, self.run))])
-
     def tools(self, tools: Mapping[str, Any]) -> None:
         """Keep what tools the run has, so that it can be replayed without them."""
         if self._writer:
@@ -381,6 +357,25 @@ class Log:
         """Return when other processes can read all that was recorded so far."""
         if self._writer:
             await self._writer.commit()
+
+
+async def _change_result(
+    result: T,
+    change: Callable[[T], Awaitable[T]],
+    encode: Callable[[T], Any],
+    keep: Callable[[Any], None],
+    *,
+    effect: bool,
+) -> T:
+    """Record what a result becomes. If that fails, keep as it came what cannot be called again."""
+    try:
+        changed = await change(result)
+    except Exception:
+        if effect:
+            keep({**encode(result), UNCHANGED: True})
+        raise
+    keep(encode(changed))
+    return changed
 
 
 def _decode(decode: Callable[[Any], T], result: Any) -> T:

@@ -52,13 +52,12 @@ STATEMENTS = {
 insert or ignore into runs
   (id, question, workflow, status, answer, error, settings, files, versions, began, heard, pid, host, scope)
 values
-  (?, '', '', 'running', '', '', ?, ?, ?, ?, ?, ?, ?, ?)
+  (?, ?, ?, 'running', '', '', ?, ?, ?, ?, ?, ?, ?, ?)
 """,
     "claim unchanged": """
 update runs set status = 'running', ended = null, pid = ?, host = ?, heard = ?
 where id = ? and status = ? and ended is ? and heard is ?
 """,
-    "describe": "update runs set question = ?, workflow = ? where id = ?",
     "tools": "update runs set tools = ? where id = ?",
     "end": "update runs set status = ?, answer = ?, error = ?, ended = ?, usage = ? where id = ?",
     "heard": "update runs set heard = ? where id = ?",

@@ -16,7 +16,7 @@ from hira.core.prices import FREE, Price, Prices, litellm_table
 from hira.evidence import Verifier
 from hira.journal import Journal
 from hira.policies.dialects import DIALECTS, FALLBACKS, NATIVE, Dialect
-from hira.policies.facts import EndpointFacts
+from hira.policies.facts import EndpointFacts, ModelFacts
 from hira.policies.names import GGUF, IN_PROCESS, LOCAL_PORTS, OFFLINE, OPENAI_URL, is_nearby, names_of
 from hira.runtime.endpoints import EndpointList, find_model, with_client
 from hira.runtime.registry import SEARCH, WorkflowUnion, check_roles, dialect_of, find_hidden_workflow, make_workflow
@@ -83,7 +83,7 @@ async def open_session(  # noqa: PLR0913 - one for each thing that a program may
 
             verifier = load_object(settings.verifier)
             check_verifier(verifier, repr(settings.verifier))
-    settings = settings.with_values({"verify": choose_verify(settings, given, roles)}, settings.origin("verify"))
+    verify = choose_verify(settings, given, roles)
     sees = "look" in getattr(flow, "roles", ()) and roles.get("look", roles["*"]).policy.model != OFFLINE
     price = roles.get(SEARCH, roles["*"]).price if settings.web_searches else None
     toolset = await open_toolset(settings, all_tools, retrievers, sees=sees, price=price)
@@ -98,7 +98,7 @@ async def open_session(  # noqa: PLR0913 - one for each thing that a program may
         *([] if search is None else ["search"]),
         *([] if named else [f"workflow {flow.name!r}"]),
         *([f"verifier {verifier.name!r}"] if verifier and not settings.verifier else []),
-        *(f"{HOOK}{name}" for name in hooks.names),
+        *([] if hooks is NO_HOOKS else [f"{HOOK}{name}" for name in hooks.names]),
     ]
     telemetry = open_telemetry(settings, toolset.notices)
     return Session(
@@ -107,7 +107,7 @@ async def open_session(  # noqa: PLR0913 - one for each thing that a program may
         flow,
         toolset,
         policies_to_close,
-        make_run_options(settings, verifier, hooks, deps),
+        make_run_options(settings, verify, verifier, hooks, deps),
         journal,
         telemetry,
         tuple(handed),
@@ -122,7 +122,8 @@ def check_names(
     Raises `UsageError` for a workflow, a role or a search service that does not exist.
     """
     flow = workflow or make_workflow(settings, experts)
-    check_roles(settings, flow, policies)
+    if settings.roles or policies:
+        check_roles(settings, flow, policies)
     if names := settings.web_searches:
         from hira.runtime.services import check_searches
 
@@ -131,11 +132,11 @@ def check_names(
 
 
 def make_run_options(
-    settings: Settings, verifier: Verifier | None, hooks: Hooks = NO_HOOKS, deps: Any = None
+    settings: Settings, verify: Verify, verifier: Verifier | None, hooks: Hooks = NO_HOOKS, deps: Any = None
 ) -> RunOptions:
     """The options of runs as the settings and the program have them."""
     return RunOptions(
-        settings.verify or "lexical",
+        verify,
         verifier,
         settings.verifier_exam,
         settings.evidence,
@@ -248,8 +249,9 @@ def configure_roles(
         otherwise = "" if chosen else FALLBACKS[NATIVE.name]
         goes_on: Continuation = "turns" if continuation == "turns" else "chain"
         first = endpoints.places[0]
-        place = (first.base_url or OPENAI_URL, first.model) if policy is opened.get(endpoints) else ("", "")
-        return RoleConfig(policy, sampling, spoken, goes_on, prices, otherwise, replies, place, facts.about(*place))
+        learns = policy is opened.get(endpoints) and first.model != OFFLINE
+        about = facts.about(first.base_url or OPENAI_URL, first.model) if learns else ModelFacts(facts)
+        return RoleConfig(policy, sampling, spoken, goes_on, prices, otherwise, replies, about)
 
     roles = {"*": RoleSettings(), **dict.fromkeys(policies, RoleSettings()), **settings.roles}
     return {role: configure(role, role_settings) for role, role_settings in roles.items()}, tuple(opened.values())

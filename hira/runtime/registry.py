@@ -39,7 +39,8 @@ def make_workflow(settings: Settings, experts: "Sequence[Expert]" = ()) -> Built
         from hira.runtime.workflow_options import read_options  # few settings have any
 
         options = read_options(settings, name)
-    if ":" in name or (name not in WORKFLOWS and name in find_installed(INSTALLED)):
+    make: Any = WORKFLOWS.get(name)
+    if make is None and (":" in name or name in find_installed(INSTALLED)):
         from hira.core.loading import load_named
         from hira.runtime.objects import check_workflow
 
@@ -47,10 +48,9 @@ def make_workflow(settings: Settings, experts: "Sequence[Expert]" = ()) -> Built
             workflow = load_named(name, INSTALLED)
             check_workflow(workflow)
         return cast("BuiltIn", workflow)
-    if name not in WORKFLOWS:
+    if make is None:
         fix = did_you_mean(name, [*WORKFLOWS, *find_installed(INSTALLED)])
         raise UsageError(f"unknown workflow {name!r}", where=f"set by {settings.origin('workflow')}", fix=fix)
-    make: Any = WORKFLOWS[name]
     has = {field.name for field in fields(make)}
     given: dict[str, Any] = {}
     for general in SHARED:

@@ -104,7 +104,7 @@ async def replay(journal: Journal, run: str, workflow: Workflow | None = None) -
     hooks = Hooks(**dict.fromkeys(names.intersection(Hooks.__dataclass_fields__), _absent_hook))
     verifier = AbsentVerifier(settings.verifier) if settings.verifier else None
     output = find_recorded_output(entry.settings)
-    options = replace(make_run_options(settings, verifier, hooks), output=output)
+    options = replace(make_run_options(settings, settings.verify or "lexical", verifier, hooks), output=output)
     tools = stand_ins(entry.tools)
     context = RunContext(roles, record, Events(), tools=tools, files=files, log=log, options=options)
     record.notices = [event.text for event in decode_events(events) if isinstance(event, Notice) and not event.passing]

@@ -195,7 +195,9 @@ class Run:
         try:
             session = await self._owner.open_session()
             session.runs.add(self)
-            log = self._log = self._log or session.begin_log(self.id, self.files, self.earlier, self.output)
+            log = self._log = self._log or session.begin_log(
+                self.id, self.question, self.files, self.earlier, self.output
+            )
             if log and notice:
                 log.event(Notice(notice))
             self.task = asyncio.current_task()
@@ -231,8 +233,6 @@ class Run:
         has."""
         cut = bool(self._cut and self.task and not self.task.uncancel())
         why = self._cut if cut else "cancelled"
-        if self._log and not self._begun:
-            self._log.describe(self.question, session.workflow.name)
         self.give_up(why)
         self._break_off(session, "interrupted", Interrupted(why))
         if cut and session.runs.is_closed:
@@ -245,7 +245,6 @@ class Run:
         why = str(error) or type(error).__name__
         self._break_off(session, "failed", error if isinstance(error, HiraError) else HiraError(why))
         if self._log:
-            self._log.describe(self.question, session.workflow.name)
             record = self.answer.rollout
             record.unused = self._log.read_unused()
             self._log.end("failed", "", why, record.usage)

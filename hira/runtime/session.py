@@ -183,7 +183,12 @@ class Session:
             yield RunContext(roles, record, events, budget, tools, tuple(files), secrets, log, options)
 
     def begin_log(
-        self, run: str, files: Sequence[Path], earlier: "Earlier | None" = None, output: "OutputType | None" = None
+        self,
+        run: str,
+        question: str,
+        files: Sequence[Path] = (),
+        earlier: "Earlier | None" = None,
+        output: "OutputType | None" = None,
     ) -> Log | None:
         """The record of a new run, None if nothing is recorded."""
         if self.journal is None:
@@ -191,7 +196,7 @@ class Session:
         checks = self.options.verifier
         verifier = {"verifier": self.settings.verifier or checks.name} if checks else {}
         of_question = {OF_QUESTION: True} if self.settings.origin("docs") == QUESTION else {}
-        record = {HANDED: self.handed, **verifier, DIALECTS_OF: self.dialects(), **of_question}
+        record = {"verify": self.options.verify, HANDED: self.handed, **verifier, DIALECTS_OF: self.dialects()}
         if not self._shown:
             self._shown.update(self.settings.to_json())
         settings = self.settings  # tools of other runs see the same, unless they read documents, which may change
@@ -200,7 +205,9 @@ class Session:
         asked_with = {**(earlier.recorded if earlier else {}), **(output.recorded if output else {})}
         return self.journal.begin(
             run,
-            settings={**self._shown, **record, **asked_with},
+            question,
+            self.workflow.name,
+            settings={**self._shown, **record, **of_question, **asked_with},
             files=files,
             versions=versions(),
             scope=scope,
@@ -212,7 +219,7 @@ class Session:
         known = {
             role: config.facts.get(DIALECT)
             for role, config in self.roles.items()
-            if config.otherwise and any(config.place)
+            if config.otherwise and config.facts.key
         }
         return {role: name for role, name in known.items() if name in DIALECTS}
 

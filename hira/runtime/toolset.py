@@ -26,7 +26,6 @@ from hira.tools.python.layers import IMAGE, refusal
 from hira.tools.python.tool import open_python
 
 if TYPE_CHECKING:
-    from hira.runtime.claim_memory import ClaimMemory
     from hira.tools.documents import Index
     from hira.tools.documents.walk import WalkResult
     from hira.tools.search import Backend
@@ -196,20 +195,13 @@ class Toolset:
                 unread=unread,
             )
 
-    @property
-    def memory(self) -> "ClaimMemory | None":
-        """The memory across conversations, None without one, or without documents."""
-        if self.settings.memory is None or self.index is None:
-            return None
-        from hira.runtime.claim_memory import ClaimMemory  # few runs have one
-
-        return ClaimMemory(self.settings.memory)
-
     async def keep_claims(self, record: Rollout, events: Events) -> None:
         """Keep the verified claims of an answer, if that is wanted; a memory that cannot be used is a notice."""
-        if self.memory and self.index:
+        if self.settings.memory and self.index:
+            from hira.runtime.claim_memory import ClaimMemory  # few runs have one
+
             try:
-                await self.memory.keep(record, self.index)
+                await ClaimMemory(self.settings.memory).keep(record, self.index)
             except HiraError as error:
                 why = "; ".join(str(error).splitlines())
                 events(Notice(f"nothing of this answer is remembered: {why}", important=True))
@@ -291,8 +283,10 @@ class Toolset:
         more: Sequence[Tool] = ()
         if documents and self._texts:
             searches, browse = [documents[0], *searches], documents[1]
-            if self.memory and self.index:
-                searches.insert(0, self.memory.make_search(self.index))
+            if self.settings.memory and self.index:
+                from hira.runtime.claim_memory import ClaimMemory  # few runs have one
+
+                searches.insert(0, ClaimMemory(self.settings.memory).make_search(self.index))
         if self.backends:
             from hira.runtime.services import either, make_web_tools
 
@@ -409,19 +403,20 @@ def _unread(paths: Sequence[Path], why: Sequence[str], *, unseen: bool = False) 
     return UsageError("no readable documents were found", where=where, fix=fix)
 
 
+@dataclass(slots=True)
 class _Progress:
     """Tells now and then how far the reading of documents or the encoding of passages is; may be called in a
     thread."""
 
-    def __init__(self, events: Events, what: str = "documents") -> None:
-        self.done = self.total = 0
-        self._what = what
-        self._events = events
-        self._loop = asyncio.get_running_loop()
-        self._last = time.monotonic()
+    events: Events
+    what: str = "documents"
+    done: int = 0
+    total: int = 0
+    _loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop)
+    _last: float = field(default_factory=time.monotonic)
 
     def __call__(self, done: int, total: int) -> None:
         self.done, self.total = done, total
         if time.monotonic() - self._last >= TELL_EVERY:
             self._last = time.monotonic()
-            self._loop.call_soon_threadsafe(self._events, DocumentsRead(done, total, self._what))
+            self._loop.call_soon_threadsafe(self.events, DocumentsRead(done, total, self.what))

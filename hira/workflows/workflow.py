@@ -66,13 +66,17 @@ async def rollout(workflow: Workflow, question: str, context: RunContext, earlie
         earlier.seed(record)
         context.earlier = earlier.messages
     if context.log:
-        context.log.describe(question, workflow.name)
         await context.log.settle()  # whoever sees its id can resume it
     models = {role: config.policy.model for role, config in context.roles.items()}
     context.events(RunStarted(record.run, question, workflow.name, models, context.budget.limits))
     try:
         try:
-            full_question = await _write_question(question, context, earlier)
+            full_question, output = question, context.options.output
+            if earlier:
+                from hira.agents.summary import sum_up  # only a follow-up question has earlier messages
+
+                full_question = (await sum_up(context, earlier)).extend(question)
+            full_question = output.extend(full_question) if output else full_question
             # hira's own workflows look at the time themselves, and answer before it is over
             left = None if hasattr(workflow, "bound") else partial(context.budget.remaining_seconds, last=True)
             with contain(f"the workflow {workflow.name!r}"):
@@ -83,10 +87,10 @@ async def rollout(workflow: Workflow, question: str, context: RunContext, earlie
             record.failure = error
         _close(record, context)
         await settle(record, context)
-        if context.options.output:
+        if output:
             from hira.agents.output import settle_output
 
-            await settle_output(context, context.options.output)
+            await settle_output(context, output)
     except asyncio.CancelledError:
         record.status, record.failure = "interrupted", Interrupted("cancelled")
         if context.log:
@@ -100,15 +104,6 @@ async def rollout(workflow: Workflow, question: str, context: RunContext, earlie
     if context.log:
         context.log.end(record.status, record.answer, record.error, record.usage)
     return record
-
-
-async def _write_question(question: str, context: RunContext, earlier: "Earlier | None") -> str:
-    """The question as the workflow is asked it: after the earlier messages, with the form of an additional value."""
-    if earlier:
-        from hira.agents.summary import sum_up  # only a follow-up question has earlier messages
-
-        question = (await sum_up(context, earlier)).extend(question)
-    return context.options.output.extend(question) if context.options.output else question
 
 
 def _take_answer(answer: object, workflow: Workflow, context: RunContext, question: str) -> str:

@@ -43,8 +43,8 @@ def journal(tmp_path: Path) -> Any:
     made.close()
 
 
-def begun(journal: Journal, run: str = "r1") -> Log:
-    return journal.begin(run, settings={"model": "m"}, files=(), versions={"hira": "0"})
+def begun(journal: Journal, run: str = "r1", question: str = "q") -> Log:
+    return journal.begin(run, question, "hira", settings={"model": "m"}, files=(), versions={"hira": "0"})
 
 
 COMPLETION = Completion(
@@ -98,8 +98,7 @@ from hira.core.events import Notice
 from hira.journal import CallSpec, Journal
 async def work():
     journal = Journal(Path(sys.argv[1]))
-    log = journal.begin("r1", settings={}, files=(), versions={})
-    log.describe("q", "hira")
+    log = journal.begin("r1", "q", "hira", settings={}, files=(), versions={})
     async def make(): return "paid for " + chr(0xd800)
     async def dies(): os.kill(os.getpid(), 9)
     for number in range(3):
@@ -126,12 +125,11 @@ async def test_results_are_recorded_before_another_call_is_made_of_them(journal:
 async def test_what_a_living_process_has_recorded_others_read_at_once(journal: Journal) -> None:
     log, other = begun(journal), Journal(journal.path)
     for number in range(20):
-        log.describe(f"question {number}", "hira")
         log.event(Notice(str(number)))
         log.end("answered", f"answer {number}", "")
         await log.settle()
         entry = other.entry("r1")
-        assert (entry.question, entry.answer) == (f"question {number}", f"answer {number}")
+        assert (entry.question, entry.answer) == ("q", f"answer {number}")
         assert [event["text"] for event in other.events("r1")] == [str(one) for one in range(number + 1)]
     other.close()
 
@@ -323,7 +321,7 @@ async def test_a_journal_that_was_closed_takes_nothing_and_says_so(tmp_path: Pat
     journal = Journal(tmp_path / "journal.sqlite")
     log = begun(journal)
     journal.close()
-    log.describe("q", "hira")
+    log.end("answered", "", "")
     assert "was closed" in log.trouble
 
 
@@ -333,8 +331,7 @@ from pathlib import Path
 from hira.core.events import Notice
 from hira.journal import CallSpec, Journal
 async def run(journal, name):
-    log = journal.begin(name, settings={}, files=(), versions={})
-    log.describe("q", "hira")
+    log = journal.begin(name, "q", "hira", settings={}, files=(), versions={})
     async def make():
         await asyncio.sleep(0.001)
         return "x" * 300
@@ -428,7 +425,7 @@ async def test_a_call_with_an_effect_that_was_only_started_is_reported(journal: 
 
 def test_runs_are_listed_newest_first_and_found_by_the_beginning_of_their_id(journal: Journal) -> None:
     for run in ("2026-a", "2026-b", "2027-c"):
-        begun(journal, run).describe(f"question {run}", "hira")
+        begun(journal, run, f"question {run}")
     assert [entry.id for entry in journal.runs()] == ["2027-c", "2026-b", "2026-a"]
     assert journal.entry("2027").question == "question 2027-c"
     assert journal.entry("last").id == "2027-c"
@@ -632,7 +629,7 @@ async def test_a_stopped_call_leaves_no_gap_in_its_conversation(journal: Journal
 
 
 def test_a_run_without_a_sign_of_life_is_gone_though_its_number_is_in_use(journal: Journal) -> None:
-    begun(journal).describe("q", "hira")
+    begun(journal)
     assert journal.entry("r1").alive
     with sqlite3.connect(journal.path) as other:
         other.execute("update runs set heard = heard - 3600")
@@ -643,7 +640,7 @@ def test_a_run_without_a_sign_of_life_is_gone_though_its_number_is_in_use(journa
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux tells a zombie")
 def test_a_run_whose_process_has_ended_unnoticed_by_its_parent_is_gone(journal: Journal) -> None:
-    begun(journal).describe("q", "hira")
+    begun(journal)
     with subprocess.Popen([sys.executable, "-c", "pass"], stdout=subprocess.PIPE) as ended:
         assert ended.stdout
         ended.stdout.read()  # until it ends; nobody waits for it yet
@@ -682,8 +679,7 @@ async def test_results_of_tools_are_reused_within_their_age_where_tools_see_the_
 
 
 async def test_names_of_files_that_are_no_text_do_not_end_recording(journal: Journal) -> None:
-    log = begun(journal)
-    log.describe("what is in caf\udce9?", "hira")
+    log = begun(journal, question="what is in caf\udce9?")
     log.read("caf\udce9.txt", "s1")
     log.end("answered", "caf\udce9", "")
     await log.settle()

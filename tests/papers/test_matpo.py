@@ -20,7 +20,8 @@ from hira.core.policy import Completion, Request
 from hira.core.tokens import count
 from hira.evaluation.rewards.answers import form
 from hira.evidence import Source
-from hira.policies.dialects import DIALECTS, Call, Explained
+from hira.policies.dialects import DIALECTS, Call
+from hira.policies.dialects.protocol import write_examples
 from hira.policies.dialects.switching import rewrite_messages
 from hira.testing import FakeWeb, ScriptedPolicy, Served
 from hira.testing.script import make_context
@@ -479,7 +480,7 @@ def test_a_brief_run_without_a_search_is_refused() -> None:
 
 
 def test_brief_prompts_follow_a_change_of_the_dialect() -> None:
-    explained = Explained.of(DIALECTS["json"], [search], brief=True)
+    explained = write_examples(DIALECTS["json"], [search])
     (rewritten,) = rewrite_messages([system(explained)], [search], DIALECTS["json"], DIALECTS["tags"])
     assert "<|begin_search_query|>" in rewritten.text
     assert "```json" not in rewritten.text

@@ -98,8 +98,7 @@ async def test_the_runs_of_others_hide_none_of_ones_own(settings: Settings) -> N
     for at in range(205):
         name = "ada" if at < 3 else "bob"
         run = f"20260101-{at:06}-{tag_of(f'key-of-{name}-1')}-000000"
-        log = journal.begin(run, settings={}, files=(), versions={})
-        log.describe(f"question of {name}", "hira")
+        log = journal.begin(run, f"question of {name}", "hira", settings={}, files=(), versions={})
         log.end("answered", "", "")
     journal.close()
     async with connect(settings.with_values({"keys": keys}, "test")) as client:

@@ -109,8 +109,9 @@ Written.__name__ = "TurnText"
 async def test_what_another_version_recorded_does_not_end_the_stream(settings: Settings, tmp_path: Path) -> None:
     assert settings.journal is not None
     journal = Journal(settings.journal)
-    log = journal.begin("20260101-000000-000000", settings={"model": "offline"}, files=(), versions={})
-    log.describe(QUESTION, "hira")
+    log = journal.begin(
+        "20260101-000000-000000", QUESTION, "hira", settings={"model": "offline"}, files=(), versions={}
+    )
     cut = f"in {tmp_path}/docs/towers.txt"
     written = [Written("1", one, reasoning=False) for one in (cut[:8], cut[8:])]
     for event in (Dreamt("of bees"), *written, Notice("the end")):

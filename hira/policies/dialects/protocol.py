@@ -164,11 +164,5 @@ class Explained(Filled):
     dialect: Dialect
     tools: "tuple[Tool, ...]"
 
-    @classmethod
-    def of(cls, dialect: Dialect, tools: "Sequence[Tool]", *, brief: bool = False) -> "Explained":
-        explained = cls(write_examples(dialect, tools) if brief else dialect.instructions(tools))
-        explained.dialect, explained.tools = dialect, tuple(tools)
-        return explained
-
     def __reduce__(self) -> tuple[Any, ...]:
         return Filled, (str(self),)

@@ -153,7 +153,7 @@ _PHRASES = (
     (r"\bminus\b|−", "-"),
 )
 _RUN = re.compile(rf"(?:{_NUMBER}|\*\*|[-+*/%()]|\s)+")
-_FRAME = frozenset(words("calculate compute evaluate result value much equal answer please exact exactly"))
+_FRAME = "calculate compute evaluate result value much equal answer please exact exactly"
 
 
 def find_expression(question: str) -> str:
@@ -165,7 +165,7 @@ def find_expression(question: str) -> str:
         text = re.sub(phrase, symbol, text)
     run = max((match[0] for match in _RUN.finditer(text)), key=lambda run: len(run.strip()), default="")
     expression = run.strip().strip("*/+%").strip()
-    if [word for word in words(text.replace(run, " ")) if word not in _FRAME]:
+    if {*words(text.replace(run, " "))}.difference(words(_FRAME)):
         return ""
     try:
         tree = ast.parse(expression, mode="eval").body

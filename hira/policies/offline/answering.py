@@ -93,7 +93,7 @@ UNSEARCHED = "I could not answer this question, because the run ended before any
 _LONGEST_REPEATED = 500
 """Characters of a question that a refusal repeats."""
 NAME = r"[A-ZÀ-Þ][\w’'.-]*\w(?:\s+(?:(?:of|the|de|von|van)\s+)?[A-ZÀ-Þ][\w’'.-]*\w)*"
-_FILLER = frozenset(words("many much per name call kind sort type exactly please tell give happen use"))
+_FILLER = "many much per name call kind sort type exactly please tell give happen use"
 _NUMBER = (
     r"(?:\d[\d.,]*|\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen"
     r"|(?:twen|thir|for|fif|six|seven|eigh|nine)ty|dozens?|hundreds?|thousands?)\b)"
@@ -132,7 +132,7 @@ def _read_question(question: str) -> tuple[frozenset[str], "re.Pattern[str] | No
     """Return the stems that an answer has to cover, and the pattern of the value that it has to hold besides."""
     found = next(((match, value) for form, value in _KINDS if (match := form.search(question))), None)
     unit = words(found[0][1] or "") if found else ()
-    return frozenset(words(question)) - _FILLER - frozenset(unit), found and found[1]
+    return frozenset(words(question)).difference(words(_FILLER), unit), found and found[1]
 
 
 def find_answer(question: str, passages: Sequence[ShownPassage]) -> Sentence | ShownPassage | None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from hira.core.sanitize import without_userinfo
-from hira.policies.names import GGUF, IN_PROCESS, LITELLM, names_of, place_of, resolve_name
+from hira.policies.names import GGUF, IN_PROCESS, LITELLM, OFFLINE, names_of, place_of, resolve_name
 from hira.runtime.settings.fields import FILE, Layer, RoleSettings, Settings
 
 
@@ -85,7 +85,7 @@ def find_place(name: str, role: str, role_settings: RoleSettings, settings: Sett
     if name.startswith(IN_PROCESS):
         adapter = settings.adapter if role_settings.adapter is None else role_settings.adapter
         return EndpointPlace(name, "", "", "", adapter)
-    if name.startswith(GGUF):
+    if name == OFFLINE or name.startswith(GGUF):
         return EndpointPlace(name, "", "", "")
     base_url, key = role_settings.base_url or settings.base_url, role_settings.api_key.get_secret_value()
     model, elsewhere = place_of(name.removeprefix("openai:") if base_url else resolve_name(name))

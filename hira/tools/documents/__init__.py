@@ -10,12 +10,13 @@ import time
 import weakref
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from hira.core.errors import ToolError, count_of
 from hira.core.sanitize import clean
-from hira.core.tool import Observation, Passage, Tool, tool
+from hira.core.tool import Observation, Passage, Tool, text_tool
 from hira.evidence import Source
 from hira.tools.documents.pieces import EncoderFailed, drop_title, join_pieces
 from hira.tools.documents.ranking import NEAR_CONSTANT, Ranked, fuse
@@ -250,11 +251,8 @@ def search_documents(
     on_failure: Callable[[str], None] | None = None,
 ) -> Tool:
     """Create the tool "search": at most `top` passages, best first. The other arguments are those of `Index.search`."""
-    from pydantic import Field
 
-    async def search(
-        query: Annotated[str, Field(description="a question or its key words")],
-    ) -> Observation:
+    async def search(query: str) -> Observation:
         """Search the local documents for passages."""
         if any(noun in query.lower() for noun in _NOUNS):
             from hira.tools.documents.overview import asks_overview
@@ -274,7 +272,7 @@ def search_documents(
         shown = sorted(kept, key=lambda hit: (places[hit.name], hit.row))
         return Observation(passages=tuple(map(_passage, shown)))
 
-    return tool(search, pure=True)
+    return replace(text_tool(search, {"query": "a question or its key words"}), pure=True)
 
 
 def _passage(hit: PassageHit) -> Passage:
@@ -290,12 +288,8 @@ def _passage(hit: PassageHit) -> Passage:
 
 def browse_documents(index: Index) -> Tool:
     """Create the tool "browse": a document of the index, whole, or the passages of a long one that fit the intent."""
-    from pydantic import Field
 
-    async def browse(
-        url: Annotated[str, Field(description="its path, as the search shows it")],
-        intent: Annotated[str, Field(description="what to look for")] = "",
-    ) -> Observation:
+    async def browse(url: str, intent: str = "") -> Observation:
         """Open a local document; of a long one, the passages that fit the intent."""
         from hira.tools.documents.showing import find_name, show
 
@@ -304,4 +298,5 @@ def browse_documents(index: Index) -> Tool:
             raise ToolError(f"{url!r} holds no text" + (f" ({entry.note})" if entry and entry.note else ""))
         return await asyncio.to_thread(show, entry, intent)  # it may be as long as a file
 
-    return tool(browse, seconds=300.0, pure=True)
+    made = text_tool(browse, {"url": "its path, as the search shows it"}, intent="what to look for")
+    return replace(made, seconds=300.0, pure=True)

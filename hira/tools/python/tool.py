@@ -12,7 +12,7 @@ from hira.core.errors import ToolError
 from hira.core.messages import Filled
 from hira.core.prompts import Prompt
 from hira.core.sanitize import clean
-from hira.core.tool import Observation, Tool, tool
+from hira.core.tool import Observation, Tool, text_tool
 from hira.tools.python.layers import IMAGE, Mode, PythonLimits
 
 if TYPE_CHECKING:
@@ -35,14 +35,13 @@ def _describe(readable: Iterable[Path], named: Mapping[Path, str], seconds: floa
     return str(DESCRIPTION.fill(seconds=f"{seconds:g}", beside=follows, attached=listed))
 
 
-@cache
-def _shape() -> Tool:
-    """Create the tool without a session, once: reading a signature is slow. The sandbox itself limits results."""
+async def python(code: str) -> Observation:
+    """Replaced by the run of a session."""
+    raise ToolError(f"no session runs {code!r}")
 
-    async def python(code: str) -> Observation:
-        raise ToolError(f"no session runs {code!r}")
 
-    return tool(python, shown=0)
+_SHAPE = replace(text_tool(python, {"code": ""}), shown=0, stateful=True, function=None)
+"""The tool without a session. The sandbox itself limits results."""
 
 
 def open_python(
@@ -97,7 +96,7 @@ def open_python(
         seconds = _QUEUE * (limits.seconds + 30)
         try:
             async with AsyncExitStack() as stack:
-                yield replace(_shape(), run=run, seconds=seconds, description=described, stateful=True, function=None)
+                yield replace(_SHAPE, run=run, seconds=seconds, description=described)
         finally:
             ended.append(place)
 
