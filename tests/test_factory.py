@@ -363,7 +363,7 @@ def test_a_role_has_its_own_settings_and_else_those_of_the_run() -> None:
         assert (sampling.temperature, sampling.top_p, sampling.top_k, sampling.seed) == (0.7, 0.95, 20, 3)
         assert (sampling.reasoning_effort, config.dialect, config.policy.model) == ("high", NATIVE, "m")
         assert config.otherwise == FALLBACKS["native"], "it falls back where no dialect was chosen"
-        assert config.place == ("http://127.0.0.1:9/v1", "m")
+        assert config.facts.key == "http://127.0.0.1:9/v1 m"
     sampling = own.sampling
     assert (sampling.temperature, sampling.top_p, sampling.top_k, sampling.seed) == (0.0, 0.5, 7, 3)
     assert (sampling.reasoning_effort, own.dialect, own.policy.model, own.otherwise) == ("low", JSON, "other", "")
@@ -388,7 +388,7 @@ def test_replies_of_a_programs_own_policy_are_bounded_only_where_somebody_says_s
     mine = ScriptedPolicy([])
     settings = Settings(model="m", base_url="http://127.0.0.1:9/v1")
     roles, opened = configure_roles(settings, {"worker": mine})
-    assert (roles["worker"].policy, roles["worker"].replies, roles["worker"].place) == (mine, None, ("", ""))
+    assert (roles["worker"].policy, roles["worker"].replies, roles["worker"].facts.key) == (mine, None, "")
     assert roles["*"].replies is not None
     assert len(opened) == 1
     bounded = settings.with_values({"max_reply_tokens": 77}, "here")

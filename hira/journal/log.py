@@ -207,7 +207,7 @@ class Log:
         spec = CallSpec("policy", name, digest, model, dump, undo=undo, forced=forced)
         return self.call(spec, ask, fields_of, partial(validate, Completion), within, finish=finish)
 
-    async def call(  # noqa: C901 - a call from the record, from another run, in place of another, or made now
+    async def call(  # noqa: C901, PLR0912 - from the record, from another run, in place of another, or made now
         self,
         spec: CallSpec,
         make: Callable[[], Awaitable[T]],
@@ -245,9 +245,13 @@ class Log:
             self.departed = self.departed or spec.conversation
         began = self.clock()
         keep = partial(self._keep, spec, key, began)
-        if self.reuse and (reused := await self._reuse_result(self.reuse, spec, key, began)) is not None:
-            with suppress(DamagedRecord):
-                return _decode(decode, reused)
+        if self.reuse and not (spec.rerun or spec.never_reused):
+            reused = await self.reuse(spec.kind, spec.digest)
+            cut = isinstance(reused, dict) and reused.get("finish") == "length"  # this run may allow a longer reply
+            if reused is not None and not cut:
+                keep(reused)
+                with suppress(DamagedRecord):
+                    return _decode(decode, reused)
         if prepare and (replacement := await prepare()) is not None:
             keep(encode(replacement))
             return replacement
@@ -291,15 +295,6 @@ class Log:
             return result
         keep = partial(self._keep, spec, known.key, known.began)
         return await _change_result(result, spec.change, encode, keep, effect=spec.effect)
-
-    async def _reuse_result(self, reuse: Reuse, spec: CallSpec, key: Key, began: float) -> Any:
-        """Take the result of an identical call of another run and record it as this run's; None without one."""
-        reused = None if spec.rerun or spec.never_reused else await reuse(spec.kind, spec.digest)
-        cut = isinstance(reused, dict) and reused.get("finish") == "length"  # this run may allow a longer reply
-        if reused is None or cut:
-            return None
-        self._keep(spec, key, began, reused)
-        return reused
 
     def _keep(self, spec: CallSpec, key: Key, began: float, result: Any) -> None:
         assert self._writer is not None  # noqa: S101 - a replay comes to no call that is made

@@ -1,7 +1,7 @@
 """The answer to a question, for Python and as JSON."""
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic
 
 from typing_extensions import TypeVar
@@ -9,7 +9,7 @@ from typing_extensions import TypeVar
 from hira.agents.trajectory import Rollout, Status
 from hira.core.errors import BadReply, UsageError
 from hira.evidence import Citation, Source, find_cited, flag_claims
-from hira.evidence.citations import find_places, locate
+from hira.evidence.citations import locate
 
 if TYPE_CHECKING:
     from hira.agents.output_type import OutputType
@@ -119,48 +119,9 @@ class Answer(Generic[T]):
 
     def json(self) -> dict[str, Any]:
         """The answer as one JSON object: the same keys for every run, and `output` where a type was asked for."""
-        from hira.runtime.answer_json import citations_as_json, usage_as_json  # most answers are printed as a text
+        from hira.runtime.answer_json import answer_as_json  # most answers are printed as a text
 
-        record = self.rollout
-        return {
-            "question": record.question,
-            "answer": self.text,
-            "status": self.status,
-            "error": self.error,
-            "notices": list(self.notices),
-            "citations": citations_as_json(self.citations, record.sources),
-            "answers_question": record.answers,
-            "sources": [
-                {
-                    "id": source.id,
-                    "title": source.title,
-                    "location": source.location,
-                    "kind": source.kind,
-                    "places": find_places(source.id, self.citations),
-                }
-                for source in self.sources
-            ],
-            "facts": [{**asdict(fact), "sources": list(fact.sources)} for fact in record.memory.facts],
-            "resources": [asdict(resource) for resource in record.memory.resources],
-            "subtasks": [
-                {"text": finding.subtask.text, "expert": finding.expert, "conclusion": finding.conclusion}
-                for finding in record.findings
-            ],
-            "usage": usage_as_json(record.usage),
-            "workflow": record.workflow,
-            "model": self.model,
-            "run_id": record.run,
-            **self._output_as_json(),
-        }
-
-    def _output_as_json(self) -> dict[str, Any]:
-        if self.output_type is None:
-            return {}
-        value = self.output_type.dump(self.rollout.output) if self.rollout.has_output else None
-        sources = {path: list(ids) for path, ids in self.output_sources.items()}
-        places = {path: list(named) for path, named in self.output_places.items()}
-        error = self.rollout.output_error
-        return {"output": value, "output_sources": sources, "output_places": places, "output_error": error}
+        return answer_as_json(self)
 
 
 def answer_of(record: Rollout, model: str, output_type: "OutputType | None" = None) -> Answer[Any]:

@@ -1,4 +1,4 @@
-"""The parts of an answer as JSON."""
+"""An answer as JSON, and its parts."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -6,7 +6,7 @@ from typing import Any
 
 from hira.core.policy import Usage
 from hira.evidence import Citation, Sources
-from hira.evidence.citations import find_page
+from hira.evidence.citations import find_page, find_places
 
 
 def usage_as_json(usage: Usage) -> dict[str, Any]:
@@ -32,3 +32,46 @@ def citations_as_json(citations: Sequence[Citation], sources: Sources) -> list[d
         }
         for citation in citations
     ]
+
+
+def answer_as_json(answer: Any) -> dict[str, Any]:
+    """An `Answer` as one JSON object: the same keys for every run, and `output` where a type was asked for."""
+    record = answer.rollout
+    written: dict[str, Any] = {
+        "question": record.question,
+        "answer": answer.text,
+        "status": answer.status,
+        "error": answer.error,
+        "notices": list(answer.notices),
+        "citations": citations_as_json(answer.citations, record.sources),
+        "answers_question": record.answers,
+        "sources": [
+            {
+                "id": source.id,
+                "title": source.title,
+                "location": source.location,
+                "kind": source.kind,
+                "places": find_places(source.id, answer.citations),
+            }
+            for source in answer.sources
+        ],
+        "facts": [{**asdict(fact), "sources": list(fact.sources)} for fact in record.memory.facts],
+        "resources": [asdict(resource) for resource in record.memory.resources],
+        "subtasks": [
+            {"text": finding.subtask.text, "expert": finding.expert, "conclusion": finding.conclusion}
+            for finding in record.findings
+        ],
+        "usage": usage_as_json(record.usage),
+        "workflow": record.workflow,
+        "model": answer.model,
+        "run_id": record.run,
+    }
+    if answer.output_type is None:
+        return written
+    return {
+        **written,
+        "output": answer.output_type.dump(record.output) if record.has_output else None,
+        "output_sources": {path: list(ids) for path, ids in answer.output_sources.items()},
+        "output_places": {path: list(named) for path, named in answer.output_places.items()},
+        "output_error": record.output_error,
+    }

@@ -92,7 +92,7 @@ class Chat:
             UsageError: The question before it is still in progress, or the recorded run does not exist.
         """
         attached = find_files(files)
-        output = make_output_type(output_type)
+        output = None if output_type is None else make_output_type(output_type)
         refusal = UsageError("the question before has no answer yet", fix="await it, then ask the next one")
         if self._preparing:
             raise refusal

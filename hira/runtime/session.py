@@ -183,12 +183,7 @@ class Session:
             yield RunContext(roles, record, events, budget, tools, tuple(files), secrets, log, options)
 
     def begin_log(
-        self,
-        run: str,
-        question: str,
-        files: Sequence[Path] = (),
-        earlier: "Earlier | None" = None,
-        output: "OutputType | None" = None,
+        self, run: str, question: str, files: Sequence[Path], earlier: "Earlier | None", output: "OutputType | None"
     ) -> Log | None:
         """The record of a new run, None if nothing is recorded."""
         if self.journal is None:

@@ -32,7 +32,6 @@ def check(given: Mapping[str, Any]) -> None:
     otel = given.get("otel") or OFF
     if otel != OFF and not otel.startswith(("http://", "https://")):
         raise UsageError(f"`otel` must be the address of a collector, got {otel!r}", fix='write otel="http://…:4318"')
-    paths_of(given.get("docs", ()), "docs")
     roles = given.get("roles", {})
     if not isinstance(roles, Mapping) or not all(isinstance(role, str) for role in (*roles, *roles.values())):
         raise UsageError(f"`roles` must map roles to models, got {roles!r}", fix='write roles={"planner": "MODEL"}')
@@ -47,10 +46,8 @@ def check(given: Mapping[str, Any]) -> None:
         check_objects(given)
 
 
-def make_output_type(shape: Any) -> "OutputType | None":
-    """Return the type of an answer's additional value, None if none is wanted. Raises `UsageError`."""
-    if shape is None:
-        return None
+def make_output_type(shape: Any) -> "OutputType":
+    """Return the type of an answer's additional value. Raises `UsageError`."""
     from hira.agents.output_type import OutputType  # few questions have one
 
     return OutputType(shape)
@@ -91,7 +88,7 @@ def paths_of(paths: object, name: str) -> list[str | Path]:
 
 def find_files(paths: Paths | None) -> tuple[Path, ...]:
     """The files of a question. Raises `UsageError` for one that cannot be attached."""
-    files = tuple(Path(path).expanduser() for path in paths_of(() if paths is None else paths, "files"))
+    files = tuple(Path(path).expanduser() for path in paths_of(paths or (), "files"))
     for path in files:
         if is_text(str(path)) and not path.is_file():
             what, fix = "does not exist", "name a file that exists"

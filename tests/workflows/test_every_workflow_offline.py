@@ -205,7 +205,7 @@ async def _asked(
     files = files_for(workflow)
     made = await open_session(settings, policies={"*": policy}, workflow=workflow)
     assert made.journal is not None
-    log = made.journal.resume(run) if resumed else made.begin_log(run, question, files)
+    log = made.journal.resume(run) if resumed else made.begin_log(run, question, files, None, None)
     try:
         async with made.open_context(run, question, files, (), log=log) as context:
             return await rollout(workflow, question, context)

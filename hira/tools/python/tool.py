@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -62,6 +62,7 @@ def open_python(
     """
     ended: list[Path] = []
     paths = [Path(path).resolve() for path in readable]
+    describe = cache(partial(_describe, paths, named, limits.seconds))
 
     @asynccontextmanager
     async def open_session(label: str) -> AsyncIterator[Tool]:
@@ -92,7 +93,7 @@ def open_python(
 
             return await run_code(open_sandbox(), str(arguments["code"]))
 
-        described = _describe(paths, named, limits.seconds, follows=follows)
+        described = describe(follows=follows)
         seconds = _QUEUE * (limits.seconds + 30)
         try:
             async with AsyncExitStack() as stack:
