@@ -539,8 +539,7 @@ async def test_a_resumed_run_that_was_killed_names_the_cost_of_all_replies(journ
     async def pay_cut() -> Completion:
         return cut
 
-    log = begun(journal)
-    log.describe("why?", "react")
+    log = journal.begin("r1", "why?", "react", settings={"model": "m"}, files=(), versions={"hira": "0"})
     await log.policy("m", request, pay_cut)
     log.end("partial", "text", "the budget is used up", cut.usage)
     again = journal.resume("r1")
