@@ -9,6 +9,7 @@ broken calls. `Recovery` judges the replies.
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
+from weakref import proxy
 
 from hira.agents.calls import format_arguments, use
 from hira.agents.receiver import ReadableCalls
@@ -84,7 +85,7 @@ class Loop:
         self.conclude = conclude
         self.window = window
         self.calls = MadeCalls(limit)
-        self.reader = ReplyReader(conversation, self.calls, several, task)
+        self.reader = ReplyReader(proxy(conversation), self.calls, several, task)  # which the conversation holds
         self.recovery = Recovery(conversation, self.reader, known_answer, fallback_calls)
         self.transcript: list[str] = []  # all that was said, called and seen
         self.said = ""

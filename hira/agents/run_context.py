@@ -207,7 +207,7 @@ class CallState:
     """How often each call was asked for."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, weakref_slot=True)
 class Conversation:
     """The messages one role has exchanged, and the only way to its policy. Every turn is recorded."""
 
