@@ -24,7 +24,7 @@ def words(text: str) -> list[str]:
     tokens: list[str] = []
     for match in _WORD.finditer(text.lower()):
         word = match[0]
-        if _CJK.search(word):
+        if not word.isascii() and _CJK.search(word):
             tokens += [word[start : start + 2] for start in range(len(word) - 1)] or [word]
         elif word not in STOP:
             tokens.append(stem(word))

@@ -171,7 +171,8 @@ class Sources:
             known = replace(_join_texts(known, source), kind=source.kind, title=known.title or source.title)
         elif known.kind == "hit":
             known = replace(known, kind=source.kind)
-        known = replace(known, date=known.date or source.date, newer=known.newer or source.newer)
+        if source.date or source.newer:
+            known = replace(known, date=known.date or source.date, newer=known.newer or source.newer)
         self.read[known.id] = known
         return known
 

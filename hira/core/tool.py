@@ -174,11 +174,12 @@ class Tool(Generic[P, R]):
                 observation = await self.run(checked)
         except TimeoutError:
             raise ToolDown(f"{self.name} did not finish within {self.seconds:g} seconds") from None
-        named = tuple(
-            replace(passage, source=replace(passage.source, title=clip_title(passage.source.title)))
-            for passage in observation.passages
-        )
-        observation = replace(observation, passages=named)
+        if observation.passages:
+            named = tuple(
+                replace(passage, source=replace(passage.source, title=clip_title(passage.source.title)))
+                for passage in observation.passages
+            )
+            observation = replace(observation, passages=named)
         return limit_texts(observation, self, arguments)
 
 
@@ -187,8 +188,10 @@ def limit_texts(observation: Observation, tool: Tool, arguments: Mapping[str, An
     nothing of it is lost; the message of a failed call is only cut."""
     if not tool.shown:
         return observation
-    passages = tuple(replace(passage, text=_cut(passage.text, tool.shown)) for passage in observation.passages)
     text = _cut(observation.text, tool.shown)
+    if text == observation.text and not observation.passages:
+        return observation
+    passages = tuple(replace(passage, text=_cut(passage.text, tool.shown)) for passage in observation.passages)
     if text != observation.text and observation.ok:
         (whole,) = read_result(f"tool:{tool.name}", tool.name, arguments, observation.text).passages
         return replace(observation, text="", passages=(replace(whole, text=text), *passages), citable=False)

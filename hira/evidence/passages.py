@@ -346,8 +346,8 @@ def read_words(text: str, grouping: str = "") -> list[Word]:
             tense = _TENSES.get(written.lower(), tense)
             every = written.lower() in _EVERY
         elif not (close and _joins_number(words, kind, written)):
-            bound = Word("", "", "word", link, determined, marked, close and bool(words))
-            bound = bound._replace(tense=tense, inside=inside > 0, every=every)
+            near = close and bool(words)
+            bound = Word("", "", "word", link, determined, marked, near, tense=tense, inside=inside > 0, every=every)
             words += _read_content(kind, written, bound, words[-1:], grouping)
             if len(words) > 1 and words[-1].close:
                 day = words[-2].key in MONTHS and words[-1].text.isdecimal() and len(words[-1].text) <= 2

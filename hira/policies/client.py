@@ -46,7 +46,7 @@ class DirectClient:
         if isinstance(self._transport, StreamTransport):
             if labels:
                 more = "".join(f"{name}: {value}\r\n" for name, value in labels.items())
-                heading = heading._replace(raw=heading.raw + more.encode("ascii"))
+                heading = Heading(heading.origin, heading.request, heading.raw + more.encode("ascii"))
             return self._transport.send(heading, raw, self._extensions["timeout"])
         headers = [*headers, *((name.encode("ascii"), value.encode("ascii")) for name, value in labels.items())]
         request = httpx.Request("POST", url, headers=headers, content=raw, extensions=self._extensions)

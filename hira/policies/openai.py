@@ -67,6 +67,7 @@ from hira.policies.waiting import ENOUGH_WHOLE, USUAL, Timeout, pace_at
 _OPENAI = "api.openai.com"
 _AZURE = ".openai.azure.com"
 _BYTES_A_TOKEN = 4
+_JSON = json.JSONDecoder(strict=False)
 _LONG_KEY = 8
 
 
@@ -182,16 +183,16 @@ class OpenAIPolicy:
             tokens = body.get(self.accepted.length) or request.sampling.max_tokens
             seconds = self._pace.bound(self._timeout, len(raw) // _BYTES_A_TOKEN, tokens)
             bounds = Bounds(*seconds, call.cut_at, tokens)
-            take = take_event if path == PATH else take_chunk
-            state = StreamState(take, bounds, call.watch, call.is_enough, began=loop.time())
-            longest = bounds.first if "stream" in body else bounds.reply
+            began, longest = loop.time(), bounds.first if "stream" in body else bounds.reply
             labels = NO_LABELS if self._official else write_labels(call.run, request.conversation)
             post = self._sender.post(path, raw, labels)
             try:
                 async with asyncio.timeout(longest) as limit, aclosing(await post) as response:
                     log.debug("%s %s", response.status_code, response.headers.get("content-type", ""))
                     if response.is_success:
-                        parts = await self._receive(response, limit, state, path, streams="stream" in body)
+                        parts = await self._receive(
+                            response, limit, bounds, call, path, began, streams="stream" in body
+                        )
                         parts.sent = len(raw)
                         return parts
                     said = _read_json((await self._read(response)).decode("utf-8", "replace"))
@@ -206,18 +207,27 @@ class OpenAIPolicy:
             room = await self._adapt(refused, body) or room
 
     async def _receive(
-        self, response: httpx.Response, limit: asyncio.Timeout, state: StreamState, path: str, *, streams: bool
+        self,
+        response: httpx.Response,
+        limit: asyncio.Timeout,
+        bounds: Bounds,
+        call: CallOptions,
+        path: str,
+        began: float,
+        *,
+        streams: bool,
     ) -> ReplyParts:
         """Read the reply of a successful response, whether it streams or comes as a whole."""
         kind = response.headers.get("content-type", "")
         if "event-stream" in kind or (streams and "json" not in kind and "html" not in kind):
             limit.reschedule(None)
-            if state.watch:
-                state.watch(Delta(""))  # the endpoint is at work
+            call(Delta(""))  # the endpoint is at work
+            take = take_event if path == PATH else take_chunk
+            state = StreamState(take, bounds, call.watch, call.is_enough, began=began)
             parts = await self._read_stream(response, state, path)
         else:
             parts = self._parts(await self._read(response), path)
-            tell(state.watch, parts.text, parts.reasoning)
+            tell(call.watch, parts.text, parts.reasoning)
         self._turns.keep(parts.items)
         return parts
 
@@ -333,7 +343,7 @@ class _RefusedRequest(NamedTuple):
 def _read_json(text: str) -> Any:
     """Return the JSON value that a text is, else the text itself."""
     try:
-        return json.loads(text, strict=False)
+        return _JSON.decode(text)
     except (ValueError, RecursionError):
         return text
 

@@ -236,8 +236,7 @@ class _Wire(asyncio.Protocol):
         """Bytes as they come; empty at the end of the stream."""
         if not self._got and self.lost is None:
             self._reader = asyncio.get_running_loop().create_future()
-            seconds = self._limits.get("read")
-            await _within(self._reader, seconds, httpx.ReadTimeout(f"nothing was received for {seconds} s"))
+            await _within(self._reader, self._limits.get("read"), httpx.ReadTimeout, "nothing was received")
         if not self._got:
             if isinstance(self.lost, EOFError):
                 return b""
@@ -254,8 +253,7 @@ class _Wire(asyncio.Protocol):
         """Wait until the peer takes what was written; an early response ends the wait, too."""
         self._writer = asyncio.get_running_loop().create_future()
         if self._full and self.lost is None:
-            seconds = self._limits.get("write")
-            await _within(self._writer, seconds, httpx.WriteTimeout(f"nothing could be sent for {seconds} s"))
+            await _within(self._writer, self._limits.get("write"), httpx.WriteTimeout, "nothing could be sent")
 
     def rest(self, idle: "list[_Wire]", *, keeps: bool) -> None:
         """The exchange is over: keep the connection if the server does, too, and close it otherwise."""
@@ -373,9 +371,14 @@ def _wake(waiting: "asyncio.Future[None] | None") -> None:
         waiting.set_result(None)
 
 
-async def _within(waiting: "asyncio.Future[None]", seconds: float | None, late: Exception) -> None:
+async def _within(
+    waiting: "asyncio.Future[None]", seconds: float | None, late: type[httpx.TimeoutException], what: str
+) -> None:
+    if seconds is None:
+        await waiting
+        return
     try:
         async with asyncio.timeout(seconds):
             await waiting
     except TimeoutError:
-        raise late from None
+        raise late(f"{what} for {seconds} s") from None

@@ -35,7 +35,7 @@ def strip_thought(completion: Completion) -> str:
     text = completion.text
     end = max((text.rfind(tag) + len(tag) for tag in _CLOSING if tag in text), default=0)
     # after the last closing tag no thought ends, and to look for its end from each beginning takes quadratic time
-    return (_CLOSED.sub("", _THOUGHT.sub("", text[:end])) + text[end:]).strip()
+    return (_CLOSED.sub("", _THOUGHT.sub("", text[:end])) + text[end:] if end else text).strip()
 
 
 def verbatim(completion: Completion) -> str:

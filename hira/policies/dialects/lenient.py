@@ -14,7 +14,7 @@ class Beyond(json.JSONDecodeError):
 def decode_json(text: str) -> Any:
     """The value that the whole text is. Raises `json.JSONDecodeError` and nothing else."""
     try:
-        return json.loads(text, strict=False)
+        return _DECODER.decode(text)
     except json.JSONDecodeError:
         raise
     except (RecursionError, ValueError) as error:

@@ -37,17 +37,20 @@ class Native:
         written = completion.calls[:several]
         if not written:
             return _read_calls_in_text(completion, tools, several)
-        # bad arguments are not repeated to an endpoint that would refuse them
-        message = assistant(text, tuple(replace(call, arguments="{}") for call in written))
+
+        def fault(error: str) -> Parsed:
+            # bad arguments are not repeated to an endpoint that would refuse them
+            return Parsed(text, (), assistant(text, tuple(replace(call, arguments="{}") for call in written)), error)
+
         known = {tool.name: tool for tool in tools}
         calls: list[Call] = []
         for call in written:
             if (tool := known.get(call.name)) is None:
-                return Parsed(text, (), message, check_call(call.name, {}, known)[1])
+                return fault(check_call(call.name, {}, known)[1])
             read, error = check_call(call.name, fit_arguments(call.arguments or "{}", tool), known)
             if read is None:
                 cut = " The call was cut off at the length limit." if completion.finish == "length" else ""
-                return Parsed(text, (), message, error + cut)
+                return fault(error + cut)
             calls.append(Call(call.name, read.arguments, call.id))
         message = assistant(verbatim(completion), tuple(map(_repair, written, calls)))
         return Parsed(text, tuple(calls), message, left_out=len(completion.calls) - len(written))
