@@ -38,14 +38,14 @@ def look_up(query: str) -> str:
 
 
 QUESTION = "How high is the tower of Varnholm?"
-REPLY = 60
+REPLY = 30
 """Tokens of a reply at most."""
 CALLS = 4 * UNREADABLE_IN_A_ROW
 
 
 async def ask(tmp_path: Path, *own: Tool, **settings: Any) -> Answer:
     """The answer of a run whose calls and replies are bounded."""
-    bounds = {"max_reply_tokens": REPLY, "max_calls": CALLS, "max_time": 100.0, "temperature": 0}
+    bounds = {"max_reply_tokens": REPLY, "max_calls": CALLS, "temperature": 0}  # no time: a machine may be slow
     asked = Settings(model="gguf:smollm2", cache=tmp_path / "cache", journal=None, **bounds, **settings)
     async with Hira(settings=asked, tools=own) as hira:
         run = hira.stream(QUESTION)
