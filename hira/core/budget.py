@@ -11,10 +11,10 @@ from hira.core.policy import VERIFIER, Usage
 from hira.core.prices import Price
 from hira.core.tokens import count
 
-# Tokens of a reply: if no other bound is set; of the answer with which a role has to close; of a reply that is one JSON
-# record: an assignment, a distillation, a rubric. And the tokens and seconds of the closing answer after Ctrl-C.
-REPLY, CLOSING, RECORD = 4096, 2048, 2048
-INTERRUPTED_TOKENS, INTERRUPTED_SECONDS = 1024, 60.0
+REPLY = 4096  # tokens of a reply if no other bound is set
+CLOSING = 2048  # tokens of the answer with which a role has to close
+RECORD = 2048  # tokens of a reply that is one JSON record: an assignment, a distillation, a rubric
+INTERRUPTED_TOKENS, INTERRUPTED_SECONDS = 1024, 60.0  # of the closing answer after Ctrl-C
 
 
 @dataclass(frozen=True, slots=True)
