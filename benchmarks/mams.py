@@ -90,7 +90,7 @@ async def batch(base_url: str, topics: Sequence[str], concurrency: int) -> tuple
         answers = [answer async for answer in hira.batch(topics, concurrency=concurrency)]
         seconds, busy = time.perf_counter() - began, time.process_time() - worked
     assert all(answer.text and not answer.error for answer in answers), [answer.error for answer in answers]
-    return seconds, busy, sum(answer.rollout.usage.calls for answer in answers)
+    return seconds, busy, sum(answer.usage.calls for answer in answers)
 
 
 async def control(base_url: str, topics: Sequence[str], concurrency: int) -> float:

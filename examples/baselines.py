@@ -19,7 +19,7 @@ async def main() -> None:
         async with Hira("offline", docs=DOCS, workflow=workflow) as hira:
             answer = await hira.ask(QUESTION)
         held = sum(citation.verdict == "supported" for citation in answer.citations)
-        usage = answer.rollout.usage
+        usage = answer.usage
         print(f"{workflow.name:15} {answer.status}, {held} verified, {usage.calls} calls, {usage.tokens:,} tokens")
     print(answer.text)
 

@@ -21,7 +21,7 @@ async def main() -> None:
     print(number_references(answer.text, read))
     for reference in references(answer.text, read):
         print(f"{reference.number}. {reference.source.title} ({reference.source.location})")
-    print(f"\n{answer.status}, {len(answer.rollout.memory.facts)} notes, {answer.rollout.usage.calls} calls")
+    print(f"\n{answer.status}, {len(answer.rollout.memory.facts)} notes, {answer.usage.calls} calls")
 
 
 asyncio.run(main())

@@ -37,4 +37,4 @@ class Library:
 
 with Hira(policies={"*": Library()}, workflow="direct") as hira:
     answer = hira.ask_sync("What is the capital of Myanmar?")
-print(answer.text, "·", answer.model, "·", answer.rollout.usage.calls, "call")
+print(answer.text, "·", answer.model, "·", answer.usage.calls, "call")

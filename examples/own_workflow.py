@@ -28,4 +28,4 @@ class Lookup:
 with Hira("offline", docs=DOCS, workflow=Lookup()) as hira:
     answer = hira.ask_sync("How many calls does an expert make at most in a subtask?")
 print(answer.text)
-print(f"{answer.status}, {answer.rollout.usage.calls} call, {len(answer.sources)} sources read")
+print(f"{answer.status}, {answer.usage.calls} call, {len(answer.sources)} sources read")

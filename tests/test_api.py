@@ -99,6 +99,13 @@ async def test_a_question_is_answered_with_checked_citations(hira: Hira) -> None
     assert set(answer.rollout.trajectories) >= {"planner", "1/simple_search"}
 
 
+async def test_an_answer_has_its_usage_and_the_id_of_its_run(hira: Hira) -> None:
+    answer = await hira.ask("When was the tower of Varn built?")
+    assert answer.usage is answer.rollout.usage
+    assert answer.usage.calls > 0
+    assert answer.run_id == answer.rollout.run != ""
+
+
 async def test_the_answer_as_json_has_exactly_the_keys_of_the_contract(hira: Hira) -> None:
     said = json.loads(json.dumps((await hira.ask(QUESTION)).json()))
     assert set(said) == CONTRACT

@@ -89,7 +89,7 @@ async def open_workflow(workflow: str, settings: Settings) -> AsyncIterator[Ask]
         async def ask(question: str) -> Outcome:
             run = hira.stream(question)
             await run.work()
-            answer, usage = run.answer, run.answer.rollout.usage
+            answer, usage = run.answer, run.answer.usage
             return Outcome(
                 answer.text, usage.calls, usage.prompt_tokens + usage.completion_tokens, usage.cost,
                 str(run.failure or ""), answer.status == "answered", describe_run(answer, settings.docs[0]),

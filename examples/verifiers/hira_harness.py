@@ -60,7 +60,7 @@ class HiraHarness(vf.Harness[HiraHarnessConfig]):
             except HiraError as error:
                 return vf.ProgramResult(1, "", str(error))
         score = score_citations(answer.rollout)
-        trace.info["hira"] = {"run": answer.rollout.run, "status": answer.status, "cited": score.value, **score.parts}
+        trace.info["hira"] = {"run": answer.run_id, "status": answer.status, "cited": score.value, **score.parts}
         trace.root_reply = answer.text
         return vf.ProgramResult(0, answer.text, "")
 

@@ -8,6 +8,7 @@ from typing_extensions import TypeVar
 
 from hira.agents.trajectory import Rollout, Status
 from hira.core.errors import BadReply, UsageError
+from hira.core.policy import Usage
 from hira.evidence import Citation, Source, find_cited, flag_claims
 from hira.evidence.citations import locate
 
@@ -49,6 +50,16 @@ class Answer(Generic[T]):
     error: str = ""
     notices: tuple[str, ...] = ()
     output_type: "OutputType | None" = field(default=None, repr=False)
+
+    @property
+    def usage(self) -> Usage:
+        """Calls, tokens, seconds and dollars that the run has cost."""
+        return self.rollout.usage
+
+    @property
+    def run_id(self) -> str:
+        """The id of the run, for `hira show` and `hira resume` if it has a journal."""
+        return self.rollout.run
 
     @property
     def output(self) -> T:

@@ -310,3 +310,14 @@ def _stop_after(context: RunContext, calls: int) -> None:
             context.stop(Interrupted("stopped"))
 
     context.events.readers.append(read)
+
+
+async def test_hira_costs_at_most_twice_what_rag_does_on_a_fact() -> None:
+    docs = Path(__file__).parent.parent.parent / "docs"
+    tokens = {}
+    for name in ("rag", "hira"):
+        async with Hira("offline", docs=docs, workflow=name) as hira:
+            answer = await hira.ask("How many memory entries does the coordinator recall at most?")
+        assert answer.status == "answered"
+        tokens[name] = answer.usage.prompt_tokens + answer.usage.completion_tokens
+    assert tokens["hira"] <= 2 * tokens["rag"], tokens

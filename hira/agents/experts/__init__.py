@@ -48,7 +48,8 @@ class SimpleSearch:
             answer = strip_thought(await ask_for_text(conversation, prompt))
         except (EndpointError, Stop) as error:
             return Account(searched, documents, error.what)
-        return Account(f"{searched}\n\n{answer}", answer, found=conversation.calls.has_result)
+        work = f"{searched}\n\n{answer}" if task.faithful else answer  # which cites them: they are not read twice
+        return Account(work, answer, found=conversation.calls.has_result)
 
     async def _plan(self, context: RunContext, task: Task) -> list[str]:
         """At most three queries; the task itself where it is short or no plan can be read, also together with the facts
