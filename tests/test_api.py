@@ -101,8 +101,7 @@ async def test_a_question_is_answered_with_checked_citations(hira: Hira) -> None
 
 async def test_an_answer_has_its_usage_and_the_id_of_its_run(hira: Hira) -> None:
     answer = await hira.ask("When was the tower of Varn built?")
-    assert answer.usage is answer.rollout.usage
-    assert answer.usage.calls > 0
+    assert answer.usage == answer.rollout.usage
     assert answer.run_id == answer.rollout.run != ""
 
 

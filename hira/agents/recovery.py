@@ -204,8 +204,10 @@ class Recovery:
 def is_echo(text: str, question: str, reason: str) -> bool:
     """Return whether a reply only repeats the request for the answer, as small models do. The request may contain an
     answer such as "No", or a sentence that was read, but these have neither the reason nor the frame of a source. What
-    begins as the request does, up to the reason, is an echo."""
+    begins as the request does, up to the reason, is an echo, and so is this beginning alone."""
     before = question.partition(reason)[0] if reason else ""
+    if before and text.strip(" .:\n") == before.strip(" .:\n"):
+        return True
     framed = _FRAME_END.search(text) or (reason and reason in text)
     return bool(before and before + reason in text) or (bool(framed) and is_copied(_NUMBER.sub("", text), question))
 

@@ -50,7 +50,7 @@ def _read_line(shell: Shell, explanation: str) -> str:
         question = printable(line).strip()
         if not line or question in ("exit", "quit"):
             return ""
-        if question in ("/help", "help"):
+        if question == "help" or (question.startswith("/") and " " not in question):
             shell.tell(explanation)
         elif question:
             return question

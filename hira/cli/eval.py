@@ -130,7 +130,10 @@ async def _evaluate(plan: EvaluationPlan, folder: Path, options: EvalOptions, sh
         with open_view(shell, counts, quiet=options.quiet) as view:
             evaluation.readers = [] if options.quiet else [tell_waiting(view.say)]
             if counts.before:
-                view.say(f"{counts.before} of {plan.total} questions are finished in {folder} already")
+                view.say(
+                    f"{counts.before} of {plan.total} questions are finished in {folder} already, and are not repeated "
+                    "even if the documents changed; to repeat them, delete the folder"
+                )
             try:
                 with short_pauses():
                     async with show_progress(evaluation, view):

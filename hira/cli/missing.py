@@ -50,7 +50,7 @@ def what_is_missing(answer: Answer, *, searched: bool) -> HiraError:
         claim = find_unconfirmed(answer.citations)
         alone = len({citation.claim for citation in answer.citations}) == 1
         named = "it" if alone or not claim else f"“{brief(claim.claim, QUOTED)}”"
-        why = f"no source supports {named}" if claim else "it makes no claim to check"
+        why = f"the check did not find {named} in a source" if claim else "it makes no claim to check"
         fix = "compare the marked claims with the sources, or ask more precisely"
     outcome = "not enough evidence" if answer.status == "insufficient_evidence" else "the answer is not verified"
     if unread := answer.rollout.unread:

@@ -553,7 +553,7 @@ async def test_a_fault_in_a_tool_is_told_to_the_model_and_to_the_person_and_ends
 
 @pytest.mark.parametrize(
     ("closing", "answer"),
-    [("No more calls: all 1 calls are used.", ""), ("No", "No"), ("the language of the question", "the language of the question")],
+    [("No more calls: all 1 calls are used.", ""), ("No more calls.", ""), ("No", "No"), ("the language of the question", "the language of the question")],
 )  # fmt: skip
 async def test_the_words_that_ask_for_an_answer_are_none_and_an_answer_that_they_hold_is_one(
     closing: str, answer: str

@@ -51,8 +51,8 @@ def test_the_chat_answers_line_by_line_until_exit(hira: Command) -> None:
 
 
 def test_help_in_the_chat_says_how_to_leave_and_is_no_question(hira: Command) -> None:
-    said = hira("chat", "-q", "--model", "offline", "--docs", "docs", stdin=f"/help\nhelp\n{QUESTION}\n")
-    assert said.err.count("To leave, press Ctrl-D, or write exit or quit.") == 2
+    said = hira("chat", "-q", "--model", "offline", "--docs", "docs", stdin=f"/help\nhelp\n/sources\n{QUESTION}\n")
+    assert said.err.count("To leave, press Ctrl-D, or write exit or quit.") == 3
     assert f"The runs are kept in {hira.journal}" in said.err
     assert [one["question"] for one in json.loads(hira("runs", "--json").out)] == [QUESTION]
     unkept = hira("chat", "-q", "--model", "offline", "--journal", "off", stdin="help\n")

@@ -41,7 +41,7 @@ def ask(hira: Command, endpoint: Endpoint, *more: str) -> Said:
     [
         (
             "unsupported",
-            "the answer is not verified: no source supports it\n",
+            "the answer is not verified: the check did not find it in a source\n",
         ),
         ("contradicted", "[s1] contradicts a claim in the answer"),
     ],
@@ -65,7 +65,7 @@ def test_a_later_claim_that_no_source_has_leaves_the_answer_unverified(hira: Com
     with Endpoint(answering(f"{built} Many people like to visit it.")) as endpoint:
         added = ask(hira, endpoint, "--verify", "lexical")
     assert (wrong.code, added.code) == (4, 4)
-    assert "no source supports “In 1791 a flood took its wheel”" in wrong.err
+    assert "the check did not find “In 1791 a flood took its wheel” in a source" in wrong.err
 
 
 def test_a_refusal_is_no_evidence_and_suggests_other_documents(hira: Command) -> None:

@@ -71,6 +71,7 @@ JSON_FORMATS: dict[str, Render] = {
     "bare": OBJECT,
     "a list": lambda calls: listed(calls, "name", "arguments"),
     "parameters": lambda calls: listed(calls, "name", "parameters"),
+    "with the tool's description": each('{"name": "NAME", "description": "What it does.", "parameters": JSON}', "\n"),
     "tool and args": each('{"tool": "NAME", "args": JSON}', "\n"),
     "tool_name and input": each('{"tool_name": "NAME", "input": JSON}', "\n"),
     "function and arguments": each('{"function": "NAME", "arguments": JSON}', "\n"),

@@ -53,7 +53,7 @@ _NAMES = ("name", "tool", "tool_name", "function", "function_name", "action", "r
 _ARGUMENTS = ("arguments", "parameters", "args", "input", "tool_input", "action_input", "kwargs")
 _LISTS = ("tool_calls", "calls", "tool_uses")
 _STANDARD = ("arguments", "parameters")
-_BESIDE = frozenset({"id", "type", "thought", "reason"})
+_BESIDE = frozenset({"id", "type", "thought", "reason", "description"})
 NEAR = 300
 """Characters around the beginning of a call in which its name, and the tokens before it, are looked for."""
 _NESTED = 4
