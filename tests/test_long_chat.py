@@ -96,7 +96,7 @@ async def test_a_summary_is_no_source_and_supports_no_claim(endpoint: Endpoint) 
 
 async def test_resume_replay_and_a_later_process_repeat_no_summary(endpoint: Endpoint, tmp_path: Path) -> None:
     path = tmp_path / "journal.sqlite"
-    async with Hira(settings=configure(endpoint, path)) as hira:
+    async with Hira(settings=configure(endpoint, path, max_calls=2)) as hira:  # both are used up before the run resumes
         chat = await ask(hira, QUESTIONS)
         run = chat.runs[-1].id
         count = len(endpoint.calls)

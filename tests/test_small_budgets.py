@@ -372,6 +372,20 @@ def test_a_run_that_its_budget_ended_twice_costs_what_was_served(place: Command,
     bill.check(usage_in(place, "replay"))
 
 
+def test_a_closing_call_that_failed_is_made_again(place: Command) -> None:
+    def reply(request: Request) -> Any:
+        closing = CLOSING in str(request.messages)
+        return f"{FACT}, as far as I read [s1]." if closing else calling("search", query=f"ASEAN {bill.served.calls}")
+
+    bill, down = Bill(reply), [True]
+    with Endpoint(bill, faults=lambda number: "500" if down and number >= 3 else "") as endpoint:
+        first = place("ask", QUESTION, "--docs", "docs", "--workflow", "react", "--max-calls", "3", *at(endpoint))
+        assert (first.code, "as far as I read" in first.out) == (3, False), first.err
+        down.clear()
+        again = place("resume", "last")
+    assert (again.code, "as far as I read" in again.out) == (5, True), again.err
+
+
 async def test_runs_that_were_stopped_in_different_calls_cost_what_was_served(place: Command) -> None:
     def reply(request: Request) -> Any:
         if CLOSING in str(request.messages):

@@ -1,6 +1,9 @@
 """A person approves single calls of tools: before they are made, once, on record, in a program and over HTTP."""
 
 import asyncio
+import json
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +15,8 @@ from hira import Hira, Refusal, ToolUse, tool
 from hira.core.budget import Budget
 from hira.core.errors import HookError, UsageError
 from hira.core.events import ApprovalAwaited, CallApproved, CallRefused, Event
+from hira.core.messages import ToolCall
+from hira.core.policy import Completion, Request
 from hira.journal import Journal
 from hira.runtime.replay import replay
 from hira.runtime.settings import Settings, load
@@ -108,6 +113,43 @@ async def test_a_resumed_run_asks_nobody_again_and_replays(tmp_path: Path) -> No
     opened = Journal(journal)
     assert (await replay(opened, run)).same
     opened.close()
+
+
+async def test_the_record_shows_what_was_asked_also_where_the_person_changes_it_in_place(tmp_path: Path) -> None:
+    path, sent = tmp_path / "journal.sqlite", list[str]()
+
+    @tool(needs_approval=True)
+    def send(to: list[str]) -> str:
+        """Send a letter."""
+        sent.extend(to)
+        return "sent"
+
+    def approve(use: ToolUse) -> ToolUse:
+        use.arguments["to"].append("Berta")
+        return use
+
+    settings, policies = (
+        Settings(workflow="react", journal=path),
+        {"*": ScriptedPolicy([calling("send", to=["Ada"]), "Done."])},
+    )
+    async with Hira(settings=settings, policies=policies, tools=[send], approve_tool=approve) as hira:
+        await hira.ask("Send it?")
+    query = "select request from calls where name = 'person'"
+    with closing(sqlite3.connect(path)) as journal:
+        ((request,),) = journal.execute(query)
+    assert (sent, json.loads(request)["arguments"]) == (["Ada", "Berta"], {"to": ["Ada"]})
+
+
+async def test_arguments_nested_too_deeply_are_an_error_that_the_model_reads(tmp_path: Path) -> None:
+    def reply(request: Request) -> Any:
+        nested = ToolCall("1", "order", '{"thing":' + "[" * 600 + "]" * 600 + "}")
+        return "Done." if len(request.messages) > 3 else Completion("", calls=(nested,), finish="calls")
+
+    policy = ScriptedPolicy(reply)
+    settings = Settings(workflow="react", journal=tmp_path / "journal.sqlite")
+    async with Hira(settings=settings, policies={"*": policy}, tools=[tool(Shop().order)]) as hira:
+        assert (await hira.ask("Order it?")).text == "Done."
+    assert "wrong arguments for order" in policy.requests[-1].messages[-1].text
 
 
 @pytest.mark.parametrize("of_folder", [False, True], ids=["own journal", "journal of the folder"])

@@ -60,13 +60,12 @@ class _CallInProgress:
             return await self._prepare() or await self._change(await self._make())
         reads = tool is context.tools.files  # also what programs wrote, and so not always the same
         shared = _is_shared(tool, context)
-        written = deepcopy(dict(self.written))  # the tool may change what it is given
         spec = CallSpec(
             "tool",
             "*" if shared else self.conversation.name,
             digest_of_tool(tool.name, self.written),
             tool.name,
-            lambda: written,
+            lambda: dict(self.written),
             effect=tool.has_effects and not reads,
             shared=shared,
             rerun=bool(tool.speaks),

@@ -30,7 +30,8 @@ async def sum_up(context: RunContext, earlier: Earlier) -> Earlier:
     conversation = context.conversation(EVIDENCE, "history", temperature=0.0)
     known = json.dumps(earlier.summary, ensure_ascii=False) if earlier.summary else ""
     conversation.say(user(PROMPT.fill(summary=sanitize(known), lines=sanitize("\n".join(lines)))))
-    need = CallNeed(EVIDENCE, 2 * conversation.tokens(()), conversation.config.price)
+    recorded = bool(context.log and context.log.holds(conversation.name))
+    need = CallNeed(EVIDENCE, 2 * conversation.tokens(()), conversation.config.price, recorded=recorded)
     try:
         with Spending(context.budget, need):  # as much again is left for the answer
             pass

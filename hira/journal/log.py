@@ -22,7 +22,7 @@ Key = tuple[Kind, str, int, str]
 FAILED = "failed"
 UNCHANGED = "unchanged"  # marks a result that something still had to change when the run ended
 OWN = "own"  # marks a result that is no other run's, because hooks or a person decided on it
-MOST_EVENTS = 500  # that wait for the next call of a policy to be written with it
+MOST_EVENTS = 500  # the most events that wait for the next policy call
 
 
 class NotRecorded(HiraError):
@@ -85,7 +85,7 @@ class CallSpec(NamedTuple):
     rerun: bool = False
     """The call is taken from the record only in a replay, because its own effects are recorded."""
     forced: bool = False
-    """The run has to end, and takes also a recorded reply with which it ended before."""
+    """The run has to end; it reuses the forced reply of its record."""
     never_reused: bool = False
     """A result of another run never replaces the call."""
     undo: Callable[[], None] = lambda: None
@@ -171,10 +171,14 @@ class Log:
         digest, _ = self._digests.of(model, request)
         self._digests.back(name, latest)
         known = self.known.get(("policy", name, self._positions.get(("policy", name), 0) + 1, digest))
-        return bool(known and known.result is not None and (forced or known.key not in self.again))
+        return bool(known and known.result is not None and not self._repeats(known, forced=forced))
+
+    def _repeats(self, call: RecordedCall, *, forced: bool) -> bool:
+        """Return whether a resumed run makes a recorded call anew: it ended the run, which now continues, or failed."""
+        return call.key in self.again and not (forced and call.replied)
 
     def lose(self, conversation: str, model: str, usage: Usage) -> None:
-        """Record what a reply has cost that broke off or was replaced. No request has its position 0."""
+        """Record the cost of a reply that broke off or was replaced, at position 0, which no request has."""
         if self._writer and usage.calls:
             now, result = self.clock(), fields_of(Completion("", usage=usage))
             request = pack(dump_request(model, Request(()), 0))
@@ -227,8 +231,9 @@ class Log:
         counter = (spec.kind, spec.conversation)
         position = self._positions[counter] = self._positions.get(counter, 0) + 1
         key: Key = (spec.kind, spec.conversation, 0 if spec.shared else position, spec.digest)
-        anew = spec.rerun or (key in self.again and not spec.forced)
-        known = None if self._writer and anew else self.known.get(key)
+        known = self.known.get(key)
+        if self._writer and known and (spec.rerun or self._repeats(known, forced=spec.forced)):
+            known = None
         if known and known.result is not None:
             self._taken.add(key)
             with suppress(DamagedRecord):  # a resumed run makes the call again
@@ -244,19 +249,19 @@ class Log:
         elif self.known and not (spec.shared or spec.rerun) and position < self._last_of(spec.kind, spec.conversation):
             self.departed = self.departed or spec.conversation
         began = self.clock()
-        keep = partial(self._keep, spec, key, began)
-        if self.reuse and not (spec.rerun or spec.never_reused):
-            reused = await self.reuse(spec.kind, spec.digest)
-            cut = isinstance(reused, dict) and reused.get("finish") == "length"  # this run may allow a longer reply
-            if reused is not None and not cut:
-                keep(reused)
-                with suppress(DamagedRecord):
-                    return _decode(decode, reused)
+        request = pack(spec.dump()) if spec.kind == "tool" else None  # a tool may change what it is given
+        keep = partial(self._keep, spec, key, began, request)
+        if self.reuse and (reused := await _find_reusable(self.reuse, spec)) is not None:
+            keep(reused)
+            with suppress(DamagedRecord):
+                return _decode(decode, reused)
         if prepare and (replacement := await prepare()) is not None:
             keep(encode(replacement))
             return replacement
         if spec.effect:
-            self._writer.write([("calls", (self.run, *key, spec.name, pack(spec.dump()), None, began, None))])
+            self._writer.write(
+                [("calls", (self.run, *key, spec.name, request or pack(spec.dump()), None, began, None))]
+            )
             await self._writer.commit()
         try:
             async with within:
@@ -293,15 +298,15 @@ class Log:
             raise NotRecorded(f"{what}: {error.what}") from None
         if not (spec.change and self._writer and known.result.get(UNCHANGED)):
             return result
-        keep = partial(self._keep, spec, known.key, known.began)
+        keep = partial(self._keep, spec, known.key, known.began, None)
         return await _change_result(result, spec.change, encode, keep, effect=spec.effect)
 
-    def _keep(self, spec: CallSpec, key: Key, began: float, result: Any) -> None:
+    def _keep(self, spec: CallSpec, key: Key, began: float, request: bytes | None, result: Any) -> None:
         assert self._writer is not None  # noqa: S101 - a replay comes to no call that is made
         waiting = self._take_waiting() if spec.kind == "policy" else ()
         if old := self.known.get(key):
             self.lose(old.conversation, old.name, old.usage)
-        row = (self.run, *key, spec.name, pack(spec.dump()), pack(result), began, self.clock() - began)
+        row = (self.run, *key, spec.name, request or pack(spec.dump()), pack(result), began, self.clock() - began)
         self._writer.write([*waiting, ("calls", row)])
 
     def _last_of(self, kind: Kind, conversation: str) -> int:
@@ -352,6 +357,15 @@ class Log:
         """Return when other processes can read all that was recorded so far."""
         if self._writer:
             await self._writer.commit()
+
+
+async def _find_reusable(reuse: Reuse, spec: CallSpec) -> Any:
+    """Find the result of an identical call of another run; None without one, or if its reply was cut."""
+    if spec.rerun or spec.never_reused:
+        return None
+    result = await reuse(spec.kind, spec.digest)
+    cut = isinstance(result, dict) and result.get("finish") == "length"  # this run may allow a longer reply
+    return None if cut else result
 
 
 async def _change_result(
