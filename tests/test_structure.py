@@ -227,6 +227,26 @@ def test_no_files_import_each_other_in_a_circle() -> None:
     assert find_circles() == []
 
 
+def test_every_module_is_imported_or_named_in_a_string() -> None:
+    known, strings = set[str](), (PACKAGE.parent / "pyproject.toml").read_text("utf-8").split('"')
+    examples = [("", path, ast.parse(path.read_text("utf-8"))) for path in (PACKAGE.parent / "examples").rglob("*.py")]
+    for _, path, tree in [*modules(), *examples]:
+        package = path.parent.relative_to(PACKAGE.parent).parts
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import):
+                known |= {name.name for name in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                start = package[: len(package) + 1 - node.level] if node.level else []
+                source = ".".join([*start, *filter(None, [node.module])])
+                known |= {source, *(f"{source}.{name.name}" for name in node.names)}
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                strings.append(node.value)
+    named = {text.partition(":")[0].rpartition(".")[2] for text in strings}  # such as "baselines.single:ReAct"
+    paths = [path for _, path, _ in modules() if path.stem not in {"__init__", "__main__", *named}]
+    dotted = [".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts) for path in paths]
+    assert not [name for name in dotted if name not in known]
+
+
 def test_a_question_takes_the_way_that_the_page_shows(tmp_path: Path) -> None:
     steps = steps_below("The path of a question")
     assert 10 <= len(steps) <= 12
