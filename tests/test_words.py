@@ -19,8 +19,9 @@ PROMPTS = [
     prompt
     for folder in ("evaluation", "trainers", "workflows")
     for prompt in sorted((ROOT / "hira" / folder).rglob("*.md"))
+    if prompt.parts[-3:-1] != ("mini", "docs")
 ]
-"""Those of `hira/agents` change only with a measurement on a real model."""
+"""Those of `hira/agents` change only with a measurement on a real model, and the documents of a data set never."""
 CODE = re.compile(r"^```.*?^```$|`[^`\n]*`|^ *>>> .*?$", re.MULTILINE | re.DOTALL)
 
 OLD = {
