@@ -137,7 +137,7 @@ class Hira:
             "model": self.model,
             "base_url": self.base_url,
             "api_key": self.api_key,
-            "docs": self.docs and paths_of(self.docs, "docs"),
+            "docs": None if self.docs is None else paths_of(self.docs, "docs"),
             "search": DOCUMENTS if callable(self.search) else self.search,
             "workflow": self.workflow if isinstance(self.workflow, str) else "",
             "verify": self.verify,
@@ -233,7 +233,7 @@ class Hira:
             The run, to be iterated for its events; the last one is `RunEnded`, then `run.answer` is there.
         """
         output = None if output_type is None else make_output_type(output_type)
-        return Run(scope(self, docs), question, find_files(files) if files else (), output=output)
+        return Run(scope(self, docs), question, () if files in ((), None) else find_files(files), output=output)
 
     def batch(self, questions: "Iterable[str | Question]", *, concurrency: int = 8) -> "Batch":
         """Ask many questions.

@@ -11,6 +11,7 @@ import pytest
 from pydantic import SecretStr
 
 from hira import Hira
+from hira.agents.exam import TAKES
 from hira.agents.run_context import RunContext
 from hira.core.errors import AccessDenied, ToolError, UsageError
 from hira.core.events import Event, Notice
@@ -488,3 +489,14 @@ async def test_a_journal_that_cannot_be_opened_leaves_the_run_unrecorded_and_say
     assert opened is not None
     opened.close()
     assert len(notices) == 1
+
+
+async def test_what_is_learned_about_one_own_policy_says_nothing_about_another(docs: Path, tmp_path: Path) -> None:
+    """A model that fails the verifier's exam takes it once; the next model takes its own."""
+    settings = Settings(model="offline", workflow="rag", verify="model", cache=tmp_path / "cache")
+    for name in ("weak", "strong"):
+        policy = ScriptedPolicy({"*": lambda _: "Some 3530 kilometres is how far the Volga runs [s1]."}, model=name)
+        async with Hira(docs=docs, policies={"*": policy}, settings=settings) as hira:
+            first, second = [await hira.ask("How long is the Volga?") for _ in range(2)]
+        assert [TAKES in answer.notices for answer in (first, second)] == [True, False]
+    assert not (tmp_path / "cache" / "endpoints.json").exists()

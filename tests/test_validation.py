@@ -1,5 +1,6 @@
 """What a program may get wrong when it makes a `Hira` or asks it; each mistake is told with the argument's name."""
 
+import re
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -99,6 +100,9 @@ class Blocking:
         ({"workflow": Echo}, "workflow: Echo is a class", "Echo()"),
         ({"workflow": Blocking()}, "workflow 'blocking' has no async method run", "docs/workflows.md"),
         ({"docs": 3}, "`docs` must be a path, got 3", "docs="),
+        ({"docs": 0}, "`docs` must be a path, got 0", "docs="),
+        ({"docs": False}, "`docs` must be a path, got False", "docs="),
+        ({"docs": {}}, "`docs` must be a path, got {}", "docs="),
         ({"docs": ["a", 3]}, "`docs` must contain only paths, got 3", "pathlib.Path"),
         ({"otel": "nonsense"}, "`otel` must be the address of a collector, got 'nonsense'", "otel="),
         ({"model": 3}, "`model` must be a string, got 3", "model="),
@@ -145,9 +149,14 @@ def test_no_files_may_be_written_as_none(tmp_path: Path) -> None:
     assert "1902" in answer.text
 
 
-def test_a_file_that_is_no_path_is_told() -> None:
-    with Hira(settings=OFFLINE) as hira, pytest.raises(UsageError, match="`files` must be a path, got 3"):
-        hira.ask_sync("What is in it?", files=3)  # type: ignore[arg-type]
+@pytest.mark.parametrize("files", [3, 0, False, {}, b""])
+def test_a_file_that_is_no_path_is_told(files: Any) -> None:
+    wrong = re.escape(f"`files` must be a path, got {files!r}")
+    with Hira(settings=OFFLINE) as hira:
+        with pytest.raises(UsageError, match=wrong):
+            hira.ask_sync("What is in it?", files=files)
+        with pytest.raises(UsageError, match=wrong):
+            hira.chat().ask_sync("What is in it?", files=files)
 
 
 def test_a_wrong_value_names_the_argument_and_no_flag(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -41,7 +41,7 @@ class RoleConfig:
     replies: ReplyBound | None = None
     """Bounds each reply for which the sampling has no bound; None leaves it to the policy."""
     facts: ModelFacts = field(default_factory=ModelFacts)
-    """The facts about the model; those of a model without a `key` are not kept."""
+    """The facts about the model; those of a program's own policy are kept in no file."""
 
     @property
     def price(self) -> Price | None:

@@ -203,7 +203,7 @@ def configure_roles(
 
     Roles that name the same model at the same place share one policy. `table` is litellm's, of prices; it is not asked
     for what is served from this machine or its network. `dialect` is the workflow's own, where none is set. `facts` are
-    those about models; nothing is kept about a program's own policies.
+    those about models; what is learned about a program's own policy lasts as long as its role.
     """
     facts = facts or EndpointFacts()
     given = {
@@ -243,14 +243,16 @@ def configure_roles(
         prices = Prices(free | given, table if table and not nearby else {})
         longest = role_settings.max_reply_tokens or settings.max_reply_tokens
         # what a program hands over is its own: it is bounded where somebody says so
-        usual = ReplyBound() if policy is opened.get(endpoints) else None
+        is_given = policy is not opened.get(endpoints)
+        usual = None if is_given else ReplyBound()
         replies = ReplyBound(longest, longest) if longest else usual
         chosen = named or continuation != "turns" or spoken is not NATIVE
         otherwise = "" if chosen else FALLBACKS[NATIVE.name]
         goes_on: Continuation = "turns" if continuation == "turns" else "chain"
         first = endpoints.places[0]
-        learns = policy is opened.get(endpoints) and first.model != OFFLINE
-        about = facts.about(first.base_url or OPENAI_URL, first.model) if learns else ModelFacts(facts)
+        about = ModelFacts() if is_given else ModelFacts(facts)
+        if not is_given and first.model != OFFLINE:
+            about = facts.about(first.base_url or OPENAI_URL, first.model)
         return RoleConfig(policy, sampling, spoken, goes_on, prices, otherwise, replies, about)
 
     roles = {"*": RoleSettings(), **dict.fromkeys(policies, RoleSettings()), **settings.roles}

@@ -88,7 +88,7 @@ def paths_of(paths: object, name: str) -> list[str | Path]:
 
 def find_files(paths: Paths | None) -> tuple[Path, ...]:
     """The files of a question. Raises `UsageError` for one that cannot be attached."""
-    files = tuple(Path(path).expanduser() for path in paths_of(paths or (), "files"))
+    files = tuple(Path(path).expanduser() for path in paths_of(() if paths is None else paths, "files"))
     for path in files:
         if is_text(str(path)) and not path.is_file():
             what, fix = "does not exist", "name a file that exists"
