@@ -35,7 +35,7 @@ T = TypeVar("T")
 _Waiting = tuple[int, int, "Future[Any]", Callable[[], Any]]
 
 _LOOK_EVERY = 0.2
-"""Seconds between two checks of a waiting call whether to end."""
+"""Seconds between checks that a waiting call should end."""
 _NICE = 5
 """The child yields to the process whose event loop it relieves."""
 # Python runs with -S: `site` is loaded once replies have a descriptor that the user's `.pth` files do not print to.

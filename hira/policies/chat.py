@@ -157,7 +157,7 @@ def learn_from_error(error: EndpointError, request: Request, known: set[str]) ->
 
 
 def check(request: Request, known: set[str]) -> None:
-    """Raise the endpoint's answer if it is known."""
+    """Raise the refusal that the endpoint is known to give."""
     if request.tools and TOOLS in known:
         raise tools_refused("the endpoint takes no tool calls")
     for kind in kinds_of(request):

@@ -175,7 +175,7 @@ class OpenAIPolicy:
             accepted = replace(self.accepted, longest=room) if room else self.accepted
             path, body = self._write(request, accepted, stream=stream)
             if call.run and self._is_openai and PROMPT_CACHE_KEY not in accepted.without:
-                # not about the reply of this run: its requests share their beginnings
+                # a digest, so that the key does not reveal the run; its requests share their beginnings
                 run = call.run.encode("utf-8", "replace")
                 body[PROMPT_CACHE_KEY] = hashlib.blake2b(run, digest_size=16).hexdigest()
             body |= self._extra_body
