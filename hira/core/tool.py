@@ -324,12 +324,13 @@ def text_tool(function: Callable[..., Awaitable[Observation]], required: Mapping
     so that nothing is inspected before the first call: that took 30 ms of a start."""
     notes = {**required, **optional}
     texts = {name: {**({"description": note} if note else {}), "type": "string"} for name, note in notes.items()}
+    inspected = lru_cache(maxsize=1)(lambda: tool(function))
     return Tool(
         function.__name__,
         inspect.cleandoc(function.__doc__ or ""),
         {"type": "object", "properties": texts, "required": [*required]},
         lambda arguments: function(**arguments),
-        check=lambda arguments: tool(function).check(arguments),
+        check=lambda arguments: inspected().check(arguments),
         function=function,
     )
 

@@ -11,7 +11,7 @@ from pydantic import Field
 from hira.agents.calls import use
 from hira.core.errors import ToolError, UsageError
 from hira.core.tokens import count
-from hira.core.tool import SHOWN
+from hira.core.tool import SHOWN, text_tool
 from hira.testing.script import make_context
 from hira.tools import Observation, Tool, tool
 
@@ -163,3 +163,14 @@ def test_what_no_model_could_call_is_refused_with_a_way_out() -> None:
         with pytest.raises(UsageError) as caught:
             tool(made_of)
         assert told in str(caught.value)
+
+
+def test_a_tool_of_texts_is_inspected_once() -> None:
+    async def read(page: str) -> Observation:
+        """Read a page."""
+        return Observation(page)
+
+    made = text_tool(read, {"page": "its name"})
+    assert made.check({"page": "pier"}) == {"page": "pier"}
+    read.__annotations__["page"] = int
+    assert made.check({"page": "pier"}) == {"page": "pier"}

@@ -59,6 +59,17 @@ def environment(environ: Mapping[str, str], folder: Path) -> Layer:
     return Layer("environment", resolve_paths(values, folder), origins)
 
 
+def find_misspelt(environ: Mapping[str, str]) -> list[str]:
+    """A line for each variable whose name is close to one of hira's. It may be another program's, so it is not an
+    error."""
+    known = {*VARIABLES, MCP_CONSENT, SERVE_KEY, TRUST}
+    return [
+        f"the environment variable {variable} is not used; did you mean {near[0]}?"
+        for variable in environ
+        if variable.startswith("HIRA_") and variable not in known and (near := find_near(variable, VARIABLES))
+    ]
+
+
 def load(
     flags: Mapping[str, Any] = MappingProxyType({}),
     environ: Mapping[str, str] | None = None,
@@ -118,16 +129,9 @@ def load(
         values["cache"] = Path(environ.get("XDG_CACHE_HOME") or home / ".cache") / "hira"
     values["journal"] = find_kept_file(JOURNAL, values.get("journal", names is None), environ, folder, home)
     values["memory"] = find_kept_file(MEMORY, values.get("memory", False), environ, folder, home)
-    known = {*VARIABLES, MCP_CONSENT, SERVE_KEY, TRUST}
-    unknown = [variable for variable in environ if variable.startswith("HIRA_") and variable not in known]
-    near = {variable: find_near(variable, VARIABLES) for variable in unknown}  # or they are another program's
     withheld = [
         *refused,
-        *(
-            f"the environment variable {name} is not used; did you mean {meant[0]}?"
-            for name, meant in near.items()
-            if meant
-        ),
+        *find_misspelt(environ),
         *pair_keys(layers, values, origins),
         *(documents_alone(layers, values, origins) if values.get("search") else ()),
     ]
