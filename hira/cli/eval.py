@@ -11,7 +11,7 @@ from hira.cli import INTERRUPTED, OK, report_failure
 from hira.cli.dry_run import print_evaluation_bound
 from hira.cli.many import short_pauses, tell_waiting
 from hira.cli.progress import CellCounts
-from hira.cli.running import open_view, show_progress
+from hira.cli.running import announce_model, open_view, show_progress
 from hira.cli.shell import Shell, format_json
 from hira.core.errors import UsageError, did_you_mean
 from hira.evaluation import report
@@ -143,6 +143,8 @@ async def _evaluate(plan: EvaluationPlan, folder: Path, options: EvalOptions, sh
             except asyncio.CancelledError:
                 shell.remark(f"run the same command to ask what is missing in {folder}")
                 return INTERRUPTED
+    for line in dict.fromkeys(filter(None, map(announce_model, evaluation.sessions.values()))):
+        shell.remark(line)
     rows = report.write(evaluation)
     shell.say(
         (folder / "summary.json").read_text(encoding="utf-8").rstrip()

@@ -29,6 +29,7 @@ from hira.journal.encoding import digest_text, read_json, validate
 from hira.journal.lines import append_lines, repair_last_line
 from hira.runtime.batch import Batch, Done, Question
 from hira.runtime.ray_batch import RayBatch
+from hira.runtime.session import Session
 from hira.runtime.settings import Settings
 
 RECORDS, PLAN, JOURNAL = "records.jsonl", "plan.json", "journal.sqlite"
@@ -155,6 +156,7 @@ class Evaluation:
         self.ray = ray
         self.readers: Sequence[Reader] = ()
         self.failure: HiraError | None = None
+        self.sessions: dict[str, Session] = {}
         if any(among(doc, [folder]) for doc in plan.settings.docs):
             what = f"{folder} is or contains the documents, so results written there would be read as documents"
             raise UsageError(what, fix="name another folder with --output")
@@ -203,6 +205,7 @@ class Evaluation:
             for cell in self.plan.cells:
                 hira = await stack.enter_async_context(Hira(settings=self._settings(cell)))
                 session = await hira.open_session()  # faults of the settings are raised before anything is asked
+                self.sessions[cell.name] = session
                 self._many[cell.name] = Batch(hira, (), begins=self._begins)
                 if self._recorded is None:  # all cells share one journal; only runs that it has are looked up
                     begun = await asyncio.to_thread(session.journal.runs, -1) if session.journal else ()

@@ -57,6 +57,11 @@ def test_questions_of_a_file_are_asked_scored_and_reported(folder: Path) -> None
     assert "6 of 6 questions are finished" in again.err
 
 
+def test_an_evaluation_without_a_model_says_so_next_to_its_figures(folder: Path) -> None:
+    said = hira(folder, "eval", "q.jsonl", "--docs", "docs", "--workflow", "rag", "-q", HIRA_MODEL="")
+    assert said.err.count("no model is connected: `offline` quotes your documents") == 1
+
+
 def test_the_workflow_is_that_of_ask_unless_a_flag_names_another(folder: Path) -> None:
     for setting, flags, used in (("", (), "auto"), ("rag", (), "rag"), ("rag", ("--workflow", "direct"), "direct")):
         (folder / "hira.toml").write_text(f'workflow = "{setting}"\n' if setting else "")
