@@ -204,6 +204,24 @@ async def test_a_cancelled_batch_leaves_nothing_and_records_every_run(place: Pat
     journal.close()
 
 
+async def test_a_run_that_is_cancelled_before_its_record_is_written_is_not_left_running(place: Path) -> None:
+    path = place / "j.sqlite"
+    with Endpoint([ANSWER]) as endpoint:
+        settings = Settings(workflow="direct", model=endpoint.model, base_url=endpoint.base_url, journal=path)
+        async with Hira(settings=settings) as hira:
+            await hira.open_session()
+            with closing(sqlite3.connect(path, isolation_level=None)) as other:
+                other.execute("begin immediate")  # another process writes
+                asking = asyncio.create_task(hira.ask(QUESTION))
+                await asyncio.sleep(0.3)
+                asking.cancel()
+                other.execute("rollback")
+                await asyncio.wait([asking])
+    with closing(sqlite3.connect(path)) as journal:
+        assert [*journal.execute("select status from runs")] == [("interrupted",)]
+    assert not endpoint.calls
+
+
 async def test_a_cancel_while_the_answer_is_checked_leaves_an_interrupted_run(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "j.sqlite")
     log = journal.begin("r1", settings={}, files=(), versions={})

@@ -65,11 +65,11 @@ async def rollout(workflow: Workflow, question: str, context: RunContext, earlie
     if earlier:
         earlier.seed(record)
         context.earlier = earlier.messages
-    if context.log:
-        await context.log.settle()  # whoever sees its id can resume it
     models = {role: config.policy.model for role, config in context.roles.items()}
-    context.events(RunStarted(record.run, question, workflow.name, models, context.budget.limits))
     try:
+        if context.log:
+            await context.log.settle()  # whoever sees its id can resume it
+        context.events(RunStarted(record.run, question, workflow.name, models, context.budget.limits))
         try:
             full_question, output = question, context.options.output
             if earlier:

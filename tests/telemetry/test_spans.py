@@ -92,7 +92,9 @@ def told(span: Any) -> dict[str, Any]:
 @pytest.fixture
 async def journal(tmp_path: Path) -> Any:
     made = Journal(tmp_path / "journal.sqlite")
-    log = made.begin("r1", settings={"model": "m", "base_url": "http://x.example/v1"}, files=(), versions={})
+    log = made.begin(
+        "r1", QUESTION, "hira", settings={"model": "m", "base_url": "http://x.example/v1"}, files=(), versions={}
+    )
     context = make_context(
         SCRIPT, tools=Toolbox(search=search), log=log, rollout=Rollout("r1", "", ""), events=Events(log.event)
     )
