@@ -14,7 +14,7 @@ EXAMPLES = ROOT / "examples"
 LONGEST = 80
 SAYS = {
     "ask.py": ["at most five memory entries", "status: answered", ".md, supported: “"],
-    "baselines.py": ["rag             answered, 1 verified, 1 calls", "hira            answered, 1 verified, 5 calls"],
+    "baselines.py": ["rag             answered, 1 verified, 1 calls", "hira            answered, 1 verified, 4 calls"],
     "database.py": ["customer='Ada' amount=45.5", "Run it? [y/n] The lamp and the bulb of Ada are paid now [s2]."],
     "mams.py": ["# Citations and how they are checked", "1. ", " notes, "],
     "matpo.py": [
