@@ -1,4 +1,4 @@
-"""Pages, prompts, messages, help texts and docstrings are in plain English: phrases that they avoid, each with the words to
+"""Pages, messages, help texts and docstrings are in plain English: phrases that they avoid, each with the words to
 use."""
 
 import ast
@@ -15,16 +15,9 @@ from hira import Hira
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 SCRIPTS = sorted((ROOT / "hira").rglob("*.js"))
-PROMPTS = [
-    prompt
-    for folder in ("evaluation", "trainers", "workflows")
-    for prompt in sorted((ROOT / "hira" / folder).rglob("*.md"))
-    if prompt.parts[-3:-1] != ("mini", "docs")
-]
-"""Those of `hira/agents` change only with a measurement on a real model, and the documents of a data set never."""
 CODE = re.compile(r"^```.*?^```$|`[^`\n]*`|^ *>>> .*?$", re.MULTILINE | re.DOTALL)
 
-OLD = {
+INSTEAD = {
     r"\btold\b": "sees, gets, prints: name who reports what to whom",
     r"\bst(?:ands?|ood)\b": "is, means, follows",
     r"(?<!reasons )\bbehind\b": "after",
@@ -33,8 +26,6 @@ OLD = {
     r"\bhand(?:s|ed)? on\b": "pass on",
     r"\b(?:to|for|from) who\b|\bnobody (?:watches|asked)\b": "name the reader or the caller",
     r"\b(?:is|are) no (?:merit|fault|error)s?\b": "is not a fault, does not count",
-}
-INSTEAD = OLD | {
     r"\bbeside\b": "next to, compared with",
     r"\b(?:had again|to be had)\b": "reproduce, available",
     r"\bone's own\b": "your own",
@@ -59,12 +50,12 @@ def sentences(page: Path) -> str:
     return text if page.suffix == ".js" else CODE.sub("`", text)
 
 
-@pytest.mark.parametrize("page", [*PAGES, *SCRIPTS, *PROMPTS], ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [*PAGES, *SCRIPTS], ids=lambda page: page.stem)
 def test_a_page_is_in_plain_english(page: Path) -> None:
     text = sentences(page)
     found = [
         f"{match[0][:80]!r}: write {instead}"
-        for phrase, instead in (OLD if page in PROMPTS else INSTEAD).items()
+        for phrase, instead in INSTEAD.items()
         for match in re.finditer(phrase, text, re.MULTILINE)
     ]
     assert not found, f"{page.name}:\n" + "\n".join(found)

@@ -246,7 +246,7 @@ async def test_without_a_report_a_run_that_ends_early_answers_with_its_notes() -
 
 @pytest.mark.parametrize("finish", ["stop", "length"])
 async def test_a_reply_that_repeats_the_request_is_no_report(finish: Finish) -> None:
-    echo = "## Mills\n\nNew fragment; each text is between marks with its source id:\n[s1] page 0\nIt ground flour."
+    echo = "## Mills\n\nNew fragment; each text stands between marks with its source id:\n[s1] page 0\nIt ground flour."
     policy = ScriptedPolicy(
         {
             "search": [calls("one", "page 0"), "The report is complete."],

@@ -430,7 +430,7 @@ async def test_where_system_1_fails_for_one_bin_its_pages_beginnings_are_passed_
     record = await rollout(MARS(window=2_000), QUESTION, people)
     told = policy.requests[-1].messages[-1].text
     assert "31 m high [s1]" in told
-    assert "could not be read" in told
+    assert "could not be gone through" in told
     assert "“A-1 begins: the tower is 31 m high." in told
     assert "a-1 ends" not in told
     assert record.status == "answered"

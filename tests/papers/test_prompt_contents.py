@@ -90,13 +90,13 @@ CONTENTS: dict[str, tuple[str, ...]] = {
     ),
     "evaluation/rewards/rubric_quality": (
         "there is no report", "Query:", "‹query›", "Rubric:", "‹rubric›", "what this query calls for", "cover the main aspects",
-        "checked on its own", "The reward, with up to two decimals", "- 4:", "- 3:", "- 2:", "- 1:", "- 0:", '"confidence"',
+        "checked by itself", "The reward, with up to two decimals", "- 4:", "- 3:", "- 2:", "- 1:", "- 0:", '"confidence"',
     ),
     "evaluation/rewards/rubric_pointwise": (
-        "Judge a report on its own", "length does not count", DATA, "Query:", "‹query›", "Report:", "‹report›", "from 1, the worst, to 10",
+        "Judge a report by itself", "Length is no merit", DATA, "Query:", "‹query›", "Report:", "‹report›", "from 1, the worst, to 10",
     ),
     "evaluation/rewards/rubric_pairwise": (
-        "which serves the person who asked better", "Their order and length do not count", DATA, "Query:", "‹query›",
+        "which serves the person who asked better", "Their order and their length are no merit", DATA, "Query:", "‹query›",
         "[Report A]", "‹first›", "[End of report A]", "[Report B]", "‹second›", "[End of report B]", "Compare them first",
     ),
     "evaluation/rewards/report_faults": (
@@ -116,7 +116,7 @@ CONTENTS: dict[str, tuple[str, ...]] = {
     "trainers/curation/curation_synthesize": (
         "only be answered by following a chain", "The chain:", "‹facts›", "The question", "names this and nothing else of the chain: ‹start›",
         "this answer and no other: ‹answer›", "every fact of the chain has to be found", "sounds like a person",
-        "must not appear in it", "‹hidden›", '{"question"',
+        "may not stand in it", "‹hidden›", '{"question"',
     ),
     "trainers/curation/curation_rewrite": (
         "a researched report in place of a short answer", "Ask for the same thing", "no word about length", "in ‹language›",
@@ -189,7 +189,7 @@ CONTENTS: dict[str, tuple[str, ...]] = {
     ),
     "policies/left_out": ("left out here, because all of it no longer fits",),
     "trainers/curation/curation_clarity": (
-        "clear if both hold", "understood in one way only", "it has one answer", "or whether the answer is right", "Question:", "‹question›",
+        "clear if both hold", "understood in one way only", "it has one answer", "whether the answer is right, is not asked", "Question:", "‹question›",
         "Answer:", "‹answer›", '"clear": "yes" or "no"',
     ),
     "trainers/curation/curation_expert": (
@@ -234,7 +234,7 @@ CONTENTS: dict[str, tuple[str, ...]] = {
         "Sources:", "‹documents›", "State only what the sources say",
     ),
     "workflows/mars/mars_remarks": (
-        "‹notes›", "From:", "‹sources›", "could not be read", "‹why›", "‹beginnings›", "reason further, call a tool, or write the answer",
+        "‹notes›", "From:", "‹sources›", "could not be gone through", "‹why›", "‹beginnings›", "reason further, call a tool, or write the answer",
     ),
     "workflows/mars/mars_request": ("up to ‹most› queries at once",),
     "workflows/mars/mars_system1": (

@@ -159,7 +159,7 @@ def test_hiras_judges_ask_for_equivalence_and_for_all_key_information() -> None:
 def test_system_1_extracts_for_each_query_word_for_word_with_sources_and_does_not_answer() -> None:
     """MARS, D.1."""
     prompt = fill(system1.SYSTEM1)
-    for part in ("Read every document", "id of its document", "exactly as written", "keep them apart"):
+    for part in ("Go through every document", "id of its document", "exactly as written", "keep them apart"):
         assert part in prompt
     assert "do not answer the question" in prompt
     assert "Leave nothing out that serves the purpose" in prompt
@@ -255,10 +255,10 @@ def test_the_verifier_accepts_only_what_is_rigorously_justified_in_every_step_an
     assert re.search("asserted and not justified is an error, even if the result happens to be right", prompt)
     assert re.search(r"`Verdict: correct` only if every step is rigorously justified", prompt)
     assert "do not solve the problem yourself" in prompt
-    for part in ("follows from the steps before it", "calculation", "a case was left out", "answers what was asked"):
+    for part in ("follows from what stands before it", "calculation", "a case was left out", "answers what was asked"):
         assert part in prompt
     assert "quote the place" in prompt
-    assert "one line that contains only your verdict" in prompt
+    assert "one line that holds your verdict and nothing else" in prompt
 
 
 def test_the_corrector_weighs_each_point_of_the_report_and_writes_a_whole_solution() -> None:
@@ -279,7 +279,7 @@ def test_the_solver_reasons_step_by_step_and_boxes_its_answer_without_being_told
 
 def test_documents_for_marsrl_are_cited_by_id() -> None:
     prompt = fill(marsrl.DOCUMENTS)
-    for part in ("such as [s1]", "cite no other ids", "none of these contains it, say so"):
+    for part in ("such as [s1]", "cite no other ids", "stands in none of these, say so"):
         assert part in prompt
 
 
