@@ -30,8 +30,8 @@ from hira.tools.documents.walk import walk
 from hira.tools.file_kinds import can_be_sent
 from hira.tools.mcp import mcp_tools
 from hira.tools.proxies import of_environment, read_proxy
-from hira.tools.python import refusal, sandbox_layers, try_sandbox
-from hira.tools.python.layers import IMAGE
+from hira.tools.python import IMAGE, refusal, sandbox_layers
+from hira.tools.python.trial import try_sandbox
 
 EXTRAS = {
     "litellm": ("litellm", "models by litellm/PROVIDER/NAME"),

@@ -1,7 +1,4 @@
-"""Tools that roles may call: `@tool` turns any typed function into one, and the toolbox has those of one run.
-
-Experts take the tools that they need from a `Toolbox`; a field of None means that this run cannot do it.
-"""
+"""Tools that roles may call, and the toolbox that has those of one run."""
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
@@ -52,9 +49,6 @@ class Toolbox:
         """The user's files and tools if no role can use them, for lack of Python and a search; otherwise None."""
         reader_tools = (*([self.files] if self.files else []), *self.extra_for("reader"))
         return reader_tools if reader_tools and not (self.search or self.python) else None
-
-    def has(self, need: str) -> bool:
-        return getattr(self, need) is not None
 
 
 SINGLE = ("search", "scholar", "browse", "files")

@@ -180,16 +180,15 @@ def is_on_host(url: str, hosts: Collection[str]) -> bool:
 
 
 def urls(text: str) -> list[str]:
-    """Return the http(s) URLs in a text, each once, without the punctuation around them."""
-    return list(dict.fromkeys(_trim(match[0]) for match in _URL.finditer(text)))
-
-
-def _trim(url: str) -> str:
-    """Return the URL without the punctuation after it, and without closing brackets that it does not open."""
-    unopened = {closing: url.count(closing) - url.count(opening) for closing, opening in _PAIRS.items()}
-    end = len(url)
-    while end and (url[end - 1] in _AFTER or unopened.get(url[end - 1], 0) > 0):
-        end -= 1
-        if url[end] in unopened:
-            unopened[url[end]] -= 1
-    return url[:end]
+    """Return the http(s) URLs in a text, each once, without the punctuation after them and without closing
+    brackets that they do not open."""
+    found: dict[str, None] = {}
+    for match in _URL.finditer(text):
+        url, end = match[0], len(match[0])
+        unopened = {closing: url.count(closing) - url.count(opening) for closing, opening in _PAIRS.items()}
+        while end and (url[end - 1] in _AFTER or unopened.get(url[end - 1], 0) > 0):
+            end -= 1
+            if url[end] in unopened:
+                unopened[url[end]] -= 1
+        found[url[:end]] = None
+    return list(found)

@@ -178,27 +178,23 @@ def show(reading: ReadPage, intent: str) -> tuple[Observation, set[str]]:
         notes.append(f"only a part of the page was read: {reading.cut}")
     if reading.unread:
         notes.append(f"there is no text on {', '.join(reading.unread[:5])}, only something to see")
-    links = _choose_links(reading.links, intent)
-    text = write_pieces(pieces, order) + _format_links(links, reading.links)
+    listed, links = _list_links(reading.links, intent)
+    text = write_pieces(pieces, order) + listed
     source = Source(reading.url, reading.title, reading.text, "page", places=reading.places)
     shows = {canonicalise_url(url) for url in (reading.url, *(link.url for link in links), *urls(text))}
     return Observation("; ".join(notes), (Passage(source, text),)), shows
 
 
-def _choose_links(links: tuple[Link, ...], intent: str) -> list[Link]:
-    """Choose at most `LINKS` links, in the order of the page: those that fit the intent, then the first ones."""
-    if len(links) <= LINKS:
-        return list(links)
-    paths = (re.sub("[/_-]", " ", unquote(urlsplit(link.url).path)) for link in links)
-    fitting = BM25([f"{link.text} {path}" for link, path in zip(links, paths, strict=True)]).best(intent, LINKS)
-    chosen = list(dict.fromkeys([*fitting, *range(len(links))]))[:LINKS]
-    return [links[index] for index in sorted(chosen)]
-
-
-def _format_links(links: list[Link], everything: tuple[Link, ...]) -> str:
+def _list_links(links: tuple[Link, ...], intent: str) -> tuple[str, list[Link]]:
+    """Return the list of at most `LINKS` links, in the order of the page: those that fit the intent, then the first
+    ones; and these links."""
     if not links:
-        return ""
-    head = "Links:" if len(links) == len(everything) else f"Links ({len(links)} of {len(everything)}):"
-    number = {link.url: number for number, link in enumerate(everything, 1)}
-    lines = [f"{number[link.url]}. {link.text[:LINK_TEXT]}: {link.url}" for link in links]
-    return "\n\n" + "\n".join([head, *lines])
+        return "", []
+    head, chosen = "Links:", list(range(len(links)))
+    if len(links) > LINKS:
+        head = f"Links ({LINKS} of {len(links)}):"
+        paths = (re.sub("[/_-]", " ", unquote(urlsplit(link.url).path)) for link in links)
+        fitting = BM25([f"{link.text} {path}" for link, path in zip(links, paths, strict=True)]).best(intent, LINKS)
+        chosen = sorted(list(dict.fromkeys([*fitting, *chosen]))[:LINKS])
+    lines = [f"{index + 1}. {links[index].text[:LINK_TEXT]}: {links[index].url}" for index in chosen]
+    return "\n\n" + "\n".join([head, *lines]), [links[index] for index in chosen]

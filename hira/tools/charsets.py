@@ -1,5 +1,4 @@
-"""Bytes to text, by the encoding that a server and the bytes themselves declare; for a file that declares none, by a
-guess."""
+"""Bytes to text, by the encoding that a server or the bytes declare, otherwise by a guess."""
 
 import codecs
 import contextlib
@@ -102,7 +101,12 @@ def _guess_codec(data: bytes) -> tuple[str, str]:
     sample = _take_sample(data)
     runs = _HIGH.findall(sample)
     foreign = sum(len(run) > 2 for run in runs) > _FOREIGN * len(runs)
-    codec = _recognise(sample) if foreign else _compare_alphabets(sample)
+    codec = "cp1252" if foreign else _compare_alphabets(sample)
+    if foreign and can_recognise():
+        from charset_normalizer import from_bytes  # only few files need it
+
+        match = from_bytes(sample, steps=_STEPS, cp_isolation=list(_OTHER)).best()
+        codec = match.encoding if match else codec
     if codec == "cp1252" and not foreign:
         return codec, ""
     name = _NAMES.get(codec) or re.sub("^CP", "Windows-", codec.upper().replace("_", "-"))
@@ -135,16 +139,6 @@ def _take_sample(data: bytes) -> bytes:
         if room <= 0 or len(part) > room:
             break
     return b"\n".join(lines)
-
-
-def _recognise(sample: bytes) -> str:
-    """Return the encoding of bytes in other than Latin letters; cp1252 if it cannot be recognised."""
-    if not can_recognise():
-        return "cp1252"
-    from charset_normalizer import from_bytes  # only few files need it
-
-    match = from_bytes(sample, steps=_STEPS, cp_isolation=list(_OTHER)).best()
-    return match.encoding if match else "cp1252"
 
 
 def find_codec(name: str) -> str:

@@ -181,9 +181,6 @@ class _Pinned(httpcore.AsyncNetworkBackend):
             return await open_tunnel(self.proxy, self.dial, address, port, seconds)
         return await self.dial.connect_tcp(address, port, seconds)
 
-    async def sleep(self, seconds: float) -> None:
-        await asyncio.sleep(seconds)
-
 
 @dataclass(slots=True)
 class Fetcher:
@@ -246,9 +243,11 @@ class Fetcher:
         target = request.url
         url = httpcore.URL(scheme=target.raw_scheme, host=target.raw_host, port=target.port, target=target.raw_path)
         backend = _Pinned(place, self.resolve, self.dial, self._find_proxy(place))
+        if place.url.startswith("https:") and self._ssl is None:
+            self._ssl = httpcore.default_ssl_context()  # once: loading the certificates takes longer than many requests
         timeouts = {"connect": CONNECT_SECONDS, "read": self.seconds, "write": CONNECT_SECONDS, "pool": CONNECT_SECONDS}
         async with (
-            httpcore.AsyncConnectionPool(ssl_context=self._context(place), network_backend=backend) as pool,
+            httpcore.AsyncConnectionPool(ssl_context=self._ssl, network_backend=backend) as pool,
             AsyncExitStack() as stack,
         ):
             stream = pool.stream("GET", url, headers=request.headers.raw, extensions={"timeout": timeouts})
@@ -259,7 +258,11 @@ class Fetcher:
             # of a repeated header, the one that browsers take; httpx would join them with commas
             location, kind = (headers.get_list(name) or [""] for name in ("location", "content-type"))
             if response.status in _REDIRECTS and location[0]:
-                return _join_url(place.url, location[0])
+                try:
+                    return urljoin(place.url, location[0].strip().replace(" ", "%20"))
+                except ValueError:
+                    where = f"{quote_url(location[0])}, which cannot be read"
+                    raise RefusedAddress(f"{quote_url(place.url)} redirects to {where}") from None
             if (encoding := find_encoding(headers)) is None:
                 shown = clean(headers["content-encoding"].strip().lower()[:40])
                 what = f"sent its page in the encoding {shown!r}, which hira does not read"
@@ -276,12 +279,6 @@ class Fetcher:
         except UsageError as error:
             raise ToolError(f"{quote_url(place.url)} cannot be opened: {error.what}") from None
 
-    def _context(self, place: CheckedUrl) -> ssl.SSLContext | None:
-        """Create it once: loading the certificates takes longer than many requests."""
-        if place.url.startswith("https:") and self._ssl is None:
-            self._ssl = httpcore.default_ssl_context()
-        return self._ssl
-
 
 def identification(contact: str = "") -> dict[str, str]:
     """Return headers that say who asks and why, without posing as a browser."""
@@ -293,13 +290,6 @@ def identification(contact: str = "") -> dict[str, str]:
         "Accept-Encoding": "gzip, deflate",
     }
     return headers | ({"From": contact} if "@" in contact else {})
-
-
-def _join_url(url: str, target: str) -> str:
-    try:
-        return urljoin(url, target.strip().replace(" ", "%20"))
-    except ValueError:
-        raise RefusedAddress(f"{quote_url(url)} redirects to {quote_url(target)}, which cannot be read") from None
 
 
 def find_encoding(headers: Mapping[str, str]) -> str | None:

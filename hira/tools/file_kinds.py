@@ -1,7 +1,4 @@
-"""Kinds of files, by their names, and what this installation can do with them.
-
-Some files are not documents: hira does not index them, and programs cannot read them, unless the user names them.
-"""
+"""Kinds of files, by their names, and what this installation can do with them."""
 
 import mimetypes
 from collections.abc import Collection

@@ -16,7 +16,8 @@ from hira.core.sanitize import clean, flatten_name, is_text, printable
 from hira.core.tool import Observation, Passage, Tool, tool
 from hira.evidence import OUTPUT, Source
 from hira.tools.documents.document import Lacking
-from hira.tools.documents.parsing import check_readable
+from hira.tools.documents.office import check_library
+from hira.tools.documents.parsing import START
 from hira.tools.documents.pieces import Piece, join_pieces, write_pieces
 from hira.tools.documents.reader import Passages, read_passages
 from hira.tools.documents.showing import LONG, find_nearest, fit_within
@@ -59,7 +60,13 @@ def files_tool(
         if name := _find_attached(attached, path):
             return show(name, reading.read_again(attached[name], child), part)
         if work and (place := _find_place(work, path)) and (made := _read_written(work, place, reading, child)):
-            return _mark_computed(show(f"../{place}", made, part))
+            seen = show(f"../{place}", made, part)
+            # a program's file is a computation: it supports a claim as the program's output does
+            marked = [
+                replace(each.source, text=f"{OUTPUT}{each.source.text}", kind="computation", places=())
+                for each in seen.passages
+            ]
+            return replace(seen, passages=tuple(map(Passage, marked, [each.text for each in seen.passages])))
         others = f"; no program wrote {path!r} either" if work else ""
         names = ", ".join(map(flatten_name, attached)) or "no files are attached"
         raise ToolError(f"{path!r} is not among the attached files: {names}{others}")
@@ -156,15 +163,6 @@ def _read_written(work: Path, place: str, reading: RunReader, child: ReadingChil
             return reading.read(file, child)
 
 
-def _mark_computed(seen: Observation) -> Observation:
-    """Mark the passages of a program's file as a computation: it supports a claim as the program's output does."""
-    made = []
-    for passage in seen.passages:
-        source = replace(passage.source, text=f"{OUTPUT}{passage.source.text}", kind="computation", places=())
-        made.append(replace(passage, source=source))
-    return replace(seen, passages=tuple(made))
-
-
 def check_attached(file: Path) -> None:
     """Raise `UsageError` for a file that does not exist, cannot be named to a model, or cannot be read."""
     if not is_text(str(file)):
@@ -173,7 +171,9 @@ def check_attached(file: Path) -> None:
     if not file.is_file():
         raise UsageError(f"no such file: {str(file)!r}", fix="attach files that exist")
     try:
-        check_readable(file)
+        with file.open("rb") as data:
+            if b"%PDF-" in data.read(START):
+                check_library(file)
     except Lacking as error:
         raise UsageError(str(error), where=f"at {file}") from None
     except OSError as error:
@@ -208,7 +208,12 @@ def show(name: str, read: Passages, part: str) -> Observation:
     elif read.text and tokens.count(read.text) <= LONG:
         text, chosen = read.text, pieces
     else:
-        return Observation("\n".join([_list_parts(name, parts), unread]).strip())
+        lines = [f"{name} is long. Ask for one of its {len(parts)} parts:"]
+        shown = islice(parts.items(), _LISTED)
+        lines += [f"- {place}: {' '.join(held[0].full[:200].split())[:_FIRST_WORDS]} …" for place, held in shown]
+        if len(parts) > _LISTED:
+            lines.append(f"- and so on to {list(parts)[-1]}")
+        return Observation("\n".join([*lines, unread]).strip())
     held, places = join_pieces(chosen, read.title, placed=True)
     return Observation(unread, (Passage(Source(name, read.title, held, "file", places=places), text),))
 
@@ -218,24 +223,19 @@ def _split(pieces: Sequence[Piece]) -> dict[str, list[Piece]]:
     ("page 3", "sheet Sales"), and longer ones into numbered parts ("part 2 of 7")."""
     pieces_by_place: dict[str, list[Piece]] = {}
     for place, group in groupby(pieces, key=lambda piece: piece.place):
-        filled = _fill_parts(group)
+        filled: list[list[Piece]] = []
+        room = 0
+        for piece in group:
+            size = tokens.count(piece.full)
+            if not filled or size > room:
+                filled.append([])
+                room = LONG
+            filled[-1].append(piece)
+            room -= size
         for number, part in enumerate(filled, 1):
             name = f"part {number} of {len(filled)}" if len(filled) > 1 or not place else ""
             pieces_by_place[", ".join(filter(None, (place, name)))] = part
     return pieces_by_place
-
-
-def _fill_parts(pieces: Iterable[Piece]) -> list[list[Piece]]:
-    parts: list[list[Piece]] = []
-    room = 0
-    for piece in pieces:
-        size = tokens.count(piece.full)
-        if not parts or size > room:
-            parts.append([])
-            room = LONG
-        parts[-1].append(piece)
-        room -= size
-    return parts
 
 
 def _write_part(pieces: Sequence[Piece]) -> str:
@@ -244,15 +244,6 @@ def _write_part(pieces: Sequence[Piece]) -> str:
     return "\n\n".join(
         piece.full if piece.heading != heading else piece.text for piece, heading in zip(pieces, before, strict=False)
     )
-
-
-def _list_parts(name: str, parts: Mapping[str, Sequence[Piece]]) -> str:
-    lines = [f"{name} is long. Ask for one of its {len(parts)} parts:"]
-    shown = islice(parts.items(), _LISTED)
-    lines += [f"- {part}: {' '.join(pieces[0].full[:200].split())[:_FIRST_WORDS]} …" for part, pieces in shown]
-    if len(parts) > _LISTED:
-        lines.append(f"- and so on to {list(parts)[-1]}")
-    return "\n".join(lines)
 
 
 def _read_part(parts: Mapping[str, Sequence[Piece]], pieces: Sequence[Piece], part: str) -> tuple[str, Sequence[Piece]]:

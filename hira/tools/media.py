@@ -131,11 +131,11 @@ def _find_file(name: str, allowed: Sequence[Path]) -> Path:
 def read_picture(file: OpenFile, kind: str) -> str:
     """Return the picture, unchanged if it is small and upright, otherwise as Pillow scales and rotates it in the child;
     without Pillow, unchanged if it is small."""
-    if find_spec("PIL") is None:
-        if kind in _PLAIN and file.size <= LARGEST_UNTOUCHED:
-            return encode_uri(file.rewind().read(LARGEST_UNTOUCHED), kind)
-        raise ToolError(f"{file.path.name} must be resized first: pip install 'hira[images]'")
-    return _decode(send_picture, file) or encode_uri(file.rewind().read(), kind)
+    if find_spec("PIL"):
+        return _decode(send_picture, file) or encode_uri(file.rewind().read(), kind)
+    if kind in _PLAIN and file.size <= LARGEST_UNTOUCHED:
+        return encode_uri(file.rewind().read(LARGEST_UNTOUCHED), kind)
+    raise ToolError(f"{file.path.name} must be resized first: pip install 'hira[images]'")
 
 
 def send_picture(handle: int, path: Path) -> Iterator[str]:
@@ -223,7 +223,14 @@ def send_sound(handle: int, path: Path) -> Iterator[str]:
 
     Raises `ToolError` if it is broken or longer than 13 minutes.
     """
-    samples = _decode_sound(handle, path)
+    samples = array("h")
+    with open_media(handle, path, "sound") as container:
+        resampler: Any = import_module("av").AudioResampler(format="s16", layout="mono", rate=RATE)
+        for frame in container.decode(audio=0) if container.streams.audio else ():
+            for part in resampler.resample(frame):
+                samples.frombytes(bytes(part.planes[0])[: 2 * part.samples])
+            if len(samples) > MINUTES * 60 * RATE:
+                break
     if len(samples) > MINUTES * 60 * RATE:
         raise ToolError(f"{path.name} is longer than {MINUTES} minutes; cut it into parts first")
     if not samples:
@@ -235,20 +242,6 @@ def send_sound(handle: int, path: Path) -> Iterator[str]:
         file.setparams((1, 2, RATE, len(samples), "NONE", ""))
         file.writeframes(samples.tobytes())
     yield from _in_parts(encode_uri(out.getvalue(), "audio/wav"))
-
-
-def _decode_sound(handle: int, path: Path) -> "array[int]":
-    samples = array("h")
-    with open_media(handle, path, "sound") as container:
-        if not container.streams.audio:
-            raise ToolError(f"{path.name} holds no sound")
-        resampler: Any = import_module("av").AudioResampler(format="s16", layout="mono", rate=RATE)
-        for frame in container.decode(audio=0):
-            for part in resampler.resample(frame):
-                samples.frombytes(bytes(part.planes[0])[: 2 * part.samples])
-            if len(samples) > MINUTES * 60 * RATE:
-                break
-    return samples
 
 
 def send_moment(handle: int, path: Path, moment: str) -> Iterator[str]:

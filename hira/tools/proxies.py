@@ -7,6 +7,7 @@ import ssl
 from base64 import b64encode
 from collections.abc import Callable
 from dataclasses import dataclass
+from http import HTTPStatus
 from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -17,7 +18,6 @@ from hira.core.sanitize import without_userinfo
 
 SECONDS = 8.0
 _LONGEST_HEAD = 16_384
-_MADE = 200
 Proxies = Callable[[str, str], str]
 """Returns the proxy's URL for a scheme and a host; empty for none."""
 
@@ -64,21 +64,17 @@ async def open_tunnel(
         target = f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
         head = f"CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n{proxy.authorization}\r\n"
         await stream.write(head.encode("latin-1"), SECONDS)
-        await _await_tunnel(stream)
+        answer = b""
+        while not answer.endswith(b"\r\n\r\n"):
+            got = await stream.read(1, SECONDS)  # not a byte more: the rest is for TLS
+            answer += got
+            if not got or len(answer) > _LONGEST_HEAD:
+                raise httpcore.ConnectError("the proxy did not answer with valid HTTP")
+        first = answer.split(b"\r\n", 1)[0].decode("latin-1").split(" ", 2)
+        status = int(first[1]) if len(first) > 1 and first[1].isdigit() else 0
+        if status != HTTPStatus.OK:
+            raise httpcore.ConnectError(f"the proxy refused the connection, status {status}")
     except BaseException:
         await stream.aclose()
         raise
     return stream
-
-
-async def _await_tunnel(stream: httpcore.AsyncNetworkStream) -> None:
-    head = b""
-    while not head.endswith(b"\r\n\r\n"):
-        got = await stream.read(1, SECONDS)  # not a byte more: the rest is for TLS
-        head += got
-        if not got or len(head) > _LONGEST_HEAD:
-            raise httpcore.ConnectError("the proxy did not answer with valid HTTP")
-    first = head.split(b"\r\n", 1)[0].decode("latin-1").split(" ", 2)
-    status = int(first[1]) if len(first) > 1 and first[1].isdigit() else 0
-    if status != _MADE:
-        raise httpcore.ConnectError(f"the proxy refused the connection, status {status}")

@@ -86,11 +86,10 @@ def read_sources(sources: Any, name: str, query: str) -> Observation:
     if not first:
         return Observation(f"nothing found for {query!r}")
     note = f"only the first {MOST} passages are used" if len(first) > MOST else ""
-    return Observation(note, tuple(map(_make_passage, first[:MOST])))
-
-
-def _make_passage(source: Source) -> Passage:
-    """Return a source as a passage that names its place, as passages of documents do."""
-    kept = replace(source, location=printable(source.location.strip())[:LONGEST], text=source.text[:LONGEST], id="")
-    place = source.find_place("")
-    return Passage(kept, f"({place})\n{kept.text}" if place else kept.text)
+    passages: list[Passage] = []
+    for source in first[:MOST]:
+        location = printable(source.location.strip())[:LONGEST]
+        kept = replace(source, location=location, text=source.text[:LONGEST], id="")
+        place = source.find_place("")  # named above the text, as in passages of documents
+        passages.append(Passage(kept, f"({place})\n{kept.text}" if place else kept.text))
+    return Observation(note, tuple(passages))

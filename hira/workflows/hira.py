@@ -77,7 +77,8 @@ class HiRA(SubtaskOptions):
         experts, tools = list[Expert](), context.tools
         for expert in self.experts:
             has_own = isinstance(expert, Looping) and expert.loops and expert.name in tools.scoped
-            if expert.ability not in self.without and (has_own or all(map(tools.has, expert.needs))):
+            equipped = has_own or all(getattr(tools, need) is not None for need in expert.needs)
+            if equipped and expert.ability not in self.without:
                 experts.append(expert)
         if not experts:
             raise UsageError(

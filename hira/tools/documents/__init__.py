@@ -1,7 +1,4 @@
-"""Documents on this machine: an index of those that a person named, built once, updated with changes, safe to share.
-
-Two tools use it: `search` finds passages, `browse` opens a document that was found.
-"""
+"""Documents on this machine: an index of those that a person named, built once, updated with changes, safe to share."""
 
 import asyncio
 import hashlib
@@ -161,12 +158,13 @@ class Index:
     async def names(self) -> list[str]:
         """Return the shown names of the documents, in order."""
         await self._ensure_fresh()
-        return await asyncio.to_thread(self._store.names)
+        return [name for (name,) in await asyncio.to_thread(self._store.select, "SELECT name FROM files ORDER BY name")]
 
     async def read_versions(self) -> dict[str, tuple[str, str]]:
         """Return the shown name and the digest of each document, by its path."""
         await self._ensure_fresh()
-        return await asyncio.to_thread(self._store.read_versions)
+        rows = await asyncio.to_thread(self._store.select, "SELECT path, name, hex(digest) FROM files")
+        return {path: (name, digest) for path, name, digest in rows}
 
     async def take_new_warnings(self) -> list[str]:
         """Return the warnings that no process with this index has taken yet. One that comes back is new again."""
@@ -194,7 +192,8 @@ class Index:
 
     def _refresh(self, on_progress: Progress | None) -> None:
         with self._turn:
-            if can_recognise() and (unrecognised := self._store.find_noted(RECOGNISING)):
+            unrecognised = [path for path, note in self._store.notes().items() if RECOGNISING in note]
+            if unrecognised and can_recognise():
                 self._store.drop(unrecognised)  # they were read before the package was installed
             # read the index before the walk: a file that another process adds meanwhile must not look removed
             known, refused = self._store.read_known()
@@ -209,7 +208,7 @@ class Index:
                 with ReadingChild() as self._child:
                     reading = Refresh(self._store, self._child, roots_of(self.paths), unread, self._stopped)
                     reading.read(changes, on_progress)
-            warnings = [self._store.trouble, *listing.warnings, *unread.describe(), *self._store.notes()]
+            warnings = [self._store.trouble, *listing.warnings, *unread.describe(), *self._store.notes().values()]
             self.warnings = [" ".join(clean(line).split()) for line in warnings if line]
             self.unread = [" ".join(clean(line).split()) for line in unread.describe_faults()]
             self.has_text = bool(self._store.select("SELECT 1 FROM files LIMIT 1"))

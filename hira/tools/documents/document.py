@@ -63,19 +63,14 @@ def add_title(path: Path, parts: tuple[Part, ...], title: str = "") -> Document:
     bare = given.lower().strip("()[]<> ")
     if bare == "anonymous" or bare.startswith(("untitled", "microsoft word -", "powerpoint presentation", "document")):
         given = ""
-    heading, is_section = _read_first_heading(parts)
+    lines = (line for part in parts for line in part.text.splitlines() if line.startswith("#"))
+    headings = (match for line in lines if (match := _HEADING.fullmatch(line.rstrip())))
+    first = next(headings, None)
+    heading = clip_title(first[2].strip(" *_#")) if first else ""
+    is_section = first is not None and any(len(match[1]) <= len(first[1]) for match in headings)
     if is_section and given in ("", heading):
         return Document(path.stem, parts)
     return Document(given or heading or path.stem, parts)
-
-
-def _read_first_heading(parts: tuple[Part, ...]) -> tuple[str, bool]:
-    """Return the first heading, and whether a later one has its level or a higher one."""
-    lines = (line for part in parts for line in part.text.splitlines() if line.startswith("#"))
-    headings = (match for line in lines if (match := _HEADING.fullmatch(line.rstrip())))
-    if (first := next(headings, None)) is None:
-        return "", False
-    return clip_title(first[2].strip(" *_#")), any(len(match[1]) <= len(first[1]) for match in headings)
 
 
 ENOUGH, MOST = 120, 200

@@ -1,13 +1,11 @@
-"""An encoder and a reranker: any server with `/v1/embeddings` and `/v1/rerank`, or a GGUF file of an encoder.
-
-An answer that does not fit its request is a failure with one line; nothing is guessed.
-"""
+"""An encoder and a reranker: any server with `/v1/embeddings` and `/v1/rerank`, or a GGUF file of an encoder."""
 
 import asyncio
 import json
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from importlib.util import find_spec
@@ -81,7 +79,11 @@ class Endpoint:
         for attempt in range(_TRIES):
             status, text, wait = await self._send(path, body)
             if status == HTTPStatus.OK:
-                return self._parse(text)
+                with suppress(ValueError):
+                    if isinstance(answer := json.loads(text), dict):
+                        return answer
+                shown = _shorten(text, self.key)
+                raise EncoderFailed(f"{self.name} answered with {shown} instead of JSON; check its address")
             too_long = status in {*_REFUSED, HTTPStatus.INTERNAL_SERVER_ERROR} and _TOO_LONG.search(text)
             if status not in _BUSY or too_long or wait > _PATIENCE or attempt == _TRIES - 1:
                 break
@@ -107,24 +109,21 @@ class Endpoint:
 
             release_server(server)
 
-    async def _find_server(self, config: "ServerConfig") -> None:
-        from hira.policies.llama.process import lease_server
-
-        if self._server is None or self._server.ended:
-            await self.aclose()
-            self._server = lease_server(config)
-        try:
-            self.base_url, self.key = await self._server.base_url(), self._server.key
-        except EndpointError as error:
-            raise EncoderFailed(f"{self.name}: {error.what}") from None
-
     async def _send(self, path: str, body: Mapping[str, Any]) -> tuple[int, str, float]:
         import httpx
 
         from hira.policies.transport import transport_for
 
         if self.config:
-            await self._find_server(self.config)
+            from hira.policies.llama.process import lease_server
+
+            if self._server is None or self._server.ended:
+                await self.aclose()
+                self._server = lease_server(self.config)
+            try:
+                self.base_url, self.key = await self._server.base_url(), self._server.key
+            except EndpointError as error:
+                raise EncoderFailed(f"{self.name}: {error.what}") from None
         if self.client is None:
             self.client = httpx.AsyncClient(transport=transport_for(self.base_url), timeout=self.seconds)
         headers = {"Authorization": f"Bearer {self.key}"} if self.key else {}
@@ -137,16 +136,6 @@ class Endpoint:
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise EncoderFailed(f"{self.name} cannot be reached ({type(error).__name__})") from None
         return response.status_code, response.text, retry_after(response.headers) or 0.0
-
-    def _parse(self, text: str) -> Mapping[str, Any]:
-        try:
-            answer = json.loads(text)
-        except ValueError:
-            answer = None
-        if not isinstance(answer, dict):
-            shown = _shorten(text, self.key)
-            raise EncoderFailed(f"{self.name} answered with {shown} instead of JSON; check its address")
-        return answer
 
 
 def _shorten(text: str, key: str) -> str:

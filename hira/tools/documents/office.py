@@ -1,7 +1,4 @@
-"""Word documents and slides: headings, lists, tables and notes in the order of the text; PDF files, by pypdf.
-
-A page without text is marked for the multimodal expert.
-"""
+"""Word documents and slides: headings, lists, tables and notes in the order of the text; PDF files, by pypdf."""
 
 import logging
 import re
@@ -47,7 +44,12 @@ def read_pdf(path: Path, data: BinaryIO) -> Document:
         data.seek(0)
         reader = pypdf.PdfReader(BytesIO(data.read() + b"\nstartxref\n0\n%%EOF\n"))
     if reader.is_encrypted:
-        _unlock(reader, path)
+        try:
+            opened = reader.decrypt("")  # many files have the empty password, only to forbid printing
+        except pypdf.errors.DependencyError:
+            raise ToolError(f"{path.name} is encrypted; reading it needs: pip install cryptography") from None
+        if not opened:
+            raise ToolError(f"{path.name} is protected by a password")
     labels = _read_labels(reader)
     with open_pages(data) as pages:
         parts = tuple(
@@ -58,18 +60,6 @@ def read_pdf(path: Path, data: BinaryIO) -> Document:
         raise ToolError(f"{path.name} is damaged: it holds no pages")
     document = add_title(path, parts, str((about and about.title) or ""))
     return replace(document, is_own=bool(about and about.author == AUTHOR))
-
-
-def _unlock(reader: "PdfReader", path: Path) -> None:
-    """Decrypt with the empty password: many files have it, only to forbid printing; others cannot be opened."""
-    from pypdf.errors import DependencyError
-
-    try:
-        opened = reader.decrypt("")
-    except DependencyError:
-        raise ToolError(f"{path.name} is encrypted; reading it needs: pip install cryptography") from None
-    if not opened:
-        raise ToolError(f"{path.name} is protected by a password")
 
 
 def _read_labels(reader: "PdfReader") -> dict[int, str]:
@@ -180,21 +170,15 @@ def _blocks(root: Element, levels: dict[str, int], archive: Archive) -> list[str
             continue
         text = _text(element).strip()
         listed = element.find(f"{W}pPr/{W}numPr") is not None
-        level = _level(element, levels)
+        outline = _read_value(element, "pPr/outlineLvl")
+        level = int(outline) + 1 if outline.isdecimal() else levels.get(_read_value(element, "pPr/pStyle"), 0)
         if text and level:
-            blocks.append(f"{'#' * level} {' '.join(text.split())}")
+            blocks.append(f"{'#' * min(level, _DEEPEST)} {' '.join(text.split())}")
         elif text and listed and blocks and blocks[-1].startswith("- "):
             blocks[-1] += f"\n- {text}"
         elif text:
             blocks.append(f"- {text}" if listed else text)
     return [block for block in blocks if block]
-
-
-def _level(paragraph: Element, levels: dict[str, int]) -> int:
-    outline = _read_value(paragraph, "pPr/outlineLvl")
-    if outline.isdecimal():
-        return min(int(outline) + 1, _DEEPEST)
-    return levels.get(_read_value(paragraph, "pPr/pStyle"), 0)
 
 
 def _text(element: Element) -> str:

@@ -41,23 +41,15 @@ def asks_overview(question: str) -> bool:
 
 
 def survey(store: Store, paths: tuple[Path, ...], most: int) -> tuple[Source, list[PassageHit]]:
-    """Return the list of the documents, and the first passages of at most `most` of them."""
-    return _list_documents(store, paths), _choose_beginnings(store, most)
-
-
-def _list_documents(store: Store, paths: tuple[Path, ...]) -> Source:
-    """Return the list of the documents as a source: their number, and the name and title of each."""
+    """Return the list of the documents as a source, their number and the name and title of each; and the first passage
+    of at most `most` documents, evenly spaced by name, none of them outdated."""
     rows = store.select("SELECT name, title FROM files ORDER BY name")
     lines = [name if title in ("", name) else f"{name}: {title}" for name, title in rows[:_LISTED]]
     more = [f"… and {len(rows) - _LISTED} more"] if len(rows) > _LISTED else []
     text = "\n".join([f"{LISTED} {len(rows)}.", *(f"- {line}" for line in lines), *more])
-    return Source(", ".join(path.name or str(path) for path in paths), LISTING, text, "file")
-
-
-def _choose_beginnings(store: Store, most: int) -> list[PassageHit]:
-    """Return the first passage of at most `most` documents, evenly spaced by name, none of them outdated."""
-    rows = store.select("SELECT first, id FROM files WHERE count > 0 ORDER BY name")
-    hits = store.read_hits([Ranked(first, file, 0.0) for first, file in rows])
+    listed = Source(", ".join(path.name or str(path) for path in paths), LISTING, text, "file")
+    firsts = store.select("SELECT first, id FROM files WHERE count > 0 ORDER BY name")
+    hits = store.read_hits([Ranked(first, file, 0.0) for first, file in firsts])
     newest = [hit for hit in hits if not (hit.issue and hit.issue.newest)]
     step = max(1.0, len(newest) / most)
-    return [newest[int(place * step)] for place in range(min(most, len(newest)))]
+    return listed, [newest[int(place * step)] for place in range(min(most, len(newest)))]

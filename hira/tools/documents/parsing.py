@@ -1,5 +1,4 @@
-"""A file of any kind as a `Document`, parsed in this process. The content decides, the name only if the content is
-inconclusive."""
+"""A file of any kind as a `Document`; the name decides about its kind only if the content is inconclusive."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -22,7 +21,8 @@ from hira.tools.opening import OpenFile, explaining
 
 SHORT = 50_000
 """Bytes of a plain text that takes less time to read than to send."""
-_START = 1024
+START = 1024
+"""Bytes of a file in which a PDF file says that it is one."""
 _OLD = {".doc": ".docx", ".xls": ".xlsx", ".ppt": ".pptx"}
 
 
@@ -54,18 +54,10 @@ def _choose_reader(file: OpenFile) -> Reader:
         raise NoText(f"{path.name} holds no text; it is for the multimodal expert to look at or listen to")
     if suffix in _OLD:
         raise ToolError(f"{path.name} is in an old Office format; save it as {_OLD[suffix]}")
-    start = file.rewind().read(_START)
+    start = file.rewind().read(START)
     if b"%PDF-" in start:
         return read_pdf
     return _BINARY.get(suffix) or (_read_zip if start.startswith(b"PK\x03\x04") else _read_text)
-
-
-def check_readable(path: Path) -> None:
-    """Raise `Lacking` for a file that no installed package can read; faults of the file itself are not checked."""
-    if path.is_file():
-        with path.open("rb") as file:
-            if b"%PDF-" in file.read(_START):
-                check_library(path)
 
 
 def _read_text(path: Path, data: BinaryIO) -> Document:

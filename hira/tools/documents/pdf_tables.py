@@ -1,7 +1,4 @@
-"""Tables of PDF pages as rows that name their columns, where the text layer shows the columns.
-
-pypdfium2 says where each character is; gaps that go through most rows separate the columns.
-"""
+"""Tables of PDF pages as rows that name their columns, which are found by the gaps between characters."""
 
 import ctypes
 from collections import Counter

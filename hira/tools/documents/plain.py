@@ -8,7 +8,6 @@ from email import message_from_binary_file, policy
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 from urllib.parse import unquote
-from xml.etree.ElementTree import Element
 
 from hira.core.errors import ToolError
 from hira.tools.charsets import decode_file
@@ -220,19 +219,16 @@ def read_epub(path: Path, data: BinaryIO) -> Document:
         package = "" if rootfile is None else rootfile.get("full-path", "")
         root = archive.xml(package)
         parts: list[Part] = []
-        for name in _find_chapters(root, PurePosixPath(package).parent):
+        folder = PurePosixPath(package).parent
+        items = {
+            item.get("id", ""): str(folder / unquote(item.get("href", "")))
+            for item in root.iter(f"{_OPF}item")
+            if item.get("media-type") in _PAGES and "nav" not in item.get("properties", "").split()
+        }
+        spine = [items.get(reference.get("idref", ""), "") for reference in root.iter(f"{_OPF}itemref")]
+        for name in dict.fromkeys(spine if any(spine) else items.values()):
             title, text = page_of(decode_file(archive.read(name)) or "") if name in archive.names else ("", "")
             if text:
                 number = len(parts) + 1
                 parts.append(Part(text, f"chapter {number}: {title}" if title else f"chapter {number}"))
         return add_title(path, tuple(parts), root.findtext(f"{_OPF}metadata/{_DC}title") or "")
-
-
-def _find_chapters(package: Element, folder: PurePosixPath) -> list[str]:
-    items = {
-        item.get("id", ""): str(folder / unquote(item.get("href", "")))
-        for item in package.iter(f"{_OPF}item")
-        if item.get("media-type") in _PAGES and "nav" not in item.get("properties", "").split()
-    }
-    spine = [items.get(reference.get("idref", ""), "") for reference in package.iter(f"{_OPF}itemref")]
-    return list(dict.fromkeys(spine if any(spine) else items.values()))

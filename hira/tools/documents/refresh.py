@@ -35,6 +35,8 @@ from hira.tools.file_kinds import how_to_see
 from hira.tools.opening import Deferred, OpenFile, ReadingChild, Unopened, explaining, open_regular
 
 _BATCH = 1_000
+_ADD_FILE = "INSERT INTO files VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_ADD_PASSAGE = "INSERT INTO passages (rowid, title, heading, text, beside, place, span, file) VALUES (?,?,?,?,?,?,?,?)"
 
 
 @dataclass(slots=True)
@@ -144,26 +146,21 @@ class Refresh:
         first = last[0] if last else 1
         for entry in self._batch:
             before = db.execute("SELECT digest, name FROM files WHERE path = ?", (entry.path,)).fetchone()
-            if before != (entry.stamp.digest, entry.name):
-                if before:
-                    delete_file(db, entry.path)
-                _insert(db, entry, first)
-                first += len(entry.pieces)
+            if before == (entry.stamp.digest, entry.name):
+                continue
+            if before:
+                delete_file(db, entry.path)
+            vintage = read_vintage(entry.name, entry.title)
+            values = (entry.path, entry.name, *entry.stamp, entry.title, entry.note, first, len(entry.pieces), *vintage)
+            file = db.execute(_ADD_FILE, values).lastrowid
+            if entry.pieces and (key := name_document(entry.title)):
+                db.execute("INSERT INTO titles VALUES (?, ?)", (key, file))
+            stem = Path(entry.name).stem
+            title = entry.title if stem.lower() in entry.title.lower() else f"{entry.title} {stem}"
+            for row, piece in enumerate(entry.pieces, first):
+                extra = find_extra_words(f"{title}\n{piece.full}")
+                passage = (row, title, piece.heading, piece.text, extra, piece.place, piece.span, file)
+                db.execute(_ADD_PASSAGE, passage)
+            first += len(entry.pieces)
         same = [(stamp.size, stamp.changed, path, stamp.digest) for path, stamp in self._same.items()]
         db.executemany("UPDATE files SET size = ?, changed = ? WHERE path = ? AND digest = ?", same)
-
-
-def _insert(db: sqlite3.Connection, entry: IndexedFile, first: int) -> None:
-    """Insert a file whose passages have the row ids from `first` on."""
-    vintage = read_vintage(entry.name, entry.title)
-    values = (entry.path, entry.name, *entry.stamp, entry.title, entry.note, first, len(entry.pieces), *vintage)
-    columns = "path, name, size, changed, digest, title, note, first, count, series, date"
-    file = db.execute(f"INSERT INTO files ({columns}) VALUES (?,?,?,?,?,?,?,?,?,?,?)", values).lastrowid  # noqa: S608 - a constant
-    if entry.pieces and (key := name_document(entry.title)):
-        db.execute("INSERT INTO titles VALUES (?, ?)", (key, file))
-    stem = Path(entry.name).stem
-    title = entry.title if stem.lower() in entry.title.lower() else f"{entry.title} {stem}"
-    insert = "INSERT INTO passages (rowid, title, heading, text, beside, place, span, file) VALUES (?,?,?,?,?,?,?,?)"
-    for row, piece in enumerate(entry.pieces, first):
-        extra = find_extra_words(f"{title}\n{piece.full}")
-        db.execute(insert, (row, title, piece.heading, piece.text, extra, piece.place, piece.span, file))

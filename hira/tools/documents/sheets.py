@@ -3,7 +3,7 @@
 import csv
 import re
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from io import BytesIO, StringIO
@@ -90,30 +90,21 @@ def read_csv(text: str, delimiter: str = "") -> tuple[str, tuple[int, ...]]:
     """Return a CSV file as lines of a table, and the number of each row, the header being 1. Detects a delimiter."""
     if told := _TOLD.match(text):
         text, delimiter = text[told.end() :], told[1]
-    numbers = array("L")
-    rows = _read_rows(csv.reader(StringIO(text, newline=""), delimiter=delimiter or _delimiter(text)), numbers)
+    rows = csv.reader(StringIO(text, newline=""), delimiter=delimiter or _delimiter(text))
+    numbered = ((number, row) for number, row in enumerate(rows, 1) if any(row))
+    lines: list[str] = []
+    places = array("L")
     try:
-        first = list(islice(rows, 2))
-        header = header_of(first, expected=True)
-        if header is None or len(first) == 1:
-            return "\n".join(" | ".join(map(_flat, row)).strip(" |") for row in chain(first, rows)), tuple(numbers)
-        names = [*map(_shorten, header)]
-        lines: list[str] = []
-        places: list[int] = []
-        for index, row in enumerate(chain(first[1:], rows), 1):
-            lines += split_row(format_row(names, row))
-            places += [numbers[index]] * (len(lines) - len(places))
+        first = list(islice(numbered, 2))
+        header = header_of([row for _, row in first], expected=True)
+        names = [*map(_shorten, header or ())]
+        for number, row in chain(first[1:] if header else first, numbered):
+            parts = split_row(format_row(names, row)) if header else [" | ".join(map(_flat, row)).strip(" |")]
+            lines += parts
+            places.extend([number] * len(parts))
         return "\n".join(lines), tuple(places)
     except csv.Error:  # a quote that never closes, a cell beyond the module's limit: the plain lines suffice
         return text, tuple(range(1, text.count("\n") + 2))
-
-
-def _read_rows(rows: Iterable[list[str]], numbers: "array[int]") -> Iterator[list[str]]:
-    """Yield the rows that are not empty, and add their numbers."""
-    for number, row in enumerate(rows, 1):
-        if any(row):
-            numbers.append(number)
-            yield row
 
 
 def _delimiter(text: str) -> str:

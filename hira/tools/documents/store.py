@@ -2,7 +2,7 @@
 
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -112,23 +112,23 @@ class Store:
                     self._db, self._file = copy, None
                     self._transact(change)
         except sqlite3.Error as error:
-            raise ToolError(f"the index of the documents ({self.where}) cannot be written: {error}") from None
+            raise ToolError(
+                f"the index of the documents ({self._file or 'in memory'}) cannot be written: {error}"
+            ) from None
 
     def _transact(self, change: Callable[[sqlite3.Connection], object]) -> None:
         with self._db:
             self._db.execute("BEGIN IMMEDIATE")
             change(self._db)
 
-    @property
-    def where(self) -> str:
-        return str(self._file) if self._file else "in memory"
-
     def select(self, statement: str, *values: object) -> list[Any]:
         try:
             with self._lock:
                 return self._db.execute(statement, values).fetchall()
         except sqlite3.Error as error:
-            raise ToolError(f"the index of the documents ({self.where}) cannot be read: {error}") from None
+            raise ToolError(
+                f"the index of the documents ({self._file or 'in memory'}) cannot be read: {error}"
+            ) from None
 
     def read_known(self) -> tuple[dict[str, Stamp], dict[str, Refused]]:
         """Return the files that are indexed, and those that could not be read, by their paths."""
@@ -169,7 +169,17 @@ class Store:
 
     def choose(self, order: Sequence[Ranked], question: str, top: int) -> list[PassageHit]:
         """Return the first `top` passages of an order, with those of documents that the best of them mention."""
-        return self.read_hits(self._arrange(order, question, top))
+        spread_out = spread(order, top)
+        if not read_vintage("", question).date:
+            spread_out = spread(self._add_current(spread_out, top), top)
+        files = {ranked.file for ranked in spread_out[:top]}
+        rows = self.select_among("SELECT id, series, date FROM files WHERE id IN ({})", list(files))
+        vintages = {file: Vintage(series, date) for file, series, date in rows}
+        first = put_newest_first(spread_out[:top], vintages, question)
+        linked = self._find_linked(first, spread_out, question, top) if first else []
+        taken = {ranked.row for ranked in linked}
+        kept = [ranked for ranked in first if ranked.row not in taken][: top - len(linked)]
+        return self.read_hits([*kept, *linked])
 
     def read_full_texts(self, rows: Sequence[int]) -> dict[int, str]:
         """Return the texts of passages with the titles and headings above them, by row."""
@@ -181,18 +191,6 @@ class Store:
         for row, title, heading, text in self.select_among(statement, rows):
             texts[row] = "\n".join(filter(None, (title, drop_title(heading, title), text)))
         return texts
-
-    def _arrange(self, order: Sequence[Ranked], question: str, top: int) -> list[Ranked]:
-        spread_out = spread(order, top)
-        if not read_vintage("", question).date:
-            spread_out = spread(self._add_current(spread_out, top), top)
-        files = {ranked.file for ranked in spread_out[:top]}
-        rows = self.select_among("SELECT id, series, date FROM files WHERE id IN ({})", list(files))
-        vintages = {file: Vintage(series, date) for file, series, date in rows}
-        first = put_newest_first(spread_out[:top], vintages, question)
-        linked = self._find_linked(first, spread_out, question, top) if first else []
-        taken = {ranked.row for ranked in linked}
-        return [*[ranked for ranked in first if ranked.row not in taken][: top - len(linked)], *linked]
 
     def _add_current(self, order: Sequence[Ranked], top: int) -> list[Ranked]:
         """Put what the newest vintage of a document has under the same heading after each of the first passages that is
@@ -259,7 +257,11 @@ class Store:
             " JOIN files f ON f.id = p.file WHERE p.rowid IN ({})"
         )
         rows = {row[0]: row for row in self.select_among(statement, [ranked.row for ranked in order])}
-        issues = self._read_issues({row[7] for row in rows.values() if row[7]})
+        issues: dict[str, dict[str, str]] = {}
+        """The dates of all vintages of a series, by the names of their files."""
+        statement = "SELECT series, name, date FROM files WHERE series IN ({})"
+        for series, name, date in self.select_among(statement, list({row[7] for row in rows.values() if row[7]})):
+            issues.setdefault(series, {})[name] = date
         hits: list[PassageHit] = []
         for ranked in order:
             if ranked.row in rows:  # another process may have replaced the document meanwhile
@@ -270,27 +272,9 @@ class Store:
                 hits.append(PassageHit(name, title, Piece(*piece), ranked.score, ranked.row, issue))
         return hits
 
-    def _read_issues(self, series: Iterable[str]) -> dict[str, dict[str, str]]:
-        """Return the dates of all vintages of a series, by the names of their files."""
-        issues: dict[str, dict[str, str]] = {}
-        statement = "SELECT series, name, date FROM files WHERE series IN ({})"
-        for series_name, name, date in self.select_among(statement, list(series)):
-            issues.setdefault(series_name, {})[name] = date
-        return issues
-
-    def names(self) -> list[str]:
-        return [name for (name,) in self.select("SELECT name FROM files ORDER BY name")]
-
-    def read_versions(self) -> dict[str, tuple[str, str]]:
-        rows = self.select("SELECT path, name, hex(digest) FROM files")
-        return {path: (name, digest) for path, name, digest in rows}
-
-    def find_noted(self, text: str) -> list[str]:
-        """Return the paths of the files whose note contains this text."""
-        return [path for (path,) in self.select("SELECT path FROM files WHERE instr(note, ?)", text)]
-
-    def notes(self) -> list[str]:
-        return [note for (note,) in self.select("SELECT note FROM files WHERE note <> '' ORDER BY name")]
+    def notes(self) -> dict[str, str]:
+        """Return the note of each file that has one, by its path."""
+        return dict(self.select("SELECT path, note FROM files WHERE note <> '' ORDER BY name"))
 
     def entry(self, name: str) -> IndexedFile | None:
         rows = self.select(

@@ -54,7 +54,15 @@ class McpConnection:
         session = await self._open()
         try:
             async with asyncio.timeout(self.server.start):
-                return await _list_tools(session)
+                tools: list[mcp_types.Tool] = []
+                cursor: str | None = None
+                for _ in range(PAGES):
+                    page = await session.ask(session.client.list_tools(cursor=cursor))
+                    tools += page.tools
+                    cursor = page.next_cursor
+                    if cursor is None:
+                        return tools
+                raise ValueError(f"there are more than {PAGES} pages of tools")
         except SessionEnded:
             await session.end()
             raise self._unusable(session.why or "ended") from None
@@ -63,20 +71,21 @@ class McpConnection:
             why = late if isinstance(error, TimeoutError) else reason(error)
             raise self._unusable(f"does not list its tools: {why}") from None
 
-    async def call(self, tool: str, arguments: Mapping[str, Any]) -> "mcp_types.CallToolResult":
+    async def call(self, tool: str, arguments: Mapping[str, Any]) -> Observation:
         """Call a tool of the server and return its result. `ToolError` explains to the model why there is no result."""
         try:
             session = await self._open()
         except UsageError as error:
             raise ToolDown(f"{error.what}. Do without it") from None
         try:
-            return await session.ask(session.client.call_tool(tool, dict(arguments)))
+            result = await session.ask(session.client.call_tool(tool, dict(arguments)))
         except SessionEnded:
             await session.end()
             why = session.why if session.refused else "closed during the call"
             raise ToolDown(f"the server {self.server.name!r} {why}; the next call connects again") from None
         except Exception as error:  # noqa: BLE001 - a server may break its client in any way; the model sees it
             raise ToolError(f"the server {self.server.name!r} gave no result: {reason(error)}") from None
+        return make_observation(self.server.name, tool, arguments, result)
 
     async def aclose(self) -> None:
         self._closed = True
@@ -105,18 +114,6 @@ class McpConnection:
     def _unusable(self, why: str) -> UsageError:
         fix = "check its url and headers" if self.server.url else "check its command and args"
         return UsageError(f"the MCP server {self.server.name!r} {why}", where=self.server.place, fix=fix)
-
-
-async def _list_tools(session: McpSession) -> "list[mcp_types.Tool]":
-    tools: list[mcp_types.Tool] = []
-    cursor: str | None = None
-    for _ in range(PAGES):
-        page = await session.ask(session.client.list_tools(cursor=cursor))
-        tools += page.tools
-        cursor = page.next_cursor
-        if cursor is None:
-            return tools
-    raise ValueError(f"there are more than {PAGES} pages of tools")
 
 
 def make_observation(server: str, tool: str, arguments: Mapping[str, Any], result: "CallToolResult") -> Observation:
@@ -197,11 +194,7 @@ def _make_tools(
             continue
         taken.add(name)
         text = clean((offer.description or offer.title or offer.name)[: 4 * DESCRIPTION])[:DESCRIPTION].strip()
-        yield Tool(name, text, parameters, partial(_run, connection, offer.name), server.seconds)
-
-
-async def _run(connection: McpConnection, tool: str, arguments: Mapping[str, Any]) -> Observation:
-    return make_observation(connection.server.name, tool, arguments, await connection.call(tool, arguments))
+        yield Tool(name, text, parameters, partial(connection.call, offer.name), server.seconds)
 
 
 def make_name(server: str, tool: str) -> str:

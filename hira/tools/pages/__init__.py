@@ -1,7 +1,4 @@
-"""A web page as its readable text, by a small extractor without dependencies, and whether that text is its content.
-
-The page becomes a tree (`tree`), whose main text is then found and written (`article`).
-"""
+"""A web page as its readable text, by a small extractor without dependencies, and whether that text is its content."""
 
 import re
 from dataclasses import dataclass

@@ -53,7 +53,12 @@ def confine(setup: dict[str, Any], parent: int) -> list[str]:
     if sys.platform != "linux":
         return layers
     if setup["mode"] == "auto":
-        _hide_processes()
+        # Show a /proc without the other processes: only root can, and Landlock does not cover their names. With
+        # `hidepid=ptraceable` the kernel shows the processes that this one may trace, which Landlock ends.
+        libc = ctypes.CDLL(None, use_errno=True)
+        if libc.unshare(_CLONE_NEWNS) == 0 and libc.mount(b"none", b"/", None, _MS_REC | _MS_PRIVATE, None) == 0:
+            flags = _MS_NOSUID | _MS_NODEV | _MS_NOEXEC
+            libc.mount(b"proc", b"/proc", b"proc", flags, b"hidepid=ptraceable")
     _drop_privileges()
     layers.append("privileges")
     if setup["mode"] == "process":
@@ -100,17 +105,6 @@ def _limit(limits: dict[str, int]) -> None:
         except (OSError, ValueError):
             if sys.platform == "linux":  # macOS has the names but refuses some of the values
                 raise
-
-
-def _hide_processes() -> None:
-    """Show this process a /proc without the others: only root can, and Landlock does not cover their names.
-
-    With `hidepid=ptraceable` the kernel shows the processes that this one may trace, which Landlock ends.
-    """
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.unshare(_CLONE_NEWNS) == 0 and libc.mount(b"none", b"/", None, _MS_REC | _MS_PRIVATE, None) == 0:
-        flags = _MS_NOSUID | _MS_NODEV | _MS_NOEXEC
-        libc.mount(b"proc", b"/proc", b"proc", flags, b"hidepid=ptraceable")
 
 
 def _drop_privileges() -> None:

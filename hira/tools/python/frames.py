@@ -1,7 +1,4 @@
-"""The frames between the parent and the child, for both of them; nothing here needs Unix.
-
-The channel carries one JSON object per frame, preceded by four bytes of length.
-"""
+"""The frames between the parent and the child: a JSON object each, preceded by four bytes of length."""
 
 import json
 import struct

@@ -175,10 +175,6 @@ class Interpreter:
         if _LINUX and not self.container:
             self.send_signal(signal.SIGSTOP)
 
-    def thaw(self) -> None:
-        if _LINUX and not self.container:
-            self.send_signal(signal.SIGCONT)
-
     def send_signal(self, number: int) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.process.pid, number)
@@ -211,24 +207,22 @@ class Interpreter:
         return status
 
 
-def spawn(folder: Path, kept: int, *, alone: bool) -> Interpreter:
-    """Start an interpreter with a clean environment and no descriptor but its own end of the channel.
+def spawn(folder: Path, readable: Sequence[str], limits: PythonLimits, mode: Mode, image: str) -> Interpreter:
+    """Start an interpreter with a clean environment and no descriptor but its own end of the channel; in a container,
+    it can read the `readable` paths and write into the folder.
 
     Not `-I`: that would ignore PYTHONHASHSEED, which makes sets print in the same order in every replay. `-P -s` and an
-    environment without the caller's variables keep out the same. `alone` means that it cannot start other programs.
+    environment without the caller's variables keep out the same.
     """
-    mark = "" if alone else secrets.token_hex(8)
+    if mode == "container":
+        container = Container(engine(), f"hira-{secrets.token_hex(8)}")
+        process, channel, pipe = _start(command(container, image, folder, readable, limits))
+        return Interpreter(process, channel, pipe, limits.output, container=container)
+    mark = "" if mode == "auto" else secrets.token_hex(8)  # in this mode it cannot start other programs
     python = [sys.executable, *FLAGS, "-c", BOOT, str(Path(__file__).parent), str(os.getpid())]
     environ = environment(folder) | ({_MARK: mark} if mark else {})
     process, channel, pipe = _start(python, cwd=folder, env=environ)
-    return Interpreter(process, channel, pipe, kept, mark=mark)
-
-
-def spawn_contained(folder: Path, readable: Sequence[str], limits: PythonLimits, image: str) -> Interpreter:
-    """Start an interpreter in a container, which can read these paths and write into the folder."""
-    container = Container(engine(), f"hira-{secrets.token_hex(8)}")
-    process, channel, pipe = _start(command(container, image, folder, readable, limits))
-    return Interpreter(process, channel, pipe, limits.output, container=container)
+    return Interpreter(process, channel, pipe, limits.output, mark=mark)
 
 
 def command(container: Container, image: str, folder: Path, readable: Iterable[str], limits: PythonLimits) -> list[str]:
@@ -239,6 +233,12 @@ def command(container: Container, image: str, folder: Path, readable: Iterable[s
     podman = Path(container.engine).name.startswith("podman")
     mounts = [(str(Path(__file__).parent), WORKER, True), (str(folder), str(folder), False)]
     mounts += [(path, path, True) for path in readable]
+    mounted: list[str] = []
+    for source, target, closed in mounts:  # a line of comma-separated values, quoted if a path requires it
+        line = io.StringIO()
+        fields = ["type=bind", f"source={source}", f"target={target}", *(["readonly"] if closed else [])]
+        csv.writer(line, lineterminator="").writerow(fields)
+        mounted += ["--mount", line.getvalue()]
     return [
         *(container.engine, "run", "--rm", "--interactive", "--init", "--pull", "never", "--name", container.name),
         *("--network", "none", "--ipc", "private", "--hostname", "hira", "--read-only"),
@@ -250,17 +250,9 @@ def command(container: Container, image: str, folder: Path, readable: Iterable[s
         *("--ulimit", f"cpu={_PROCESSOR}:{_PROCESSOR}", "--ulimit", "core=0:0"),
         *("--log-driver", "none", "--workdir", str(folder)),
         *(part for name, value in environment(folder).items() for part in ("--env", f"{name}={value}")),
-        *(part for mount in mounts for part in ("--mount", _mount(*mount))),
+        *mounted,
         *(image, "python3", *FLAGS, "-c", BOOT, WORKER, "0"),
     ]
-
-
-def _mount(source: str, target: str, closed: bool) -> str:  # noqa: FBT001 - of this module alone
-    """Return a mount as the engines read it: one line of comma-separated values, quoted if a path requires it."""
-    line = io.StringIO()
-    fields = ["type=bind", f"source={source}", f"target={target}", *(["readonly"] if closed else [])]
-    csv.writer(line, lineterminator="").writerow(fields)
-    return line.getvalue()
 
 
 def _start(called: Sequence[str], **where: Any) -> tuple["subprocess.Popen[bytes]", socket.socket, int]:

@@ -1,9 +1,5 @@
-"""The result of a call of `python`: a computed number becomes a source that can be cited and checked.
+"""The result of a call of `python`: a computed number becomes a source that can be cited and checked."""
 
-Files that a program wrote are separate sources: figures to look at, texts to cite.
-"""
-
-from dataclasses import replace
 from pathlib import Path
 
 from hira.core.prompts import Prompt
@@ -23,24 +19,18 @@ _TITLE = 80
 
 
 async def run_code(sandbox: PythonSandbox, code: str) -> Observation:
-    """Run the code in the session. The model reads the errors of its code, and repairs it."""
+    """Run the code in the session. A successful call is a source: the code, its result, and its files; a failed one is
+    plain text, so that the model repairs its code."""
     outcome = await sandbox.run(code)
-    seen = _make_observation(outcome, code, sandbox)
-    if not seen.ok:
-        return seen
-    return replace(seen, passages=(*seen.passages, *await _read_written(outcome, code, sandbox)))
-
-
-def _make_observation(outcome: Outcome, code: str, sandbox: PythonSandbox) -> Observation:
-    """Return a successful call as a source: the code, its result, and its files; a failed one as plain text."""
     written = "".join(f"\nwrote {_name_written(path, sandbox)}" for path in outcome.files)
     if outcome.status != "ok":
         return Observation(inert(f"{outcome.text}{written}"), ok=False)
     first = next((line.strip("# ") for line in code.splitlines() if line.strip("# ")), "")
     shown = outcome.text or "(nothing was printed, and the last line has no value)"
     text = f"{code.strip()}{OUTPUT}{shown}{written}"
-    source = Source(f"python:{sandbox.label}.{outcome.number}", first[:_TITLE] or "computation", text, "computation")
-    return Observation(passages=(Passage(source, text),))
+    place = f"python:{sandbox.label}.{outcome.number}"
+    source = Source(place, first[:_TITLE] or "computation", text, "computation")
+    return Observation(passages=(Passage(source, text), *await _read_written(outcome, code, sandbox, place)))
 
 
 def _name_written(path: Path, sandbox: PythonSandbox) -> Path:
@@ -48,11 +38,10 @@ def _name_written(path: Path, sandbox: PythonSandbox) -> Path:
     return Path("..") / sandbox.label / path.relative_to(sandbox.folder)
 
 
-async def _read_written(outcome: Outcome, code: str, sandbox: PythonSandbox) -> list[Passage]:
+async def _read_written(outcome: Outcome, code: str, sandbox: PythonSandbox, place: str) -> list[Passage]:
     """Return the pictures and texts that a call wrote, as separate sources, the pictures first."""
     paths = sorted(outcome.files, key=lambda path: path.suffix.lower() not in PICTURES)[:MOST]
     contents = await sandbox.contents(paths, LARGEST + 1)
-    place = f"python:{sandbox.label}.{outcome.number}"
     made = (_make_source(str(_name_written(path, sandbox)), content, code, place) for path, content in contents.items())
     return [passage for passage in made if passage]
 

@@ -17,7 +17,7 @@ from hira.core.sanitize import printable
 from hira.tools.file_kinds import FOLDERS, holds_keys, holds_records
 from hira.tools.python.frames import shorten_text
 from hira.tools.python.layers import IMAGE, Mode, PythonLimits, refusal
-from hira.tools.python.process import Interpreter, InterpreterEnded, Late, spawn, spawn_contained
+from hira.tools.python.process import Interpreter, InterpreterEnded, Late, spawn
 from hira.tools.python.usage import Workplace, find_broken_limit, size
 
 Status = Literal["ok", "error", "timeout", "limit", "died"]
@@ -191,7 +191,8 @@ class PythonSandbox:
         """
         for again in (True, False):
             interpreter, mark = self._running(), secrets.token_hex(8)
-            interpreter.thaw()
+            if not interpreter.container:
+                interpreter.send_signal(signal.SIGCONT)
             try:
                 async with asyncio.timeout(_TAKEN):
                     await interpreter.ask({"id": mark, "code": code, "number": self.calls})
@@ -215,10 +216,7 @@ class PythonSandbox:
         # in a resumed run, a session may begin before the programs of earlier ones are repeated
         earlier = [path for path in self.earlier if path.is_dir()]
         opened, listed = await self._beside(readable_paths, (*self.readable, *earlier), self.closed)
-        if self.mode == "container":
-            interpreter = self._interpreter = spawn_contained(self.folder, opened, self.limits, self.image)
-        else:
-            interpreter = self._interpreter = spawn(self.folder, self.limits.output, alone=self.mode == "auto")
+        interpreter = self._interpreter = spawn(self.folder, opened, self.limits, self.mode, self.image)
         self.layers = await interpreter.configure(self.mode, self.folder, opened, listed, self.limits)
 
     async def _call(self, mark: str, seconds: float) -> Outcome:
@@ -331,7 +329,11 @@ def readable_paths(paths: Iterable[Path], closed: Collection[Path] = ()) -> tupl
     """
     opened: list[str] = []
     listed: list[str] = []
-    home, shut, inside = _home(), frozenset(closed), cache(_list_folder)
+    shut, inside = frozenset(closed), cache(_list_folder)
+    try:
+        home = Path.home()
+    except RuntimeError:  # a user without a name, as in many containers
+        home = Path("/nonexistent")
     for path in paths:
         if not shut.isdisjoint((path, *path.parents)):
             continue
@@ -361,13 +363,6 @@ def _find_divided(path: Path, home: Path, closed: frozenset[Path], inside: _List
             if entry.is_dir(follow_symlinks=False) and not _private(entry, closed, inside)
         ]
     return divided
-
-
-def _home() -> Path:
-    try:
-        return Path.home()
-    except RuntimeError:  # a user without a name, as in many containers
-        return Path("/nonexistent")
 
 
 def _private(entry: os.DirEntry[str], closed: frozenset[Path], inside: _Listing) -> bool:

@@ -1,9 +1,9 @@
 """The tool `python`, whose session opens with the first call."""
 
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -22,17 +22,6 @@ DESCRIPTION = Prompt(__file__, "texts", "description")
 FILE = Prompt(__file__, "texts", "file")
 _QUEUE = 5
 """The number of calls of one turn that may wait for each other within the tool's time."""
-
-
-def _describe(readable: Iterable[Path], named: Mapping[Path, str], seconds: float, *, follows: bool) -> str:
-    """Return the tool's description, with the paths that its programs can read."""
-    attached = []
-    for path in readable:
-        begins, place = named.get(path), str(path)
-        place = clean(place if place.isprintable() else repr(place))  # a program can open what this literal says
-        attached.append(FILE.fill(path=Filled(place), named=begins is not None, begins=begins or ""))
-    listed = Filled("\n".join(attached))
-    return str(DESCRIPTION.fill(seconds=f"{seconds:g}", beside=follows, attached=listed))
 
 
 async def python(code: str) -> Observation:
@@ -61,15 +50,25 @@ def open_python(
     because `folder` has another path when a run is resumed.
     """
     ended: list[Path] = []
-    paths = [Path(path).resolve() for path in readable]
-    describe = cache(partial(_describe, paths, named, limits.seconds))
+    attached = []
+    for path in readable:
+        resolved = Path(path).resolve()
+        begins, shown = named.get(resolved), str(resolved)
+        shown = clean(shown if shown.isprintable() else repr(shown))  # a program can open what this literal says
+        attached.append(FILE.fill(path=Filled(shown), named=begins is not None, begins=begins or ""))
+    listed = Filled("\n".join(attached))
+    # the second one is for sessions that earlier ones may have left files for
+    descriptions = [
+        str(DESCRIPTION.fill(seconds=f"{limits.seconds:g}", beside=follows, attached=listed))
+        for follows in (False, True)
+    ]
 
     @asynccontextmanager
     async def open_session(label: str) -> AsyncIterator[Tool]:
         place = folder / label
         earlier = tuple(path for path in ended if path != place)
-        # sessions of earlier subtasks may have left files; their duration must not change the tool's description
-        follows = label.isdecimal() and int(label) > 1
+        # the duration of earlier sessions must not change the tool's description
+        described = descriptions[label.isdecimal() and int(label) > 1]
 
         @cache
         def open_sandbox() -> "PythonSandbox":
@@ -93,7 +92,6 @@ def open_python(
 
             return await run_code(open_sandbox(), str(arguments["code"]))
 
-        described = describe(follows=follows)
         seconds = _QUEUE * (limits.seconds + 30)
         try:
             async with AsyncExitStack() as stack:

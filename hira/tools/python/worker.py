@@ -129,7 +129,12 @@ class CodeSession:
             answer: dict[str, Any] = {"value": "" if value is None else shorten_text(repr(value), _KEPT)}
         except BaseException as error:  # noqa: BLE001 - whatever the code raises is its result
             self.running = False
-            answer = self._describe_error(error)
+            sys.settrace(None)
+            sys.setprofile(None)
+            sys.setrecursionlimit(_RECURSION)
+            answer = {"value": ""}
+            if not (isinstance(error, SystemExit) and (error.code is None or error.code == 0)):
+                answer["error"] = shorten_text(_format_error(error), _KEPT)
         self.running = False
         self._tidy()
         self._prepare()
@@ -161,14 +166,6 @@ class CodeSession:
                 if figure.stale:  # otherwise it is saved already
                     figure.savefig(Path(self.folder, f"figure-{call}-{number}.png"))
             pyplot.close("all")
-
-    def _describe_error(self, error: BaseException) -> dict[str, Any]:
-        sys.settrace(None)
-        sys.setprofile(None)
-        sys.setrecursionlimit(_RECURSION)
-        if isinstance(error, SystemExit) and (error.code is None or error.code == 0):
-            return {"value": ""}
-        return {"value": "", "error": shorten_text(_format_error(error), _KEPT)}
 
     def _prepare(self) -> None:
         """Prepare for the next call, before this one is answered: if that fails, the session ends with this call."""

@@ -1,9 +1,4 @@
-"""Web search: services with one form of result, asked in order of preference, and the tool that uses them.
-
->>> client = open_client(identification(contact="ann@example.org"))
->>> backends = [open_backend("serper", client, key="…"), open_backend("mediawiki", client)]
->>> search = search_tool(backends, seen=seen, on_notice=events)
-"""
+"""Web search: services with one form of result, asked in order of preference, and the tools that use them."""
 
 from hira.tools.search.service import Backend, Hit, Unusable, open_client
 from hira.tools.search.services import BACKENDS, CITATIONS, SCHOLARLY, open_backend

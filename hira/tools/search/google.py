@@ -9,7 +9,7 @@ from hira.core.errors import ToolError
 from hira.core.tool import Observation, Tool, tool
 from hira.tools import LONGEST_QUERY
 from hira.tools.search.service import Backend, Form
-from hira.tools.search.tool import describe_hit, merge_hits, note_hits
+from hira.tools.search.tool import show_hits
 
 NAME = "serper_google"
 MOST = 100
@@ -66,8 +66,7 @@ def google_tool(backend: Backend, *, seen: set[str] | None = None) -> Tool:
             raise ToolError(f"the query must have 1 to {LONGEST_QUERY} characters; write key words")
         wide = {"gl": gl, "hl": hl, "location": location, "num": num, "tbs": tbs, "page": page}
         parameters = {"q": q, **{name: value for name, value in wide.items() if value}, "autocorrect": autocorrect}
-        hits = merge_hits(await backend.search(json.dumps(parameters, ensure_ascii=False), MOST))
-        note_hits(hits, seen, None)
-        return Observation("" if hits else "nothing found; try other words", tuple(map(describe_hit, hits)))
+        hits = await backend.search(json.dumps(parameters, ensure_ascii=False), MOST)
+        return show_hits(hits, "" if hits else "nothing found; try other words", MOST, seen)
 
     return tool(google_search, pure=True)

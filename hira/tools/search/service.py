@@ -6,6 +6,7 @@ import re
 import time
 import zlib
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Protocol
@@ -204,7 +205,9 @@ class Line:
         try:
             told = form.parse(answer)
         except ValueError:
-            came = _describe_answer(answer.replace(self.key, "…") if self.key else answer)
+            shown = clean((answer.replace(self.key, "…") if self.key else answer)[:1000])
+            came = repr(shown[:60]) if shown.strip() else "nothing"
+            came = "a web page" if "<html" in shown.lower() else came
             where = f"its address ({urlsplit(self.url).hostname})" + (" and its key" if form.key else "")
             raise ToolDown(f"{self.name} answered with {came} instead of search results; check {where}") from None
         return [*map(self._read, told[form.results] if isinstance(form.results, str) else form.results(told))]
@@ -275,19 +278,9 @@ class Line:
             return ToolDown(f"{self.name} sends its requests elsewhere, status {status}; check its address")
         # 400 and similar are about this query; a query that is too long or malformed is the model's fault
         kind = ToolDown if status >= HTTPStatus.INTERNAL_SERVER_ERROR else ToolError
-        return kind(f"{self.name} answered with an error, status {status}{self._explain(answer)}")
-
-    def _explain(self, answer: str) -> str:
-        """Return the message of an error, if it has the form that vendors of models share."""
-        try:
+        why = ""
+        with suppress(ValueError, TypeError, KeyError, AttributeError, RecursionError):
+            # the form of errors that vendors of models share
             message = " ".join(clean(json.loads(answer)["error"]["message"]).split())
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-            return ""
-        return f": {(message.replace(self.key, '…') if self.key else message)[:200]!r}"
-
-
-def _describe_answer(text: str) -> str:
-    """Describe an answer that is not in the service's format."""
-    if "<html" in text[:1000].lower():
-        return "a web page"
-    return repr(clean(text[:60])) if text.strip() else "nothing"
+            why = f": {(message.replace(self.key, '…') if self.key else message)[:200]!r}"
+        return kind(f"{self.name} answered with an error, status {status}{why}")

@@ -1,7 +1,4 @@
-"""The search services of the whole web and of scholarly works, each with its wire form; most need a key.
-
-Two are third-party libraries, if they are installed: litellm's providers, and ddgs.
-"""
+"""The search services of the whole web and of scholarly works, each with its wire form; most need a key."""
 
 import asyncio
 import xml.etree.ElementTree as ET

@@ -1,7 +1,4 @@
-"""The tool "search": asks the first service that answers, merges hits of one place, and shows the hits.
-
-Answers are shared by runs and kept on disk for a day: nobody pays twice for one query.
-"""
+"""The tools "search", "scholar" and "follow_citations", and the cache: nobody pays twice for one query in a day."""
 
 import asyncio
 import json
@@ -11,7 +8,8 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -116,37 +114,27 @@ def spell_query(name: str, query: str, n: int) -> str:
     return json.dumps([name, " ".join(query.split()).casefold(), n], ensure_ascii=False)
 
 
-@dataclass(slots=True)
-class FallbackSearch:
-    """Services in order of preference; if one fails, the next is asked, and a notice reports it."""
-
-    backends: Sequence[Backend]
-    on_notice: Callable[[Notice], object]
-    _unusable: dict[int, Unusable] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        if not self.backends:
-            raise ValueError("a search needs at least one service")
-
-    async def search(self, query: str, n: int) -> list[Hit]:
-        """Return the hits of the first service that answers."""
-        failures: list[ToolError] = []
-        for index, backend in enumerate(self.backends):  # two may have the same name
-            if index in self._unusable:
-                failures.append(self._unusable[index])
-                continue
-            try:
-                return await backend.search(query, n)
-            except ToolError as error:
-                failures.append(error.with_traceback(None))  # kept without the frames that it went through
-                if isinstance(error, Unusable):
-                    self._unusable[index] = error
-            rest = range(index + 1, len(self.backends))
-            following = next((self.backends[later].name for later in rest if later not in self._unusable), "")
-            instead = f"; {following} is used instead" if following else ""
-            self.on_notice(Notice(f"search: {failures[-1].what}{instead}"))
-        kind = ToolDown if all(isinstance(error, ToolDown) for error in failures) else ToolError
-        raise kind("no search service answers: " + "; ".join(error.what for error in failures))
+async def _ask_in_turn(
+    backends: Sequence[Backend], unusable: dict[int, Unusable], tell: Callable[[Notice], object], query: str, n: int
+) -> list[Hit]:
+    """Return the hits of the first service that answers; a notice reports one that fails."""
+    failures: list[ToolError] = []
+    for index, backend in enumerate(backends):  # two may have the same name
+        if index in unusable:
+            failures.append(unusable[index])
+            continue
+        try:
+            return await backend.search(query, n)
+        except ToolError as error:
+            failures.append(error.with_traceback(None))  # kept without the frames that it went through
+            if isinstance(error, Unusable):
+                unusable[index] = error
+        rest = range(index + 1, len(backends))
+        following = next((backends[later].name for later in rest if later not in unusable), "")
+        instead = f"; {following} is used instead" if following else ""
+        tell(Notice(f"search: {failures[-1].what}{instead}"))
+    kind = ToolDown if all(isinstance(error, ToolDown) for error in failures) else ToolError
+    raise kind("no search service answers: " + "; ".join(error.what for error in failures))
 
 
 def search_tool(
@@ -163,7 +151,7 @@ def search_tool(
     """
     from pydantic import Field
 
-    chain = FallbackSearch(backends, on_notice)
+    unusable: dict[int, Unusable] = {}
 
     async def search(
         query: Annotated[str, Field(description="what to look for, as one would type it into a search engine")],
@@ -175,10 +163,9 @@ def search_tool(
         if len(query) > LONGEST_QUERY:
             sent = f"at most {LONGEST_QUERY} are sent; shorten it to key words"
             raise ToolError(f"the query has {len(query)} characters, {sent}")
-        hits = merge_hits(await chain.search(query, top))[:top]
-        note_hits(hits, seen, retracted)
+        hits = await _ask_in_turn(backends, unusable, on_notice, query, top)
         note = "" if hits else f"nothing found; try other words for {clean(query)!r}"
-        return Observation(note, tuple(map(describe_hit, hits)))
+        return show_hits(hits, note, top, seen, retracted)
 
     return tool(search, pure=True)
 
@@ -217,48 +204,43 @@ def citations_tool(backends: Mapping[str, Backend], *, seen: set[str], retracted
         if not work or len(work) > LONGEST_QUERY:
             most = f"at most {LONGEST_QUERY} characters"
             raise ToolError(f"the work is named by its DOI, its arXiv id or its title, {most}")
-        named, note = _identify_work(work), ""
-        if not named:
+        named = note = ""
+        if (doi := _DOI.search(work)) and not {".", ".."} & set(doi[0].split("/")):
+            named = f"DOI:{doi[0].rstrip('.,;')}"
+        elif arxiv := _ARXIV.search(work):
+            named = f"ARXIV:{arxiv[1]}"
+        else:
             matches = await backends["match"].search(work.removeprefix(RETRACTED), 1)
             if not matches:
                 raise ToolError(f"no work has the title {clean(work)!r}; give its DOI or arXiv id")
             named, note = matches[0].url.rpartition("/")[2], f"{direction} of {clean(matches[0].title)!r}"
-        hits = merge_hits(await backends[direction].search(named, _WORKS))[:_WORKS]
-        note_hits(hits, seen, retracted)
+        hits = await backends[direction].search(named, _WORKS)
         note = note if hits else f"{clean(work)!r} has no known {direction}"
-        return Observation(note, tuple(map(describe_hit, hits)))
+        return show_hits(hits, note, _WORKS, seen, retracted)
 
     return tool(follow_citations, pure=True)
 
 
-def _identify_work(work: str) -> str:
-    """Return the id of a work as Semantic Scholar reads it, empty for a title."""
-    if (doi := _DOI.search(work)) and not {".", ".."} & set(doi[0].split("/")):
-        return f"DOI:{doi[0].rstrip('.,;')}"
-    return f"ARXIV:{arxiv[1]}" if (arxiv := _ARXIV.search(work)) else ""
+def show_hits(
+    hits: Iterable[Hit], note: str, most: int, seen: set[str] | None, retracted: set[str] | None = None
+) -> Observation:
+    """Return at most `most` hits as passages, one per place, in the order of the first; of two snippets the longer.
+    Only words of the page itself are evidence.
 
-
-def note_hits(hits: Iterable[Hit], seen: set[str] | None, retracted: set[str] | None) -> None:
-    """Add the addresses of hits to those that may be opened, and of retracted works to those."""
-    for hit in hits:
-        if seen is not None:
-            seen.add(canonicalise_url(hit.url))
-        if retracted is not None and hit.title.startswith(RETRACTED):
-            retracted.add(canonicalise_url(hit.url))
-
-
-def merge_hits(hits: Iterable[Hit]) -> list[Hit]:
-    """Return one hit per place, in the order of the first; of two snippets the longer."""
+    Their addresses are added to those that may be opened (`seen`), those of retracted works to `retracted`.
+    """
     places: dict[str, Hit] = {}
     for hit in hits:
         known = places.setdefault(canonicalise_url(hit.url), hit)
         if len(hit.snippet) > len(known.snippet):
             places[canonicalise_url(hit.url)] = replace(known, snippet=hit.snippet)
-    return list(places.values())
-
-
-def describe_hit(hit: Hit) -> Passage:
-    """Return a hit as a passage of its place. Only words of the page itself are evidence."""
-    text = hit.snippet or hit.title
-    source = Source(hit.url, hit.title, text if hit.quoted else hit.title, "hit", date=hit.date)
-    return Passage(source, f"{hit.date[:10]}: {text}" if hit.date else text)
+    passages: list[Passage] = []
+    for url, hit in islice(places.items(), most):
+        if seen is not None:
+            seen.add(url)
+        if retracted is not None and hit.title.startswith(RETRACTED):
+            retracted.add(url)
+        text = hit.snippet or hit.title
+        source = Source(hit.url, hit.title, text if hit.quoted else hit.title, "hit", date=hit.date)
+        passages.append(Passage(source, f"{hit.date[:10]}: {text}" if hit.date else text))
+    return Observation(note, tuple(passages))

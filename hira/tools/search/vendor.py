@@ -64,7 +64,10 @@ class VendorSearch:
                     "store": False}  # fmt: skip
 
         def read(told: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-            used.append(self._measure(told.get("usage") or {}))
+            counts = told.get("usage") or {}
+            cached = (counts.get("input_tokens_details") or {}).get("cached_tokens") or 0
+            usage = Usage(1, counts.get("input_tokens") or 0, counts.get("output_tokens") or 0, cached)
+            used.append(replace(usage, cost=self.price.of(usage)) if self.price else usage)
             return read_pages(told, self.model)
 
         refused = f"its key was not accepted; check OPENAI_API_KEY, or `api_key` of [roles.{ROLE}]"
@@ -79,11 +82,6 @@ class VendorSearch:
                     spending.usage = sum(used, Usage())
         except OutOfBudget as spent:
             raise ToolDown(f"{NAME} is not asked: {spent.what}") from None
-
-    def _measure(self, told: Mapping[str, Any]) -> Usage:
-        cached = (told.get("input_tokens_details") or {}).get("cached_tokens") or 0
-        usage = Usage(1, told.get("input_tokens") or 0, told.get("output_tokens") or 0, cached)
-        return replace(usage, cost=self.price.of(usage)) if self.price else usage
 
 
 def read_pages(told: Mapping[str, Any], model: str) -> list[Mapping[str, Any]]:

@@ -9,16 +9,10 @@ from pathlib import Path
 import pytest
 
 from hira.core.errors import ToolError
-from hira.tools.python import (
-    TRIES,
-    Mode,
-    PythonSandbox,
-    sandbox_layers,
-    seccomp,
-    try_programs,
-)
+from hira.tools.python import Mode, PythonSandbox, sandbox_layers, seccomp
 from hira.tools.python.sandbox import readable_paths
 from hira.tools.python.seccomp import MISSING, NUMBERS, PRETENDED, REFUSED
+from hira.tools.python.trial import TRIES, try_programs
 from tests.tools.made_documents import read_file
 
 ME = 4321
