@@ -60,13 +60,7 @@ def files_tool(
         if name := _find_attached(attached, path):
             return show(name, reading.read_again(attached[name], child), part)
         if work and (place := _find_place(work, path)) and (made := _read_written(work, place, reading, child)):
-            seen = show(f"../{place}", made, part)
-            # a program's file is a computation: it supports a claim as the program's output does
-            marked = [
-                replace(each.source, text=f"{OUTPUT}{each.source.text}", kind="computation", places=())
-                for each in seen.passages
-            ]
-            return replace(seen, passages=tuple(map(Passage, marked, [each.text for each in seen.passages])))
+            return show(f"../{place}", made, part, computed=True)
         others = f"; no program wrote {path!r} either" if work else ""
         names = ", ".join(map(flatten_name, attached)) or "no files are attached"
         raise ToolError(f"{path!r} is not among the attached files: {names}{others}")
@@ -195,8 +189,9 @@ def _find_attached(attached: dict[str, Path], path: str) -> str:
     return ""
 
 
-def show(name: str, read: Passages, part: str) -> Observation:
-    """Return the file whole if it is short, otherwise the requested part of it, or the list of its parts."""
+def show(name: str, read: Passages, part: str, *, computed: bool = False) -> Observation:
+    """Return the file whole if it is short, otherwise the requested part of it, or the list of its parts. A file that a
+    program `computed` supports a claim as the program's output does."""
     pieces = read.pieces
     parts = _split(pieces)
     unread = f"no text in {', '.join(read.unread)}; {how_to_see(name)}" if read.unread else ""
@@ -215,7 +210,10 @@ def show(name: str, read: Passages, part: str) -> Observation:
             lines.append(f"- and so on to {list(parts)[-1]}")
         return Observation("\n".join([*lines, unread]).strip())
     held, places = join_pieces(chosen, read.title, placed=True)
-    return Observation(unread, (Passage(Source(name, read.title, held, "file", places=places), text),))
+    source = Source(name, read.title, held, "file", places=places)
+    if computed:
+        source = Source(name, read.title, f"{OUTPUT}{held}", "computation")
+    return Observation(unread, (Passage(source, text),))
 
 
 def _split(pieces: Sequence[Piece]) -> dict[str, list[Piece]]:

@@ -85,8 +85,6 @@ class Service:
 
     name: str
     ask: Callable[[str, int], Awaitable[list[Hit]]]
-    quotes: bool = True
-    """Its snippets are pieces of the pages."""
 
     async def search(self, query: str, n: int) -> list[Hit]:
         unreadable = ToolDown(f"{self.name} answered in a format that hira cannot read")
@@ -97,7 +95,7 @@ class Service:
         hits = [hit for hit in results if len(hit.url) <= LONGEST and hit.url.startswith(("http://", "https://"))]
         if results and not any(hit.title or hit.url for hit in results):
             raise unreadable
-        return hits[:n] if self.quotes else [replace(hit, quoted=False) for hit in hits[:n]]
+        return hits[:n]
 
 
 def open_client(headers: Mapping[str, str]) -> "httpx.AsyncClient":
@@ -107,10 +105,8 @@ def open_client(headers: Mapping[str, str]) -> "httpx.AsyncClient":
     from hira.policies.transport import StreamTransport
 
     transport = None if getproxies() else StreamTransport()  # httpx supports proxies itself
-    readable = {"Accept-Encoding": "gzip, deflate"}
-    return httpx.AsyncClient(
-        headers={**headers, **readable}, timeout=SECONDS, transport=transport, follow_redirects=False
-    )
+    headers = {**headers, "Accept-Encoding": "gzip, deflate"}
+    return httpx.AsyncClient(headers=headers, timeout=SECONDS, transport=transport, follow_redirects=False)
 
 
 @dataclass(slots=True)
@@ -192,7 +188,7 @@ class Line:
     pace: HostPace
 
     async def ask(self, query: str, n: int) -> list[Hit]:
-        """Return the hits of a query. Raises `ToolError` with the reason if there is no answer."""
+        """Return the hits of a query, asked once more if that may help. Raises `ToolError` if there is no answer."""
         form, headers, content = self.form, dict(self.form.headers), self.form.ask(query, n)
         if self.key and form.key.startswith("?"):
             content[form.key[1:]] = self.key
@@ -201,7 +197,14 @@ class Line:
         if form.contact and "@" in self.contact:
             content[form.contact] = self.contact
         url = self.url.replace("{}", quote(query, safe=":/()"))
-        answer = await self._request(url, headers, content)
+        async with self.pace:
+            status, answer, wait = await self._send(url, headers, content)
+        if status in _SOON and wait <= PATIENCE:
+            await asyncio.sleep(wait)
+            async with self.pace:
+                status, answer, wait = await self._send(url, headers, content)
+        if status != HTTPStatus.OK:
+            raise self._failure(status, wait, answer)
         try:
             told = form.parse(answer)
         except ValueError:
@@ -224,18 +227,6 @@ class Line:
             return replace(hit, title=mark_retracted(hit.title)) if self.form.retracted(record) else hit
         except (KeyError, TypeError, AttributeError, IndexError, ValueError):
             return make_hit("", "", "")
-
-    async def _request(self, url: str, headers: Mapping[str, str], content: Mapping[str, Any]) -> str:
-        """Return the answer; the request is repeated once if that may help."""
-        for last in (False, True):
-            async with self.pace:
-                status, answer, wait = await self._send(url, headers, content)
-            if status == HTTPStatus.OK:
-                return answer
-            if last or status not in _SOON or wait > PATIENCE:
-                raise self._failure(status, wait, answer)
-            await asyncio.sleep(wait)
-        raise AssertionError("the last try returns or raises")
 
     async def _send(self, url: str, headers: Mapping[str, str], content: Mapping[str, Any]) -> tuple[int, str, float]:
         """Return the status, the text, and the seconds to wait that the service named."""

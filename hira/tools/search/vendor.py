@@ -77,7 +77,7 @@ class VendorSearch:
         try:
             with Spending(self.budget, CallNeed(ROLE, READS, self.price)) as spending:
                 try:
-                    return await Service(NAME, line.ask, quotes=False).search(query, n)
+                    return [replace(hit, quoted=False) for hit in await Service(NAME, line.ask).search(query, n)]
                 finally:
                     spending.usage = sum(used, Usage())
         except OutOfBudget as spent:
