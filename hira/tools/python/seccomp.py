@@ -111,6 +111,8 @@ _TRUNCATE, _ACCESS = 0o1000, 0o3
 _CLOCK_OF_A_PROCESS = 0x80000000  # a negative number names a process or a thread
 _PROCESS = 0  # PRIO_PROCESS
 _IO_PROCESS = 1  # IOPRIO_WHO_PROCESS
+_OF_A_PROCESS = """get_robust_list getpgid getsid sched_getattr sched_getparam sched_getscheduler sched_rr_get_interval
+sched_setaffinity sched_setattr sched_setparam sched_setscheduler setpgid"""
 # close-on-exec on and off, non-blocking, bytes to read, is it a terminal, its size
 _IOCTLS = (0x5451, 0x5450, 0x5421, 0x541B, 0x5401, 0x5413)
 # owner and signal of a descriptor, leases, directory watches, size of a pipe, seals
@@ -164,13 +166,13 @@ def _rules(pid: int) -> dict[str, _Block]:
         # the process is stopped between two calls, and nothing in it may undo that
         **dict.fromkeys(("kill", "rt_sigqueueinfo"), queued),
         **dict.fromkeys(("tgkill", "rt_tgsigqueueinfo"), aimed),
-        **dict.fromkeys(
-            ("sched_setaffinity", "sched_setparam", "sched_setscheduler", "sched_setattr"), _only(0, self_pids)
-        ),
+        # of others, these change how they run; asked about every number in turn, they tell which processes there are
+        **dict.fromkeys(_OF_A_PROCESS.split(), _only(0, self_pids)),
+        **{f"{verb}priority": [*_only(0, (_PROCESS,)), *_only(1, self_pids)] for verb in ("get", "set")},
+        **{f"ioprio_{verb}": [*_only(0, (_IO_PROCESS,)), *_only(1, self_pids)] for verb in ("get", "set")},
+        # without a list of processors the C library still finds the stack of a thread
+        "sched_getaffinity": _only(0, self_pids, _ENOSYS),
         "prlimit64": [*_only(0, self_pids), *_zero(2)],  # lower limits would last for all later calls
-        "setpgid": _only(0, self_pids),
-        "setpriority": [*_only(0, (_PROCESS,)), *_only(1, self_pids)],
-        "ioprio_set": [*_only(0, (_IO_PROCESS,)), *_only(1, self_pids)],
         "prctl": _only(0, _PRCTLS),
         "ioctl": _only(1, _IOCTLS, _ENOTTY),
         # it allocates gigabytes of the disk in milliseconds; posix_fallocate then writes the blocks, which is watched
@@ -178,21 +180,11 @@ def _rules(pid: int) -> dict[str, _Block]:
         "fcntl": [*_none_of(1, _FCNTLS), *_none_of(1, _LOCKS, _SUCCESS)],
         "open": [*_refuse_bits(2, _SET_ID_BITS), *_refuse_truncation_by_readers(1)],
         "openat": [*_refuse_bits(3, _SET_ID_BITS), *_refuse_truncation_by_readers(2)],
-        "creat": _refuse_bits(1, _SET_ID_BITS),
-        "mkdir": _refuse_bits(1, _SET_ID_BITS),
+        **dict.fromkeys(("creat", "mkdir"), _refuse_bits(1, _SET_ID_BITS)),
         "mkdirat": _refuse_bits(2, _SET_ID_BITS),
         # shutil.copy2 asks for attributes and accepts a file system without any
         **{f"{verb}{name}": unlisted for verb in ("get", "list", "set", "remove") for name in ("xattr", "xattrat")},
         **{f"{kind}{verb}xattr": unlisted for kind in "lf" for verb in ("get", "list", "set", "remove")},
-        # asked about every number in turn, these tell which processes there are; without a list of processors the
-        # C library still finds the stack of a thread
-        "sched_getaffinity": _only(0, self_pids, _ENOSYS),
-        **dict.fromkeys(
-            ("sched_getattr", "sched_getparam", "sched_getscheduler", "sched_rr_get_interval"), _only(0, self_pids)
-        ),
-        **dict.fromkeys(("getpgid", "getsid", "get_robust_list"), _only(0, self_pids)),
-        "getpriority": [*_only(0, (_PROCESS,)), *_only(1, self_pids)],
-        "ioprio_get": [*_only(0, (_IO_PROCESS,)), *_only(1, self_pids)],
         **dict.fromkeys(
             ("clock_getres", "clock_gettime", "clock_nanosleep"), _refuse_bits(0, _CLOCK_OF_A_PROCESS, _EINVAL)
         ),

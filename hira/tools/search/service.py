@@ -208,9 +208,9 @@ class Line:
         try:
             told = form.parse(answer)
         except ValueError:
-            shown = clean((answer.replace(self.key, "…") if self.key else answer)[:1000])
-            came = repr(shown[:60]) if shown.strip() else "nothing"
-            came = "a web page" if "<html" in shown.lower() else came
+            masked = answer.replace(self.key, "…") if self.key else answer
+            came = repr(clean(masked[:60])) if masked.strip() else "nothing"
+            came = "a web page" if "<html" in masked[:1000].lower() else came
             where = f"its address ({urlsplit(self.url).hostname})" + (" and its key" if form.key else "")
             raise ToolDown(f"{self.name} answered with {came} instead of search results; check {where}") from None
         return [*map(self._read, told[form.results] if isinstance(form.results, str) else form.results(told))]
