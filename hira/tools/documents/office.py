@@ -106,8 +106,12 @@ def read_docx(path: Path, data: BinaryIO) -> Document:
     with open_archive(path, data, main, "a Word document: it contains no text") as archive:
         levels, unsaid = _read_styles(archive)
         body = _remove_unsaid(archive.xml(main), unsaid)
-        notes = [line for kind in ("footnote", "endnote") for line in _notes(archive, kind, unsaid)]
-        text = "\n\n".join([*_blocks(body, levels, archive), *notes])
+        blocks = _blocks(body, levels, archive)
+        for kind in ("footnote", "endnote"):
+            root = _remove_unsaid(archive.xml(f"word/{kind}s.xml", optional=True), unsaid)
+            notes = ((note.get(f"{W}id", ""), _text(note).strip()) for note in root.iter(f"{W}{kind}"))
+            blocks += [f"[^{number}] {note}" for number, note in notes if note]
+        text = "\n\n".join(blocks)
         pictures = any(name.startswith("word/media/") for name in archive.names)
         document = add_title(path, (Part(text, media=not text and pictures),), archive.property("title"))
         return replace(document, is_own=archive.property("creator") == AUTHOR)
@@ -214,12 +218,6 @@ def _rows(table: Element, archive: Archive) -> list[list[str]]:
             cells += [text, *[""] * (min(int(wide), _WIDEST) - 1 if wide.isdecimal() else 0)]
         rows.append(cells)
     return rows
-
-
-def _notes(archive: Archive, kind: str, unsaid: set[str]) -> list[str]:
-    root = _remove_unsaid(archive.xml(f"word/{kind}s.xml", optional=True), unsaid)
-    notes = ((note.get(f"{W}id", ""), _text(note).strip()) for note in root.iter(f"{W}{kind}"))
-    return [f"[^{number}] {text}" for number, text in notes if text]
 
 
 A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"

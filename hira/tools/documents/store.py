@@ -257,8 +257,7 @@ class Store:
             " JOIN files f ON f.id = p.file WHERE p.rowid IN ({})"
         )
         rows = {row[0]: row for row in self.select_among(statement, [ranked.row for ranked in order])}
-        issues: dict[str, dict[str, str]] = {}
-        """The dates of all vintages of a series, by the names of their files."""
+        issues: dict[str, dict[str, str]] = {}  # the dates of all vintages of a series, by the names of their files
         statement = "SELECT series, name, date FROM files WHERE series IN ({})"
         for series, name, date in self.select_among(statement, list({row[7] for row in rows.values() if row[7]})):
             issues.setdefault(series, {})[name] = date

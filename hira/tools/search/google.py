@@ -15,10 +15,9 @@ NAME = "serper_google"
 MOST = 100
 
 
-def _ask(query: str, n: int) -> dict[str, Any]:
+def _ask(query: str, n: int) -> Any:
     """Return the body for a query, or for the parameters that `google_search` writes as JSON."""
-    parameters: dict[str, Any] = json.loads(query) if query.startswith("{") else {"q": query, "num": n}
-    return parameters
+    return json.loads(query) if query.startswith("{") else {"q": query, "num": n}
 
 
 def _read(told: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

@@ -26,18 +26,16 @@ _ATOM = "{http://www.w3.org/2005/Atom}"
 _ATOM_PARTS = ("title", "id", "summary", "published")
 
 
-def _read_searxng(told: Any) -> list[Any]:
-    results: list[Any] = told["results"]
-    if not results and (silent := [str(engine[0]) for engine in told.get("unresponsive_engines") or ()]):
+def _read_searxng(told: Any) -> Any:
+    if not told["results"] and (silent := [str(engine[0]) for engine in told.get("unresponsive_engines") or ()]):
         raise ToolDown(f"searxng found nothing because its engines do not answer: {clean(', '.join(silent)[:200])}")
-    return results
+    return told["results"]
 
 
-def _read_mediawiki(told: Any) -> list[Any]:
+def _read_mediawiki(told: Any) -> Any:
     if "error" in told:
         raise ToolError(f"mediawiki refused the query: {clean(str(told['error'].get('info', ''))[:200])}")
-    results: list[Any] = told["query"]["search"]
-    return results
+    return told["query"]["search"]
 
 
 def _locate_article(title: str) -> str:
