@@ -71,17 +71,13 @@ class Index:
         self._turn = threading.Lock()
         self._child: ReadingChild | None = None
         self._stopped = threading.Event()
-        self._reranker = reranker
+        self.models = encoder, reranker
+        """The encoder and the reranker, which another index may use too."""
         self._vectors: Vectors | None = None
         if encoder:
             from hira.tools.documents import vectors
 
             self._vectors = vectors.Vectors(self._store, encoder)
-
-    @property
-    def models(self) -> "tuple[Encoder | None, Reranker | None]":
-        """The encoder and the reranker, which another index may use too; None for one that no search uses."""
-        return self._vectors.encoder if self._vectors else None, self._reranker
 
     async def refresh(self, on_progress: Progress | None = None) -> None:
         """Bring the words up to date. `on_progress(done, total)` counts changed files, and is called in a thread."""
@@ -131,11 +127,12 @@ class Index:
         return fuse([order, near], lambda ranked: ranked.row, NEAR_CONSTANT)
 
     async def _rerank(self, question: str, order: "list[Ranked]", spend: "Spend | None") -> "list[Ranked]":
-        if not (self._reranker and order):
+        _, reranker = self.models
+        if not (reranker and order):
             return order
         texts = await asyncio.to_thread(self._store.read_full_texts, [ranked.row for ranked in order[:_RERANKED]])
         first = [ranked for ranked in order[:_RERANKED] if ranked.row in texts]
-        best = await self._reranker.order(question, [texts[ranked.row] for ranked in first], spend=spend)
+        best = await reranker.order(question, [texts[ranked.row] for ranked in first], spend=spend)
         return [*(first[number] for number in best), *order[_RERANKED:]]
 
     async def survey(self, top: int) -> Observation:
