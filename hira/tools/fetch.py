@@ -165,21 +165,19 @@ class _Pinned(httpcore.AsyncNetworkBackend):
         **__: object,
     ) -> httpcore.AsyncNetworkStream:
         addresses = await self.resolve(host, port)
-        if not addresses:
-            raise httpcore.ConnectError(f"{host} has no address")
         if not self.place.allowed and not all(public(address) for address in addresses):
             raise RefusedAddress(f"{host!r} leads to an address that is not public")
-        for address in addresses[:-1]:
+        for number, address in enumerate(addresses, 1):
+            is_last = number == len(addresses)
+            seconds = timeout if is_last else CONNECT_SECONDS / 2
             try:
-                return await self._connect(address, port, CONNECT_SECONDS / 2)
+                if self.proxy:
+                    return await open_tunnel(self.proxy, self.dial, address, port, seconds)
+                return await self.dial.connect_tcp(address, port, seconds)
             except (httpcore.ConnectError, httpcore.ConnectTimeout):
-                continue
-        return await self._connect(addresses[-1], port, timeout)
-
-    async def _connect(self, address: str, port: int, seconds: float | None) -> httpcore.AsyncNetworkStream:
-        if self.proxy:
-            return await open_tunnel(self.proxy, self.dial, address, port, seconds)
-        return await self.dial.connect_tcp(address, port, seconds)
+                if is_last:
+                    raise
+        raise httpcore.ConnectError(f"{host} has no address")
 
 
 @dataclass(slots=True)

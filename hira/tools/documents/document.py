@@ -50,11 +50,6 @@ class Document:
         """The whole text; the place of a part precedes it: "[page 3]"."""
         return "\n\n".join(f"[{part.place}]\n{part.text}" if part.place else part.text for part in self.parts)
 
-    @property
-    def unread(self) -> list[str]:
-        """The places that hold no text but something to see."""
-        return [part.place or "the file" for part in self.parts if part.media]
-
 
 def add_title(path: Path, parts: tuple[Part, ...], title: str = "") -> Document:
     """Return a document with its own title, otherwise its first heading, otherwise the name of its file. The first of

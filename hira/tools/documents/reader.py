@@ -44,8 +44,8 @@ def send_passages(handle: int, path: Path) -> Iterator[Passages]:
 
 def _cut_passages(document: Document) -> Passages:
     text = document.text if sum(len(part.text) for part in document.parts) <= WHOLE else ""
-    unread, pieces = tuple(document.unread), tuple(cut(document))
-    return Passages(document.title, unread, pieces, text, document.remark, document.is_own)
+    unread = tuple(part.place or "the file" for part in document.parts if part.media)
+    return Passages(document.title, unread, tuple(cut(document)), text, document.remark, document.is_own)
 
 
 def read_passages(child: ReadingChild, file: OpenFile, seconds: float | None = None) -> Passages:

@@ -5,7 +5,7 @@ from pathlib import Path
 from hira.core.prompts import Prompt
 from hira.core.tool import Observation, Passage
 from hira.evidence import OUTPUT, Source, inert
-from hira.tools.python.sandbox import Outcome, PythonSandbox
+from hira.tools.python.sandbox import PythonSandbox
 
 FIGURE = Prompt(__file__, "texts", "figure")
 
@@ -19,10 +19,13 @@ _TITLE = 80
 
 
 async def run_code(sandbox: PythonSandbox, code: str) -> Observation:
-    """Run the code in the session. A successful call is a source: the code, its result, and its files; a failed one is
-    plain text, so that the model repairs its code."""
+    """Run the code in the session. A successful call is a source: the code, its result, and its files; the pictures and
+    texts that it wrote are separate ones, the pictures first. A failed call is plain text: the model repairs its code.
+    """
     outcome = await sandbox.run(code)
-    written = "".join(f"\nwrote {_name_written(path, sandbox)}" for path in outcome.files)
+    # their shown paths, which later sessions can open
+    names = {path: str(Path("..", sandbox.label, path.relative_to(sandbox.folder))) for path in outcome.files}
+    written = "".join(f"\nwrote {name}" for name in names.values())
     if outcome.status != "ok":
         return Observation(inert(f"{outcome.text}{written}"), ok=False)
     first = next((line.strip("# ") for line in code.splitlines() if line.strip("# ")), "")
@@ -30,20 +33,10 @@ async def run_code(sandbox: PythonSandbox, code: str) -> Observation:
     text = f"{code.strip()}{OUTPUT}{shown}{written}"
     place = f"python:{sandbox.label}.{outcome.number}"
     source = Source(place, first[:_TITLE] or "computation", text, "computation")
-    return Observation(passages=(Passage(source, text), *await _read_written(outcome, code, sandbox, place)))
-
-
-def _name_written(path: Path, sandbox: PythonSandbox) -> Path:
-    """Return the shown path of a file that was written, which later sessions can open."""
-    return Path("..") / sandbox.label / path.relative_to(sandbox.folder)
-
-
-async def _read_written(outcome: Outcome, code: str, sandbox: PythonSandbox, place: str) -> list[Passage]:
-    """Return the pictures and texts that a call wrote, as separate sources, the pictures first."""
-    paths = sorted(outcome.files, key=lambda path: path.suffix.lower() not in PICTURES)[:MOST]
+    paths = sorted(names, key=lambda path: path.suffix.lower() not in PICTURES)[:MOST]
     contents = await sandbox.contents(paths, LARGEST + 1)
-    made = (_make_source(str(_name_written(path, sandbox)), content, code, place) for path, content in contents.items())
-    return [passage for passage in made if passage]
+    made = [_make_source(names[path], content, code, place) for path, content in contents.items()]
+    return Observation(passages=(Passage(source, text), *filter(None, made)))
 
 
 def _make_source(name: str, content: bytes, code: str, place: str) -> Passage | None:

@@ -124,8 +124,8 @@ class PythonSandbox:
             try:
                 lost = await self._ready()
                 self.calls += 1
-                mark, lost = await self._hand_over(code, lost)
-                outcome = await self._call(mark, seconds or self.limits.seconds)
+                interpreter, mark, lost = await self._hand_over(code, lost)
+                outcome = await self._call(interpreter, mark, seconds or self.limits.seconds)
             except BaseException:
                 self._discard()
                 raise
@@ -183,14 +183,15 @@ class PythonSandbox:
             break
         return lost
 
-    async def _hand_over(self, code: str, lost: str) -> tuple[str, str]:
-        """Send the code; return the id of its answer, and why variables are lost, if they are.
+    async def _hand_over(self, code: str, lost: str) -> tuple[Interpreter, str, str]:
+        """Send the code; return who runs it, the id of its answer, and why variables are lost, if they are.
 
         An interpreter that does not accept the code has not begun to run it, so another one can: something left over
         from an earlier call has ended or blocks it, or the machine ran out of memory in between.
         """
         for again in (True, False):
-            interpreter, mark = self._running(), secrets.token_hex(8)
+            interpreter, mark = self._interpreter, secrets.token_hex(8)
+            assert interpreter is not None  # noqa: S101 - _ready() has started it
             if not interpreter.container:
                 interpreter.send_signal(signal.SIGCONT)
             try:
@@ -202,12 +203,8 @@ class PythonSandbox:
                     await self._ready()
                     lost = "Python no longer answered."
                 continue
-            return mark, lost
+            return interpreter, mark, lost
         raise ToolDown(f"Python was started, but did not answer within {_TAKEN:g} seconds; the machine may be too busy")
-
-    def _running(self) -> Interpreter:
-        assert self._interpreter is not None  # noqa: S101 - _ready() has started it
-        return self._interpreter
 
     async def _start(self) -> None:
         if line := await self._beside(refusal, self.mode, self.image):
@@ -219,8 +216,7 @@ class PythonSandbox:
         interpreter = self._interpreter = spawn(self.folder, opened, self.limits, self.mode, self.image)
         self.layers = await interpreter.configure(self.mode, self.folder, opened, listed, self.limits)
 
-    async def _call(self, mark: str, seconds: float) -> Outcome:
-        interpreter = self._running()
+    async def _call(self, interpreter: Interpreter, mark: str, seconds: float) -> Outcome:
         reply = asyncio.ensure_future(interpreter.answer(mark))
         watched = asyncio.ensure_future(self._watch(interpreter))
         fell: InterpreterEnded | None = None
