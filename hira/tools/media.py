@@ -71,7 +71,9 @@ def media_reader(readable: Sequence[Path], named: Mapping[str, Path] = MappingPr
 
     def read(name: str) -> Media:
         plain, place, value = (*_PLACE.split(name.strip(), maxsplit=1), "", "")[:3]
-        path = _resolve(named[plain], allowed) if plain in named else _find_file(plain, allowed)
+        path = named[plain].resolve() if plain in named else _find_file(plain, allowed)
+        if not any(path.is_relative_to(root) for root in allowed):
+            raise ToolError(f"{named[plain].name} leads out of the documents now; it is not read")
         with explaining(path), open_regular(path, allowed, limit=sys.maxsize) as file:
             return _read_media(file, kind_of(path.name), place, value)
 
@@ -104,14 +106,6 @@ def _read_media(file: OpenFile, kind: str, place: str, value: str) -> Media:
 def _decode(function: Callable[..., Iterator[str]], file: OpenFile, *more: str) -> str:
     with ReadingChild() as child:
         return "".join(child.collect(function, file, *more))
-
-
-def _resolve(path: Path, allowed: Sequence[Path]) -> Path:
-    """Return where a path leads now, if it is allowed to lead there."""
-    real = path.resolve()
-    if not any(real.is_relative_to(root) for root in allowed):
-        raise ToolError(f"{path.name} leads out of the documents now; it is not read")
-    return real
 
 
 def _find_file(name: str, allowed: Sequence[Path]) -> Path:

@@ -61,7 +61,16 @@ def open_regular(path: Path, roots: Sequence[Path] = (), *, limit: int = LIMIT) 
     handle = os.open(path, _READ) if root is None else _open_below(root, path)
     try:
         about = os.fstat(handle)
-        _check(path, handle, about, limit)
+        if stat.S_ISDIR(about.st_mode):
+            raise ToolError(f"{path.name or path} is a folder, not a file")
+        if not stat.S_ISREG(about.st_mode):
+            raise ToolError(f"{path.name} is not a regular file")
+        if (size := about.st_size) > limit:
+            megabytes = f"{size / 2**20:.1f} MB, the limit is {limit / 2**20:g} MB"
+            raise ToolError(f"{path.name} is too big to read: {megabytes}")
+        blocks = getattr(about, "st_blocks", 0) * 512
+        if size - blocks > _HOLES and (holes := size - _count_written(handle, size)) > _HOLES:
+            raise ToolError(f"{path.name} is not read: {holes / 2**20:.1f} MB of it were never written (a sparse file)")
         yield OpenFile(path, handle, about)
     finally:
         os.close(handle)
@@ -89,19 +98,6 @@ def _open_part(name: str, flags: int, folder: int) -> int:
         if error.errno in (errno.ELOOP, errno.ENOTDIR):
             raise ToolError(f"{name} was replaced by a link while hira read it") from None
         raise
-
-
-def _check(path: Path, handle: int, about: os.stat_result, limit: int) -> None:
-    if stat.S_ISDIR(about.st_mode):
-        raise ToolError(f"{path.name or path} is a folder, not a file")
-    if not stat.S_ISREG(about.st_mode):
-        raise ToolError(f"{path.name} is not a regular file")
-    if about.st_size > limit:
-        size = f"{about.st_size / 2**20:.1f} MB, the limit is {limit / 2**20:g} MB"
-        raise ToolError(f"{path.name} is too big to read: {size}")
-    blocks = getattr(about, "st_blocks", 0) * 512
-    if about.st_size - blocks > _HOLES and (holes := about.st_size - _count_written(handle, about.st_size)) > _HOLES:
-        raise ToolError(f"{path.name} is not read: {holes / 2**20:.1f} MB of it were never written (a sparse file)")
 
 
 def _count_written(handle: int, size: int) -> int:

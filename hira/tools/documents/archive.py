@@ -7,7 +7,7 @@ document type declaration, which no office program writes, is refused.
 import posixpath
 import zipfile
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
@@ -27,6 +27,9 @@ _ENTRIES = 20_000
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
 _RELATIONS = "{http://schemas.openxmlformats.org/package/2006/relationships}Relationship"
+
+
+class _PrologEnded(Exception): ...
 
 
 @dataclass(slots=True)
@@ -70,9 +73,20 @@ class Archive:
         return fromstring(self.read_without_doctype(name))  # noqa: S314 - every declaration of entities is refused
 
     def read_without_doctype(self, name: str) -> bytes:
-        """Return the bytes of an XML member. Raises `ToolError` if it declares a document type (entities)."""
-        data = self.read(name)
-        refuse_doctype(data, f"{self.path.name}: {name!r}")
+        """Return the bytes of an XML member. Raises `ToolError` if it declares a document type (entities). Only what is
+        before the first element is parsed."""
+        data, parser = self.read(name), ParserCreate()
+
+        def refuse(*_: object) -> None:
+            raise ToolError(f"{self.path.name}: {name!r} declares a document type (entities); it is not read")
+
+        def end_prolog(*_: object) -> None:
+            raise _PrologEnded
+
+        parser.StartDoctypeDeclHandler = refuse
+        parser.StartElementHandler = end_prolog
+        with suppress(_PrologEnded):
+            parser.Parse(data, True)  # noqa: FBT003 - the parser takes it by position
         return data
 
     def count_text(self, text: str) -> str:
@@ -99,28 +113,6 @@ class Archive:
         """Return one of the document's properties, such as its "title" or "creator", "" without it."""
         properties = self.xml("docProps/core.xml", optional=True)
         return properties.findtext(f"{{http://purl.org/dc/elements/1.1/}}{name}") or ""
-
-
-class _PrologEnded(Exception):
-    pass
-
-
-def refuse_doctype(data: bytes, what: str) -> None:
-    """Raise `ToolError` if the XML declares a document type. Only the part before the first element is parsed."""
-    parser = ParserCreate()
-
-    def refuse(*_: object) -> None:
-        raise ToolError(f"{what} declares a document type (entities); it is not read")
-
-    def end_prolog(*_: object) -> None:
-        raise _PrologEnded
-
-    parser.StartDoctypeDeclHandler = refuse
-    parser.StartElementHandler = end_prolog
-    try:
-        parser.Parse(data, True)  # noqa: FBT003 - the parser takes it by position
-    except _PrologEnded:
-        return
 
 
 def find_outermost(root: Element, tags: Collection[str]) -> list[Element]:
