@@ -1,8 +1,5 @@
-"""Parses replies of the chat API into completions.
-
-Servers differ in small things, all of which are handled here: the place of reasoning, the form of calls, whether a stop
-string is kept, stripped or named, and whether the beginning of a continued message is repeated.
-"""
+"""Parses replies of the chat API into completions. Servers differ in the place of reasoning, the form of calls, whether
+a stop string is kept, stripped or named, and whether the beginning of a continued message is repeated."""
 
 import json
 import math
@@ -239,18 +236,14 @@ def without_echo(text: str, request: Request) -> str:
 
 
 def _says_nothing(completion: Completion, request: Request) -> bool:
-    """Return whether a reply without text is worth another request.
-
-    Reasoning that ran out of length is, even if the endpoint does not show it. Reasoning that ended is not if there are
-    stop strings: one of them may have ended a call in the middle of it, which the dialect must decide.
-    """
+    """Whether a reply without text is worth another request. Reasoning that ran out of length is, even if the endpoint
+    does not show it. Reasoning that ended is not if there are stop strings: one of them may have ended a call in it."""
     if completion.finish == "length":
         return bool(completion.reasoning or (completion.usage.completion_tokens and not completion.text))
     return completion.finish == "stop" and not request.continues and not (completion.reasoning and request.stop)
 
 
 def _read_calls(parts: ReplyParts) -> tuple[ToolCall, ...]:
-    """Return the calls with unique ids, which tie them to their results."""
     calls: dict[str, ToolCall] = {}
     for entry in parts.calls:
         if not entry["name"]:

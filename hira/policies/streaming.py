@@ -146,13 +146,11 @@ class StreamState:
             self.parts.finish, self.enough = "stop", True
 
     def tell(self) -> None:
-        """Pass on all new pieces together: a network delivers many at once."""
         begin, self._shown = self._shown, len(self.texts)
         if self.watch and begin < self._shown:
             tell(self.watch, "".join(self.texts[begin:]), "".join(self.thoughts[begin:]))
 
     def join(self) -> ReplyParts:
-        """The parts, with the text so far."""
         self.parts.text, self.parts.reasoning = "".join(self.texts), "".join(self.thoughts)
         self.parts.pieces = self.pieces
         return self.parts
@@ -177,8 +175,7 @@ class StreamState:
 
         A reply that repeats itself, is longer than it may be, or still flows when its time is over is cut
         (`ReplyParts.cut`). `TimedOut` if nothing comes for too long, `BadReply` if the stream ends early, holds
-        something unreadable, or never ends. If the stream only says that it is over, `ReplyParts.finish` stays None. A
-        connection that breaks after the whole reply does no harm.
+        something unreadable, or never ends. A connection that breaks after the whole reply does no harm.
         """
         parts = self.parts
         try:
@@ -234,7 +231,6 @@ class StreamState:
 
 
 def may_end(text: str) -> bool:
-    """Return whether the text, or a piece of it, may end a call."""
     return not _CLOSING.isdisjoint(text)
 
 
@@ -285,7 +281,6 @@ def take_chunk(parts: ReplyParts, chunk: dict[str, Any]) -> tuple[str, str, str]
 
 
 def tell(watch: Watch | None, text: str, thought: str) -> None:
-    """Pass a piece to the caller."""
     if watch is None:
         return
     if thought:
