@@ -125,14 +125,22 @@ class Endpoint:
         return completion if made.lost == NOTHING else replace(completion, usage=made.lost + completion.usage)
 
     def _ask_for_more(self, reply: Completion, request: Request, call: CallOptions, made: _Attempts) -> Request | None:
-        """The request after an empty reply; None if there is nothing better than this reply."""
+        """The request to repeat after an empty reply; None if another would change nothing. If the reply was only
+        reasoning, it may have more tokens: `call.again`, else twice as many, and never more than are left."""
         made.lost += reply.usage
         left = None if call.left is None else call.left - made.lost.tokens - reply.usage.prompt_tokens
-        more = roomier(request, reply, left, call.again)
         if made.emptied or (left is not None and left < LEAST_LEFT):
             return None
         made.emptied = True
-        return more
+        limit, cut = request.sampling.max_tokens, reply.finish == "length"
+        if not (cut or (reply.reasoning and limit is not None)):
+            return request
+        allowed = call.again or max(2 * (limit or reply.usage.completion_tokens), LEAST_ROOM)
+        if cut and allowed <= (limit or 0):
+            return None
+        allowed = max(allowed, limit or 0)
+        allowed = allowed if left is None else min(allowed, left)
+        return replace(request, sampling=replace(request.sampling, max_tokens=allowed))
 
     async def _prepare_again(
         self, error: EndpointError, sent: Request, call: CallOptions, made: _Attempts, endpoint: str
@@ -182,18 +190,3 @@ class Endpoint:
             self._described = False
             fix = "serve its instruct version, or give the server a template (llama.cpp: --chat-template-file FILE)"
             raise EndpointError(UNTAUGHT, where=self.where or f"model {self.model!r}", fix=fix)
-
-
-def roomier(request: Request, reply: Completion, left: int | None = None, again: int | None = None) -> Request | None:
-    """The request to repeat after an empty reply; None if another would change nothing. If the reply was only
-    reasoning, it may have more tokens: `again`, else twice as many, and never more than are `left`."""
-    limit = request.sampling.max_tokens
-    thought = bool(reply.reasoning) or reply.finish == "length"
-    if not thought or (limit is None and reply.finish != "length"):
-        return request
-    allowed = again or max(2 * (limit or reply.usage.completion_tokens), LEAST_ROOM)
-    if reply.finish == "length" and allowed <= (limit or 0):
-        return None
-    allowed = max(allowed, limit or 0)
-    allowed = allowed if left is None else min(allowed, left)
-    return replace(request, sampling=replace(request.sampling, max_tokens=allowed))

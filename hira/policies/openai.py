@@ -52,7 +52,7 @@ from hira.policies.streaming import (
     tell,
 )
 from hira.policies.transport import transport_for
-from hira.policies.waiting import ENOUGH_WHOLE, USUAL, Timeout, pace_at
+from hira.policies.waiting import ENOUGH_WHOLE, SLOW, USUAL, Timeout, pace_at
 
 _OPENAI = "api.openai.com"
 _AZURE = ".openai.azure.com"
@@ -187,8 +187,8 @@ class OpenAIPolicy:
                         return parts
                     said = _read_json((await self._read(response)).decode("utf-8", "replace"))
             except TimeoutError:
-                if "stream" not in body:
-                    self._pace.saw_nothing()
+                if "stream" not in body:  # from now on replies are streamed
+                    self._pace.writes = min(self._pace.writes or 1.0, SLOW / 2)
                 what = f"no reply came within {longest:.3g} seconds"
                 raise TimedOut(what, fix=SLOW_FIX, retryable=True) from None
             except httpx.HTTPError as error:

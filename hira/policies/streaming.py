@@ -13,17 +13,7 @@ from hira.core.errors import BadReply, TimedOut
 from hira.core.policy import Delta, Watch
 from hira.policies.failures import failure_in
 from hira.policies.repetition import Circling
-from hira.policies.reply import (
-    REPEATS_ITSELF,
-    ReplyParts,
-    add_call,
-    add_old_call,
-    add_tokens,
-    content_of,
-    count_spoken_tokens,
-    find_stop,
-    reasoning_of,
-)
+from hira.policies.reply import REPEATS_ITSELF, ReplyParts, add_choice, count_spoken_tokens
 from hira.policies.waiting import ALLOWED_SLOWDOWN
 
 MAX_LINE_BYTES = 8 << 20
@@ -263,21 +253,7 @@ def take_chunk(parts: ReplyParts, chunk: dict[str, Any]) -> tuple[str, str, str]
         if not ours:  # another reply, which hira did not request
             return "", "", ""
         choice = ours[0]
-    parts.finish = choice.get("finish_reason") or parts.finish
-    parts.stop = find_stop(choice) or parts.stop
-    add_tokens(parts, chunk, choice)
-    delta = choice.get("delta")
-    if isinstance(delta, dict) and len(delta) == 1 and type(text := delta.get("content")) is str:
-        return text, "", ""  # as nearly all are
-    delta = delta if isinstance(delta, dict) else choice.get("message")
-    if not isinstance(delta, dict):
-        return *content_of(choice.get("text")), ""
-    written = "".join(add_call(parts, call) for call in delta.get("tool_calls") or ())
-    add_old_call(parts, delta)
-    if isinstance(delta.get("refusal"), str):
-        parts.refusal += delta["refusal"]
-    text, thought = content_of(delta.get("content"))
-    return text, thought or reasoning_of(delta), written
+    return add_choice(parts, chunk, choice)
 
 
 def tell(watch: Watch | None, text: str, thought: str) -> None:

@@ -191,27 +191,26 @@ def text_of_turn(parsed: Parsed, completion: Completion) -> str:
     return spoken if spoken.strip() else completion.reasoning
 
 
+@dataclass(slots=True)
 class HeldText:
     """Passes on the text of a turn as it streams in, up to where a call may begin, and all reasoning."""
 
-    def __init__(self, watch: Watch, tools: Sequence[Tool], is_quoted: "IsQuoted | None" = None) -> None:
-        self._watch = watch
-        self._tools = tools
-        self._is_quoted = is_quoted
-        self._begins = ("action", "functools", *(tool.name for tool in tools))
-        self._waiting = ""
-        self._call = False
+    watch: Watch
+    tools: Sequence[Tool]
+    is_quoted: "IsQuoted | None" = None
+    _waiting: str = ""
+    _call: bool = False
 
     def __call__(self, delta: Delta) -> None:
-        if delta.reasoning or not self._tools:
-            self._watch(delta)
+        if delta.reasoning or not self.tools:
+            self.watch(delta)
             return
         self._waiting = text = self._waiting + delta.text
         if self._call:
             return
         begun = None
         if not _OPENING.isdisjoint(text):
-            begun = opening_of(tuple(tool.name for tool in self._tools)).search(text) or _OWN.search(text)
+            begun = opening_of(tuple(tool.name for tool in self.tools)).search(text) or _OWN.search(text)
         if begun:
             self._call = True
             dress = BEFORE.search(text, max(0, begun.start() - NEAR), begun.start())
@@ -221,17 +220,18 @@ class HeldText:
             upto = maybe.start() if maybe else len(text)
             line = text.rfind("\n", 0, upto) + 1
             words = text[line:upto].lstrip(" \t*#>-").lower()
-            may_begin = any(begin.startswith(words) or words.startswith(begin) for begin in self._begins)
+            begins = ("action", "functools", *(tool.name for tool in self.tools))
+            may_begin = any(begin.startswith(words) or words.startswith(begin) for begin in begins)
             if upto - line <= _TAIL and may_begin:
                 upto = line
         if upto:
-            self._watch(Delta(text[:upto]))
+            self.watch(Delta(text[:upto]))
             self._waiting = text[upto:]
 
     def end(self) -> None:
         """End the turn: pass on the held text if it is not a call."""
         if self._waiting and not _OWN.search(self._waiting):
-            span = find_calls(self._waiting, self._tools, cut=True)
-            if span is None or _quotes(span, self._is_quoted):
-                self._watch(Delta(self._waiting))
+            span = find_calls(self._waiting, self.tools, cut=True)
+            if span is None or _quotes(span, self.is_quoted):
+                self.watch(Delta(self._waiting))
         self._waiting = ""

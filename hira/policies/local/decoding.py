@@ -112,15 +112,11 @@ class GrowingLayer(DynamicLayer):  # type: ignore[no-untyped-call]
         self.keys, self.values = keys[:, :, :width], values[:, :, :width]
 
 
-def new_cache() -> Cache:
-    return Cache(layer_class_to_replicate=GrowingLayer)
-
-
 def merge_caches(parts: Sequence[tuple[Cache, torch.Tensor, int]]) -> Cache:
     """One cache of some rows of several. Each part is a cache, the rows to take, and how many of its columns, counted
     from the newest, hold anything for them."""
     width = max(columns for _, _, columns in parts)
-    whole = new_cache()
+    whole = Cache(layer_class_to_replicate=GrowingLayer)
     for layers in zip(*(cache.layers for cache, _, _ in parts), strict=True):
         held = [(layer, rows, columns) for layer, (_, rows, columns) in zip(layers, parts, strict=True)]
         keys = _join_rows([(layer.keys, rows, columns) for layer, rows, columns in held], width)
@@ -225,7 +221,7 @@ class DecodingBatch:
         padding = torch.tensor([width - len(ids) for ids in places], device=self.device)
         columns = torch.arange(width, device=self.device)[None]
         mask = columns >= padding[:, None] if any(len(ids) < width for ids in places) else None
-        cache = new_cache()
+        cache = Cache(layer_class_to_replicate=GrowingLayer)
         ids = [[0] * (width - len(ids)) + list(ids) for ids in places]
         logits = self._forward(ids, mask, (columns - padding[:, None]).clamp_(min=0), cache)
         return cache, where, logits
