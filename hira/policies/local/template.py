@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
+from itertools import product
 from typing import Any
 
 from hira.core.child import Worker, WorkerLimits, prepare
@@ -75,19 +76,12 @@ def render_beginnings(job: str) -> None:
     from transformers.utils.chat_template_utils import render_jinja_template
 
     texts, special = json.loads(job)
-    for text in texts:
-        for many in range(1, 2 * len(_TURNS) + 1):
-            for tools in (None, [_TOOL]):
-                _render(render_jinja_template, text, (_TURNS * 2)[:many], tools, special)
-
-
-def _render(
-    render: Any, text: str, messages: tuple[dict[str, Any], ...], tools: Any, special: Mapping[str, str]
-) -> None:
-    whole = [{"role": "system", "content": "Zero."}, *messages]
-    for conversation in (whole, whole[1:]):
+    for text, many, tools, start in product(texts, range(1, 2 * len(_TURNS) + 1), (None, [_TOOL]), (0, 1)):
+        conversation = [{"role": "system", "content": "Zero."}, *(_TURNS * 2)[:many]][start:]
         try:
-            render([conversation], tools=tools, chat_template=text, add_generation_prompt=True, **special)
+            render_jinja_template(
+                [conversation], tools=tools, chat_template=text, add_generation_prompt=True, **special
+            )
         except MemoryError:
             raise
         except Exception:  # noqa: BLE001, S112 - a template raises what it likes
