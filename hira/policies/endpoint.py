@@ -39,8 +39,8 @@ class _Attempts:
 
 @dataclass(slots=True)
 class Endpoint:
-    """A policy that is asked within the limits of its endpoint (`gate`; without one there are none) and its model's
-    window, `attempts` times.
+    """A policy that is asked within the limits of its endpoint (`gate`) and its model's window, `attempts` times.
+    Without a gate, each call has its own, which has no limit.
 
     Waits grow by full jitter; `waiting.py` has the numbers. hira waits as long as Retry-After says; if that is too
     long, the call fails at once, with the time. Late replies and replies that are not completions are requested fewer

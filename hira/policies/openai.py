@@ -1,5 +1,5 @@
 """Any OpenAI-compatible endpoint: OpenAI itself, vLLM, SGLang, llama.cpp, Ollama, LM Studio, a gateway. Requests and
-replies are plain dicts over HTTP; retries are made in `endpoint.py`."""
+replies are plain dicts over HTTP; `Endpoint` retries."""
 
 import asyncio
 import hashlib

@@ -229,8 +229,9 @@ def without_echo(text: str, request: Request) -> str:
 
 
 def _says_nothing(completion: Completion, request: Request) -> bool:
-    """Whether a reply without text is worth another request. Reasoning that ran out of length is, even if the endpoint
-    does not show it. Reasoning that ended is not if there are stop strings: one of them may have ended a call in it."""
+    """Return whether a reply without text is worth another request. Reasoning that ran out of length is, even if the
+    endpoint does not show it. Reasoning that ended is not if there are stop strings: one of them may have ended a call
+    in it."""
     if completion.finish == "length":
         return bool(completion.reasoning or (completion.usage.completion_tokens and not completion.text))
     return completion.finish == "stop" and not request.continues and not (completion.reasoning and request.stop)

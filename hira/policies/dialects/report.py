@@ -47,8 +47,8 @@ _DRESS = compile_lazily(r"\\boxed|\\text|[\s*_`'\"“”{}$.。!]")
 
 
 def read_verdict(completion: Completion) -> bool | None:
-    """Whether the last verdict accepts; None without a readable one, and for a reply that was cut off. Only the exact
-    word counts: "incorrect", "not correct" and "partly correct" are not "correct"."""
+    """Return whether the last verdict accepts; None without a readable one, and for a reply that was cut off. Only the
+    exact word counts: "incorrect", "not correct" and "partly correct" are not "correct"."""
     if completion.finish == "length":
         return None
     verdicts = _LINE.findall(strip_thought(completion))
