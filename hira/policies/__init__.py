@@ -28,13 +28,12 @@ def open_policy(  # noqa: PLR0913 - each says one thing of the place
     timeout: "Timeout | None" = None,
     api: Api = "chat",
 ) -> Policy:
-    """Open the policy that a model's name means: "offline", "litellm/…", "hf:…" for weights in this process with a LoRA
-    `adapter` or without, "gguf:…" for a file that llama.cpp serves on this machine, else a model at an
-    OpenAI-compatible endpoint.
+    """Open the policy that a model's name means: "offline", "litellm/…", "hf:…" for weights in this process, with a
+    LoRA `adapter` or without, "gguf:…" for a file that llama.cpp serves here, else a model at an OpenAI-compatible
+    endpoint, OpenAI's own without `base_url`.
 
-    Without `base_url`, that is OpenAI's own. A `client` (`AsyncOpenAI` or `AsyncAzureOpenAI`) sends the requests
-    itself, and the caller closes it. Temporary failures are retried; all policies of one endpoint share its limits, and
-    a `patient` one waits a while for an endpoint that is down.
+    A `client` (`AsyncOpenAI` or `AsyncAzureOpenAI`) sends the requests itself; the caller closes it. All policies of
+    one endpoint share its limits; a `patient` one waits a while for an endpoint that is down.
     """
     if extra_body and has_own_place(model):
         what = f"`extra_body` is for models at an OpenAI-compatible endpoint, not for {model!r}"
@@ -46,50 +45,41 @@ def open_policy(  # noqa: PLR0913 - each says one thing of the place
     from hira.policies.waiting import USUAL
 
     timeout = timeout or USUAL
-    if model.startswith(IN_PROCESS):
-        return _open_local(model.removeprefix(IN_PROCESS), adapter, timeout)
-    if model.startswith(GGUF):
-        from hira.policies.llama import LlamaPolicy
-
-        served = LlamaPolicy(model.removeprefix(GGUF), continuation, timeout)
-        return _harden(served, served.place, served.where, patient=patient)
-    if model.startswith(LITELLM):
-        from hira.policies.litellm import LiteLLMPolicy
-
-        name = model.removeprefix(LITELLM)
-        through = LiteLLMPolicy(name, base_url, api_key, key_origin=key_origin, seconds=timeout.reply)
-        place = without_userinfo(base_url) or f"{LITELLM}{name.partition('/')[0]}"
-        return _harden(through, place, through.where, patient=patient)
-    from hira.policies.openai import OpenAIPolicy
-
-    policy = OpenAIPolicy(
-        model,
-        base_url or OPENAI_URL,
-        api_key,
-        client=client,
-        api=api,
-        key_origin=key_origin,
-        continuation=continuation,
-        extra_body=extra_body,
-        timeout=timeout,
-    )
-    return _harden(policy, policy.base_url, policy.where, patient=patient)
-
-
-def _open_local(name: str, adapter: str, timeout: "Timeout") -> Policy:
-    from hira.policies.endpoint import Endpoint
-    from hira.policies.local.loading import OpenedLocally
-
-    policy = OpenedLocally(name, adapter, timeout.reply)
-    missing = next((name for name in ("torch", "transformers") if find_spec(name) is None), "")
-    if missing:
-        raise UsageError(f"models named {IN_PROCESS}… need {missing}", fix="pip install 'hira[train]'")
-    return Endpoint(policy, attempts=1)
-
-
-def _harden(policy: Policy, endpoint: str, where: str, *, patient: bool) -> Policy:
-    """The policy, retried, and within the limits of its endpoint and its window."""
     from hira.policies.endpoint import Endpoint
     from hira.policies.limited import gate_at
 
-    return Endpoint(policy, partial(gate_at, endpoint), where, patient)
+    if model.startswith(IN_PROCESS):
+        from hira.policies.local.loading import OpenedLocally
+
+        local = OpenedLocally(model.removeprefix(IN_PROCESS), adapter, timeout.reply)
+        if missing := next((name for name in ("torch", "transformers") if find_spec(name) is None), ""):
+            raise UsageError(f"models named {IN_PROCESS}… need {missing}", fix="pip install 'hira[train]'")
+        return Endpoint(local, attempts=1)
+    policy: Any
+    if model.startswith(GGUF):
+        from hira.policies.llama import LlamaPolicy
+
+        policy = LlamaPolicy(model.removeprefix(GGUF), continuation, timeout)
+        place = policy.place
+    elif model.startswith(LITELLM):
+        from hira.policies.litellm import LiteLLMPolicy
+
+        name = model.removeprefix(LITELLM)
+        policy = LiteLLMPolicy(name, base_url, api_key, key_origin=key_origin, seconds=timeout.reply)
+        place = without_userinfo(base_url) or f"{LITELLM}{name.partition('/')[0]}"
+    else:
+        from hira.policies.openai import OpenAIPolicy
+
+        policy = OpenAIPolicy(
+            model,
+            base_url or OPENAI_URL,
+            api_key,
+            client=client,
+            api=api,
+            key_origin=key_origin,
+            continuation=continuation,
+            extra_body=extra_body,
+            timeout=timeout,
+        )
+        place = policy.base_url
+    return Endpoint(policy, partial(gate_at, place), policy.where, patient)

@@ -120,6 +120,5 @@ async def _follows(policy: OpenAIPolicy) -> bool:
 
 
 async def _sees(policy: OpenAIPolicy) -> bool:
-    """Return whether the model names the colour of a picture in a single colour."""
     request = Request((user("Which colour has this picture? Answer with one word.", _RED),), _SAMPLING)
     return "red" in (await policy.complete(request)).text.lower()

@@ -135,7 +135,6 @@ def refusals_of(base_url: str, model: str) -> set[str]:
 
 
 def kinds_of(request: Request) -> list[str]:
-    """The kinds of media in a request, each once."""
     return list(dict.fromkeys(media.kind for message in request.messages for media in message.media))
 
 
@@ -186,8 +185,14 @@ def body_of(
         stops.insert(0, TURN_ENDS)
     else:
         body["messages"] = messages = convert_messages(request.messages, accepted)
-        if request.continues:
-            messages[-1] = _continue_message(body, messages[-1], continuation)
+        if request.continues and continuation == "continue_final_message":
+            body |= {"add_generation_prompt": False, "continue_final_message": True}
+        elif request.continues and continuation == "prefix":
+            messages[-1] = messages[-1] | {"prefix": True}
+        elif request.continues:
+            what = "this run continues the model's own message, which this endpoint is not configured for"
+            fix = "set its continuation to continue_final_message, prefix or completions"
+            raise UsageError(what, fix=f"{fix}, or run with continuation 'turns'")
         if request.tools:
             body["tools"] = list(request.tools)
             if request.choose == "none":
@@ -223,32 +228,18 @@ def convert_messages(messages: Sequence[Message], accepted: Accepted) -> list[di
     joined: list[dict[str, Any]] = []
     for wire in wires:
         last = joined[-1] if joined else {}
-        if wire.keys() == last.keys() == {"role", "content"} and wire["role"] == last["role"]:
-            joined[-1] = wire | {"content": _join_contents(last["content"], wire["content"])}
-        else:
+        if not wire.keys() == last.keys() == {"role", "content"} or wire["role"] != last["role"]:
             joined.append(wire)
+            continue
+        contents = (last["content"], wire["content"])
+        if all(isinstance(content, str) for content in contents):
+            joined[-1] = wire | {"content": "\n\n".join(contents)}
+        else:
+            parts = ([{"type": "text", "text": part}] if isinstance(part, str) else part for part in contents)
+            joined[-1] = wire | {"content": [*chain(*parts)]}
     return joined
 
 
-def _join_contents(first: Any, second: Any) -> Any:
-    if isinstance(first, str) and isinstance(second, str):
-        return f"{first}\n\n{second}"
-    both = ([{"type": "text", "text": content}] if isinstance(content, str) else content for content in (first, second))
-    return [*chain(*both)]
-
-
 def least(wanted: int | None, longest: int | None) -> int | None:
-    """The smaller of two limits, of which either may be missing."""
+    """The smaller of two limits; None if nothing is wanted."""
     return wanted if wanted is None or longest is None else min(wanted, longest)
-
-
-def _continue_message(body: dict[str, Any], last: dict[str, Any], continuation: Continuation) -> dict[str, Any]:
-    if continuation == "continue_final_message":
-        body |= {"add_generation_prompt": False, "continue_final_message": True}
-        return last
-    if continuation == "prefix":
-        return last | {"prefix": True}
-    raise UsageError(
-        "this run continues the model's own message, which this endpoint is not configured for",
-        fix="set its continuation to continue_final_message, prefix or completions, or run with continuation 'turns'",
-    )

@@ -20,11 +20,8 @@ NO_LABELS: Mapping[str, str] = MappingProxyType({})
 
 
 class DirectClient:
-    """Posts to one endpoint under headers that are written once; the caller reads the body of the response. It does
-    without cookies, hooks and merged URLs, which take most of the processor time of a general client.
-
-    It follows no redirect, so the key and the prompt go only to the named place.
-    """
+    """Posts to one endpoint under headers that are written once, without the cookies, hooks and merged URLs that take
+    most of a general client's time. It follows no redirect, so the key and the prompt go only to the named place."""
 
     def __init__(
         self, base_url: str, headers: Mapping[str, str], transport: httpx.AsyncBaseTransport, timeout: httpx.Timeout
@@ -33,24 +30,23 @@ class DirectClient:
         self._transport = transport
         self._extensions = {"timeout": timeout.as_dict()}
         self._headers = headers
-        self._heads: dict[str, tuple[httpx.URL, list[tuple[bytes, bytes]], Heading]] = {}
+        self._headings: dict[str, Heading] = {}
 
     def post(self, path: str, raw: bytes, labels: Mapping[str, str] = NO_LABELS) -> Awaitable[httpx.Response]:
-        """Post to the path, with the `labels` of this request as more headers."""
-        if path not in self._heads:
-            first = httpx.Request("POST", self._base_url + path, headers=self._headers)
-            head = [(name, value) for name, value in first.headers.raw if name.lower() != b"content-length"]
-            self._heads[path] = first.url, head, heading_of("POST", first.url, head)
-        url, headers, heading = self._heads[path]
+        url = self._base_url + path
         _log_request(url, raw)
-        if isinstance(self._transport, StreamTransport):
-            if labels:
-                more = "".join(f"{name}: {value}\r\n" for name, value in labels.items())
-                heading = Heading(heading.origin, heading.request, heading.raw + more.encode("ascii"))
-            return self._transport.send(heading, raw, self._extensions["timeout"])
-        headers = [*headers, *((name.encode("ascii"), value.encode("ascii")) for name, value in labels.items())]
-        request = httpx.Request("POST", url, headers=headers, content=raw, extensions=self._extensions)
-        return self._transport.handle_async_request(request)
+        if not isinstance(self._transport, StreamTransport):
+            headers = {**self._headers, **labels}
+            request = httpx.Request("POST", url, headers=headers, content=raw, extensions=self._extensions)
+            return self._transport.handle_async_request(request)
+        if path not in self._headings:
+            first = httpx.Request("POST", url, headers=self._headers)
+            self._headings[path] = heading_of("POST", first.url, first.headers.raw)
+        heading = self._headings[path]
+        if labels:
+            more = "".join(f"{name}: {value}\r\n" for name, value in labels.items())
+            heading = heading._replace(raw=heading.raw + more.encode("ascii"))
+        return self._transport.send(heading, raw, self._extensions["timeout"])
 
     async def aclose(self) -> None:
         await self._transport.aclose()
@@ -67,7 +63,7 @@ class GivenClient:
     async def post(self, path: str, raw: bytes, labels: Mapping[str, str] = NO_LABELS) -> httpx.Response:
         import openai  # installed: the client comes from it
 
-        _log_request(httpx.URL(f"{self.base_url}{path}"), raw)
+        _log_request(f"{self.base_url}{path}", raw)
         try:
             response = await self._client.post(
                 path,
@@ -110,8 +106,8 @@ class _Unpacked(httpx.AsyncByteStream):
         await self._response.aclose()
 
 
-def _log_request(url: httpx.URL, raw: bytes) -> None:
+def _log_request(url: str, raw: bytes) -> None:
     """Log a request for a reader of DEBUG. Keys are in the headers, or in parts of the URL that are left out."""
     if log.isEnabledFor(logging.DEBUG):
-        place = url.copy_with(userinfo=b"", query=None)
+        place = httpx.URL(url).copy_with(userinfo=b"", query=None)
         log.debug("POST %s %s", place, raw[:LOGGED].decode("utf-8", "replace"))

@@ -11,17 +11,9 @@ from hira.core.events import log_notice
 from hira.core.policy import CallOptions, Completion, Policy, Request, Usage, Watch
 from hira.policies.failures import EmptyReply
 from hira.policies.fitting import Window
-from hira.policies.limited import RateLimiter
+from hira.policies.limited import CROWDED, RateLimiter
 from hira.policies.probe import Describes
-from hira.policies.waiting import (
-    ATTEMPTS,
-    BAD_REPLIES,
-    FIRST_WAIT,
-    GROWN_WAIT,
-    LONGEST_WAIT,
-    SHORTEST_WAIT,
-    SILENCES,
-)
+from hira.policies.waiting import ATTEMPTS, BAD_REPLIES, FIRST_WAIT, GROWN_WAIT, LONGEST_WAIT, SHORTEST_WAIT, SILENCES
 
 NOTHING = Usage()
 SHORTENED = 2
@@ -52,16 +44,15 @@ class Endpoint:
 
     Waits grow by full jitter; `waiting.py` has the numbers. hira waits as long as Retry-After says; if that is too
     long, the call fails at once, with the time. Late replies and replies that are not completions are requested fewer
-    times, and so is a port of this machine that has never answered. An empty reply is requested once more, with more
-    tokens if it was only reasoning; a second one is returned unchanged. A streamed reply that breaks off is requested
-    again; the caller then gets the new reply from its beginning.
+    times, and so is a port of this machine that has never `answered`. An empty reply is requested once more, with more
+    tokens if it was only reasoning; a second one is returned unchanged. A stream that breaks off is requested again
+    from its beginning.
 
     A prompt that the endpoint finds too long is shortened and sent again, twice at most, and the limit is remembered; a
     nearby server is asked for its window before the first call. The conversation and its record stay whole; a notice
-    says at once that less is sent, and so does a note of the completion.
+    and a note of the completion say that less is sent.
 
-    `sleep` and `jitter` (a number from 0 to 1) are arguments so that a test need not wait. `answered` says whether the
-    endpoint has ever replied.
+    `sleep` and `jitter` (a number from 0 to 1) are arguments so that a test need not wait.
     """
 
     policy: Policy
@@ -97,7 +88,8 @@ class Endpoint:
             except EndpointError as error:
                 gate.record_failure(error, request, began)
                 made.refused = 0 if gate.served > served else made.refused + 1
-                crowded = isinstance(error, RateLimited) and error.retryable and gate.has_room(made.refused)
+                has_room = made.refused == 0 or (gate.flying > 1 and made.refused <= CROWDED)
+                crowded = isinstance(error, RateLimited) and error.retryable and has_room
                 failure = error
             else:
                 gate.record_success()
@@ -105,8 +97,10 @@ class Endpoint:
                 return self._add(completion, made, shortened=sent is not request)
             finally:
                 gate.leave(trial=trial)
-            if crowded:  # others are served: this call waits for its turn
-                await gate.wait_for_turn(failure, made.refused)
+            if crowded:  # others are served: this call waits for its turn; a pause that was asked for is at the entry
+                if failure.retry_after is None:
+                    longest = min(GROWN_WAIT, FIRST_WAIT * 2.0**made.refused)
+                    await gate.sleep(longest * random.uniform(0.5, 1.0))  # noqa: S311 - spreads calls over time
                 continue
             made.refused = 0
             if isinstance(failure, EmptyReply):
@@ -131,14 +125,22 @@ class Endpoint:
         return completion if made.lost == NOTHING else replace(completion, usage=made.lost + completion.usage)
 
     def _ask_for_more(self, reply: Completion, request: Request, call: CallOptions, made: _Attempts) -> Request | None:
-        """The request after an empty reply; None if there is nothing better than this reply."""
+        """The request to repeat after an empty reply; None if another would change nothing. If the reply was only
+        reasoning, it may have more tokens: `call.again`, else twice as many, and never more than are left."""
         made.lost += reply.usage
         left = None if call.left is None else call.left - made.lost.tokens - reply.usage.prompt_tokens
-        more = roomier(request, reply, left, call.again)
         if made.emptied or (left is not None and left < LEAST_LEFT):
             return None
         made.emptied = True
-        return more
+        limit, cut = request.sampling.max_tokens, reply.finish == "length"
+        if not (cut or (reply.reasoning and limit is not None)):
+            return request
+        allowed = call.again or max(2 * (limit or reply.usage.completion_tokens), LEAST_ROOM)
+        if cut and allowed <= (limit or 0):
+            return None
+        allowed = max(allowed, limit or 0)
+        allowed = allowed if left is None else min(allowed, left)
+        return replace(request, sampling=replace(request.sampling, max_tokens=allowed))
 
     async def _prepare_again(
         self, error: EndpointError, sent: Request, call: CallOptions, made: _Attempts, endpoint: str
@@ -160,7 +162,15 @@ class Endpoint:
                 error.fix = error.fix or "try again later"
                 error.what = f"{error.what}; asked {made.number} times"
             raise error
-        wait = self._choose_wait(error, made.number)
+        if error.retry_after is None:  # a random share of a doubling limit
+            longest = min(GROWN_WAIT, FIRST_WAIT * 2.0 ** (made.number - 1))
+            wait = max(SHORTEST_WAIT, longest * self.jitter())
+        elif error.retry_after > LONGEST_WAIT:
+            until = datetime.now().astimezone() + timedelta(seconds=error.retry_after)
+            error.what = f"{error.what}; the endpoint accepts no requests until {until:%Y-%m-%d %H:%M %Z}"
+            raise error
+        else:
+            wait = error.retry_after + SHORTEST_WAIT * self.jitter()
         made.number += 1
         what = f"{error.what}; trying again in {max(1, round(wait))} s ({made.number} of {limit})"
         if call.tell:
@@ -168,16 +178,6 @@ class Endpoint:
         else:
             log_notice(call.run, what)
         await self.sleep(wait)
-
-    def _choose_wait(self, error: EndpointError, attempt: int) -> float:
-        """Seconds until the next attempt: what the server asks for, else a random share of a doubling limit."""
-        if error.retry_after is None:
-            return max(SHORTEST_WAIT, min(GROWN_WAIT, FIRST_WAIT * 2.0 ** (attempt - 1)) * self.jitter())
-        if error.retry_after > LONGEST_WAIT:
-            until = datetime.now().astimezone() + timedelta(seconds=error.retry_after)
-            error.what = f"{error.what}; the endpoint accepts no requests until {until:%Y-%m-%d %H:%M %Z}"
-            raise error
-        return error.retry_after + SHORTEST_WAIT * self.jitter()
 
     async def _learn(self) -> None:
         """Ask a server nearby, once, for its model's window. Raises `EndpointError` for a model that cannot chat."""
@@ -190,21 +190,3 @@ class Endpoint:
             self._described = False
             fix = "serve its instruct version, or give the server a template (llama.cpp: --chat-template-file FILE)"
             raise EndpointError(UNTAUGHT, where=self.where or f"model {self.model!r}", fix=fix)
-
-
-def roomier(request: Request, reply: Completion, left: int | None = None, again: int | None = None) -> Request | None:
-    """The request to repeat after an empty reply; None if another would change nothing.
-
-    If the reply was only reasoning, it may have more tokens: `again`, else twice as many, and never more than are
-    `left`.
-    """
-    limit = request.sampling.max_tokens
-    thought = bool(reply.reasoning) or reply.finish == "length"
-    if not thought or (limit is None and reply.finish != "length"):
-        return request
-    allowed = again or max(2 * (limit or reply.usage.completion_tokens), LEAST_ROOM)
-    if reply.finish == "length" and allowed <= (limit or 0):
-        return None
-    allowed = max(allowed, limit or 0)
-    allowed = allowed if left is None else min(allowed, left)
-    return replace(request, sampling=replace(request.sampling, max_tokens=allowed))

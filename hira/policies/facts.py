@@ -12,11 +12,8 @@ DIALECT = "dialect"
 
 
 class EndpointFacts:
-    """Facts about each model at each endpoint, by name. Without a folder they last as long as the object.
-
-    A file that cannot be read counts as empty, and one that cannot be written is left as it is: what is lost is
-    learned again.
-    """
+    """Facts about each model at each endpoint, by name; without a folder they last as long as the object. A file that
+    cannot be read counts as empty, and one that cannot be written stays: what is lost is learned again."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self._path = folder / "endpoints.json" if folder else None
@@ -27,7 +24,6 @@ class EndpointFacts:
         return ModelFacts(self, f"{base_url.rstrip('/')} {model}")
 
     def read(self) -> dict[str, dict[str, Any]]:
-        """Read the facts that the file holds now."""
         try:
             read = loads(self._path.read_text(encoding="utf-8")) if self._path else {}
         except (OSError, ValueError, RecursionError):
@@ -37,7 +33,6 @@ class EndpointFacts:
         return {key: dict(facts) for key, facts in named if isinstance(facts, Mapping)}
 
     def write(self) -> None:
-        """Write the known facts into the file, if there is one."""
         if self._path is None:
             return
         from hira.core.files import replace_file  # most runs learn nothing new
@@ -59,7 +54,6 @@ class ModelFacts:
     """The model and its endpoint, as the file names them."""
 
     def get(self, name: str) -> Any:
-        """Return a fact, None if it is not known."""
         return self.facts.known.get(self.key, {}).get(name)
 
     def keep(self, name: str, value: Any) -> None:

@@ -101,7 +101,7 @@ def gist(text: str, limit: int = 200) -> str:
 
 
 def read_string(value: Any) -> str:
-    """Return a field that should be a string, empty if it is something else."""
+    """A field that should be a string; empty if it is something else."""
     return value if isinstance(value, str) else ""
 
 
@@ -114,7 +114,6 @@ def read_list(value: Any) -> list[Any]:
 
 
 def message_in(body: Any) -> str:
-    """The message of an error object, however it is wrapped."""
     if isinstance(body, Mapping):
         for name in _SAID:
             if body.get(name) and body[name] is not True:
@@ -176,7 +175,6 @@ def tools_refused(what: str, *, where: str = "", status: int = 0) -> ToolsRefuse
 
 
 def _way_out(status: int, message: str) -> str:
-    """Suggest what to do about a failed request."""
     if _FILTERED.search(message):
         return "rephrase the question, or use another model for this role"
     if status == 501:
@@ -209,13 +207,11 @@ def overflow(told: str, message: str, body: Any, **more: Any) -> ContextOverflow
 
 
 def _read_size(named: Any, pattern: "re.Pattern[str]", message: str) -> int:
-    """Return the number of a field, else the one in the message."""
     match = pattern.search(message)
     return number(str(named) if named is not None else next(filter(None, match.groups())) if match else "")
 
 
 def number(written: str) -> int:
-    """Parse a whole number, with or without commas; 0 for anything else."""
     digits = written.replace(",", "").replace("_", "")
     return int(digits) if digits.isdecimal() else 0
 
@@ -236,7 +232,13 @@ def failure_in(reply: Any) -> EndpointError | None:
     elif not _tells_of_error(reply):
         return None
     codes, message = codes_in(reply), gist(message_in(reply))
-    if status := _status_of(codes, message):
+    words = ((codes.lower(), _CODES), (message.lower(), _PHRASES))
+    status = next((status for text, table in words for word, status in table.items() if word in text), 0)
+    if named := re.search(r"\b([45]\d\d)\b", codes):
+        status = int(named[1])
+    elif OVERFLOW.search(message):
+        status = 400
+    if status:
         return failure(status, reply, {})
     what = f"the endpoint sent an error: {message}" + (f" ({codes})" if codes else "")
     return BadReply(what, fix="try again later, or read the server's log", retryable=True)
@@ -255,19 +257,13 @@ def _tells_of_error(reply: Mapping[str, Any]) -> bool:
     return any(reply.get(name) for name in _SAID if name != "message") or "detail" in reply
 
 
-def _status_of(codes: str, message: str) -> int:
-    """Return the HTTP status that an error names or means, 0 if none is known."""
-    if number := re.search(r"\b([45]\d\d)\b", codes):
-        return int(number[1])
-    if OVERFLOW.search(message):
-        return 400
-    told = ((codes.lower(), _CODES), (message.lower(), _PHRASES))
-    return next((status for text, words in told for word, status in words.items() if word in text), 0)
-
-
 def no_connection(error: BaseException, *, base_url: str, where: str = "") -> EndpointError:
     """The error for a request that never got a response."""
-    causes = _causes(error)
+    causes: list[BaseException] = []
+    cause: BaseException | None = error
+    while cause is not None and cause not in causes and not isinstance(cause, asyncio.CancelledError):
+        causes.append(cause)
+        cause = cause.__cause__ or cause.__context__
     message = gist(str(causes[-1]) or type(causes[-1]).__name__, 120)
     if "<class" in message or "h11" in message:  # a message about h11's internal states
         message = "the server closed the connection before it had answered"
@@ -282,21 +278,12 @@ def no_connection(error: BaseException, *, base_url: str, where: str = "") -> En
         fix = "check the host's name in the base URL, and the network"
         return EndpointError(f"the endpoint's host is not known: {message}", where=where, fix=fix, retryable=True)
     if any(isinstance(cause, ConnectionRefusedError) for cause in causes) or "onnect call failed" in texts:
-        refused = EndpointError(
-            "nothing listens there: the connection was refused", where=where, fix=_UNSEEN, retryable=True
-        )
+        what = "nothing listens there: the connection was refused"
+        refused = EndpointError(what, where=where, fix=_UNSEEN, retryable=True)
         refused.tries = _TRIES_HERE if is_loopback(urlsplit(base_url).hostname or "") else 0
         return refused
     fix = _UNSEEN if isinstance(causes[-1], TimeoutError) else ""
     return EndpointError(f"the connection failed: {message}", where=where, fix=fix, retryable=True)
-
-
-def _causes(error: BaseException | None) -> list[BaseException]:
-    causes: list[BaseException] = []
-    while error is not None and error not in causes and not isinstance(error, asyncio.CancelledError):
-        causes.append(error)
-        error = error.__cause__ or error.__context__
-    return causes
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

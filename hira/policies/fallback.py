@@ -13,12 +13,9 @@ _OF_THE_REQUEST = frozenset({400, 413, 422})
 
 @dataclass(slots=True)
 class Fallback:
-    """Policies in order of preference, for one run: a policy that has replaced another does so to the end of the run.
-
-    Each reply of a policy other than the first carries a note of why. `model` names them all, so that a resumed run
-    makes the same requests. If the time is limited, a policy with others after it may take half of the remaining time
-    until it has replied once: otherwise a silent model would use up all of it.
-    """
+    """Policies in order of preference, for one run: a policy that has replaced another does so to the end of the run,
+    and its replies carry a note of why. `model` names them all, so that a resumed run makes the same requests. If the
+    time is limited, a policy with others after it may take half of the remaining time until it has replied once."""
 
     policies: tuple[Policy, ...]
     _at: int = 0

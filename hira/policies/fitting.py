@@ -30,7 +30,6 @@ class Window:
     size: int = 0
 
     def fit(self, request: Request) -> Request:
-        """The request, shortened to the window if it is too long."""
         if not (self.size or self.limit):
             return request
         limit = self.limit

@@ -8,7 +8,6 @@ hira leaves the endpoint alone for `SHUT_SECONDS`; then one call tries whether i
 
 import asyncio
 import math
-import random
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable
@@ -17,15 +16,7 @@ from weakref import WeakKeyDictionary
 
 from hira.core.errors import BadReply, ContextOverflow, EndpointError, MediaRefused, RateLimited, ToolsRefused
 from hira.core.policy import Request, Tell
-from hira.policies.waiting import (
-    FAILURES,
-    FIRST_WAIT,
-    GROWN_WAIT,
-    LONGEST_WAIT,
-    PATIENCE_SECONDS,
-    REPORTED_WAIT,
-    SHUT_SECONDS,
-)
+from hira.policies.waiting import FAILURES, LONGEST_WAIT, PATIENCE_SECONDS, REPORTED_WAIT, SHUT_SECONDS
 
 SHRINK = 0.8
 GROWTH = 0.05
@@ -43,11 +34,8 @@ class Down(EndpointError):
 
 class RateLimiter:
     """The state of one endpoint in one event loop. Every caller that enters must leave, and report the outcome in
-    between.
-
-    `limit` is the most calls in flight, `flying` their number, `served` the number of replies. `clock` and `sleep` are
-    arguments so that a test need not wait.
-    """
+    between. `limit` is the most calls in flight, `flying` their number, `served` the number of replies. `clock` and
+    `sleep` are arguments so that a test need not wait."""
 
     def __init__(
         self,
@@ -75,11 +63,9 @@ class RateLimiter:
         self._trial: asyncio.Future[None] | None = None
 
     async def enter(self, where: str, *, patient: bool, tell: Tell | None = None) -> bool:
-        """Wait until a call may be made; True if it is the one that tries whether the endpoint is back.
-
-        Raises `Down` while the endpoint is left alone, at once or, if `patient`, after `PATIENCE_SECONDS`, and
-        `RateLimited` during a pause that is too long to wait for.
-        """
+        """Wait until a call may be made; True if it is the one that tries whether the endpoint is back. Raises `Down`
+        while the endpoint is left alone, at once or, if `patient`, after `PATIENCE_SECONDS`, and `RateLimited` during a
+        pause that is too long to wait for."""
         trial = self._down_since is not None and await self._may_try(where, patient=patient, tell=tell)
         try:
             await self._slot()
@@ -97,16 +83,6 @@ class RateLimiter:
             raise
         return trial
 
-    def has_room(self, turned_away: int) -> bool:
-        """Return whether a call that was refused this often keeps waiting while others are served."""
-        return turned_away == 0 or (self.flying > 1 and turned_away <= CROWDED)
-
-    async def wait_for_turn(self, refused: EndpointError, times: int) -> None:
-        """Wait before a refused call enters again; a pause that the endpoint asks for comes at the entry."""
-        if refused.retry_after is None:
-            longest = min(GROWN_WAIT, FIRST_WAIT * 2.0**times)
-            await self.sleep(longest * random.uniform(0.5, 1.0))  # noqa: S311 - spreads calls over time
-
     def leave(self, *, trial: bool) -> None:
         self.flying -= 1
         self._admit()
@@ -115,7 +91,7 @@ class RateLimiter:
     def record_success(self) -> None:
         """Record a reply: the endpoint is up, and may get a few more parallel calls."""
         self.served += 1
-        self._alive()
+        self._failures, self._down_since = 0, None
         if self.flying >= USED * self.limit:
             self.limit += max(GROWTH, 1 / self.limit)  # over a round: 5 %, or one more
 
@@ -125,27 +101,23 @@ class RateLimiter:
         if error.retry_after:
             self._paused_until = max(self._paused_until, now + error.retry_after)
         if isinstance(error, RateLimited) and error.retryable and began > self._shrunk:
-            self._rate_limited(now)
-        if not _of_the_server(error, request):
-            self._alive()
+            self._refused += 1
+            others = self.served - self._served_then
+            often = self._refused >= OFTEN and self._refused > OFTEN_SHARE * (self._refused + others)
+            if often or now - self._shrunk > COOL_DOWN_SECONDS:
+                self.limit = max(LEAST, SHRINK * min(self.limit, self._peak))
+                self._shrunk, self._peak, self._refused, self._served_then = now, self.flying, 0, self.served
+        of_the_request = isinstance(error, BadReply | ContextOverflow | RateLimited | ToolsRefused | MediaRefused)
+        if request.schema is not None and error.status == SERVER_FAULT:
+            of_the_request = True  # llama.cpp's failure if a model does not complete the schema
+        if of_the_request or 0 < error.status < SERVER_FAULT:
+            self._failures, self._down_since = 0, None
             return
         self._failures += 1
         if self._failures >= FAILURES:
             self._down_since = now if self._down_since is None else self._down_since
             self._shut_until = now + SHUT_SECONDS
             self._last = error.what
-
-    def _rate_limited(self, now: float) -> None:
-        self._refused += 1
-        others = self.served - self._served_then
-        often = self._refused >= OFTEN and self._refused > OFTEN_SHARE * (self._refused + others)
-        if often or now - self._shrunk > COOL_DOWN_SECONDS:
-            self.limit = max(LEAST, SHRINK * min(self.limit, self._peak))
-            self._shrunk, self._peak, self._refused, self._served_then = now, self.flying, 0, self.served
-
-    def _alive(self) -> None:
-        self._failures = 0
-        self._down_since = None
 
     async def _may_try(self, where: str, *, patient: bool, tell: Tell | None) -> bool:
         """Wait until the endpoint is back (False) or it is this call's turn to find out (True)."""
@@ -166,7 +138,6 @@ class RateLimiter:
         return False
 
     def _tell_wait(self, tell: Tell | None, what: str, wait: float) -> None:
-        """Report a long wait."""
         if tell and wait >= REPORTED_WAIT:
             tell(f"{what}; continuing in {round(wait)} s", self.endpoint)
 
@@ -202,15 +173,6 @@ class RateLimiter:
     def _take(self) -> None:
         self.flying += 1
         self._peak = max(self._peak, self.flying)
-
-
-def _of_the_server(error: EndpointError, request: Request) -> bool:
-    """Return whether the failure concerns the endpoint, and not only this request."""
-    if isinstance(error, BadReply | ContextOverflow | RateLimited | ToolsRefused | MediaRefused):
-        return False
-    if request.schema is not None and error.status == SERVER_FAULT:
-        return False  # llama.cpp's failure if a model does not complete the schema
-    return error.status == 0 or error.status >= SERVER_FAULT
 
 
 _GATES: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, RateLimiter]] = WeakKeyDictionary()

@@ -35,17 +35,16 @@ _KINDS = {"AuthenticationError": 401, "PermissionDeniedError": 403, "NotFoundErr
 class LiteLLMPolicy:
     """A model that litellm knows, such as "anthropic/claude-opus-4-1".
 
-    Asked without streaming, because litellm makes a stream that breaks off look like a whole reply; the caller gets the
-    reply in one piece. Cost comes from the price table that litellm ships with. Without a key litellm takes the
-    provider's from the environment, but never for a `base_url`: that may be anyone's. `seconds` is the longest that a
-    call may take.
+    Asked without streaming, because litellm makes a stream that breaks off look like a whole reply. Without a key
+    litellm takes the provider's from the environment, but never for a `base_url`: that may be anyone's. A call may take
+    `seconds`.
     """
 
     def __init__(
         self, model: str, base_url: str = "", api_key: str = "", *, key_origin: str = "", seconds: float = USUAL.reply
     ) -> None:
         self._litellm = load()
-        self._model = model
+        self._model, self.model = model, f"litellm/{model}"
         self._seconds = seconds
         self._refused = refusals_of(base_url, self.model)
         self._caching = CLAUDE_CACHING if "claude" in model.lower() else {}
@@ -54,10 +53,6 @@ class LiteLLMPolicy:
         key = f"key from {key_origin}" if key_origin and api_key else "a key" if api_key else "litellm's own key"
         place = f" at {without_userinfo(base_url)}" if base_url else ""
         self.where = f"through litellm{place}, model {model!r}, {'no key' if self._keyless else key}"
-
-    @property
-    def model(self) -> str:
-        return f"litellm/{self._model}"
 
     async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
         try:

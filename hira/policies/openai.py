@@ -1,8 +1,5 @@
-"""Any OpenAI-compatible endpoint: OpenAI itself, vLLM, SGLang, llama.cpp, Ollama, LM Studio, a gateway.
-
-Requests and replies are plain dicts over HTTP. The `openai` package is loaded only where the caller hands over one of
-its clients. Retries are not made here.
-"""
+"""Any OpenAI-compatible endpoint: OpenAI itself, vLLM, SGLang, llama.cpp, Ollama, LM Studio, a gateway. Requests and
+replies are plain dicts over HTTP; `Endpoint` retries."""
 
 import asyncio
 import hashlib
@@ -14,7 +11,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import quote
 
 import httpx
@@ -41,14 +38,7 @@ from hira.policies.client import NO_LABELS, DirectClient, GivenClient, log
 from hira.policies.failures import failure, failure_in, gist, message_in, no_connection, read_dict
 from hira.policies.names import Api, Continuation
 from hira.policies.probe import ServedModel, ask_server, missing
-from hira.policies.reply import (
-    UNENDED,
-    ReplyParts,
-    completion_of,
-    count_spoken_tokens,
-    notice_cut_prompt,
-    parts_of,
-)
+from hira.policies.reply import UNENDED, ReplyParts, completion_of, count_spoken_tokens, notice_cut_prompt, parts_of
 from hira.policies.responses import ONLY_HERE, PATH, Turns, parts_of_response, responses_body, take_event
 from hira.policies.streaming import (
     BROKE_OFF,
@@ -62,7 +52,7 @@ from hira.policies.streaming import (
     tell,
 )
 from hira.policies.transport import transport_for
-from hira.policies.waiting import ENOUGH_WHOLE, USUAL, Timeout, pace_at
+from hira.policies.waiting import ENOUGH_WHOLE, SLOW, USUAL, Timeout, pace_at
 
 _OPENAI = "api.openai.com"
 _AZURE = ".openai.azure.com"
@@ -72,18 +62,18 @@ _LONG_KEY = 8
 
 
 class OpenAIPolicy:
-    """A model at an OpenAI-compatible endpoint.
+    """A model at an OpenAI-compatible endpoint. It can be used again after `aclose`, also in another event loop.
 
     `key_origin` names the origin of the key in error messages, which never contain the key. `continuation` is how the
     endpoint continues a message of the model: "continue_final_message" (vLLM, SGLang, llama.cpp), "prefix" (DeepSeek),
-    "completions" (the older API, with ChatML), "none". `extra_body` is added to every request. Replies stream if the
-    caller wants the pieces, if they may have to be cut, if the endpoint has been slow, or if the model has written on
-    after its reply was complete. An optional field that the endpoint refuses by name is left out afterwards
-    (`accepted`); tools and media that it refuses fail at once afterwards, for all callers of this model there in this
-    process. A `client` of the `openai` package sends the requests in place of `base_url` and `api_key`; the caller
-    closes it. `api` is "chat" or "responses"; a model that only has the second is asked there after its first refusal.
+    "completions" (the older API, with ChatML), "none". `extra_body` is added to every request. A `client` of the
+    `openai` package sends the requests in place of `base_url` and `api_key`; the caller closes it. `api` is "chat" or
+    "responses"; a model that only has the second is asked there after its first refusal.
 
-    After `aclose` the policy can be used again, also in another event loop.
+    Replies stream if the caller wants the pieces, if they may have to be cut, if the endpoint has been slow, or if the
+    model has written on after its reply was complete. An optional field that the endpoint refuses by name is left out
+    afterwards (`accepted`); tools and media that it refuses fail at once, for all callers of this model there in this
+    process.
     """
 
     def __init__(  # noqa: PLR0913 - each argument is one fact about the endpoint
@@ -117,7 +107,6 @@ class OpenAIPolicy:
         key = f"key from {key_origin}" if key_origin and api_key else "a key" if api_key else "no key"
         key = key if client is None else "with the given client"
         self.where = f"at {self.base_url}, model {model!r}, {key}"
-        self._told: ServedModel | None = None
         self._headers: Mapping[str, str] = {}
         self._api: Api = api
         self._turns = Turns()
@@ -158,12 +147,7 @@ class OpenAIPolicy:
         return replace(completion, notes=(*completion.notes, *notes)) if notes else completion
 
     async def describe_model(self) -> ServedModel:
-        """Return the server's description of the model, which is requested once."""
-        if self._told is None:
-            self._told = ServedModel()  # other callers do not wait for it
-            if self._headers:
-                self._told = await ask_server(self.base_url, self.model, self._headers)
-        return self._told
+        return await ask_server(self.base_url, self.model, self._headers) if self._headers else ServedModel()
 
     async def aclose(self) -> None:
         await self._sender.aclose()
@@ -190,75 +174,66 @@ class OpenAIPolicy:
                 async with asyncio.timeout(longest) as limit, aclosing(await post) as response:
                     log.debug("%s %s", response.status_code, response.headers.get("content-type", ""))
                     if response.is_success:
-                        parts = await self._receive(
-                            response, limit, bounds, call, path, began, streams="stream" in body
-                        )
+                        kind = response.headers.get("content-type", "")
+                        streams = "stream" in body and "json" not in kind and "html" not in kind
+                        if "event-stream" in kind or streams:
+                            limit.reschedule(None)
+                            parts = await self._read_stream(response, bounds, call, path, began)
+                        else:
+                            parts = self._parts(await self._read(response), path)
+                            tell(call.watch, parts.text, parts.reasoning)
+                        self._turns.keep(parts.items)
                         parts.sent = len(raw)
                         return parts
                     said = _read_json((await self._read(response)).decode("utf-8", "replace"))
-                    refused = _RefusedRequest(response.status_code, said, response.headers)
             except TimeoutError:
-                if "stream" not in body:
-                    self._pace.saw_nothing()
+                if "stream" not in body:  # from now on replies are streamed
+                    self._pace.writes = min(self._pace.writes or 1.0, SLOW / 2)
                 what = f"no reply came within {longest:.3g} seconds"
                 raise TimedOut(what, fix=SLOW_FIX, retryable=True) from None
             except httpx.HTTPError as error:
                 raise no_connection(error, base_url=self.base_url) from error
-            room = await self._adapt(refused, body) or room
+            room = await self._adapt(response, said, body) or room
 
-    async def _receive(
-        self,
-        response: httpx.Response,
-        limit: asyncio.Timeout,
-        bounds: Bounds,
-        call: CallOptions,
-        path: str,
-        began: float,
-        *,
-        streams: bool,
-    ) -> ReplyParts:
-        """Read the reply of a successful response, whether it streams or comes as a whole."""
-        kind = response.headers.get("content-type", "")
-        if "event-stream" in kind or (streams and "json" not in kind and "html" not in kind):
-            limit.reschedule(None)
-            call(Delta(""))  # the endpoint is at work
-            take = take_event if path == PATH else take_chunk
-            state = StreamState(take, bounds, call.watch, call.is_enough, began=began)
-            parts = await self._read_stream(response, state, path)
-        else:
-            parts = self._parts(await self._read(response), path)
-            tell(call.watch, parts.text, parts.reasoning)
-        self._turns.keep(parts.items)
-        return parts
-
-    async def _adapt(self, refused: "_RefusedRequest", body: Mapping[str, Any]) -> int:
-        """Learn from a refusal what the endpoint takes; the most tokens of this one reply, 0 if it does not bound them.
-        Raises the failure if nothing can be learned."""
-        if self._api == "chat" and refused.status in {400, 404} and ONLY_HERE.search(message_in(refused.said)):
+    async def _adapt(self, refusal: httpx.Response, said: Any, body: Mapping[str, Any]) -> int:
+        """Learn from a refusal that `said` a JSON value or a text what the endpoint takes; the most tokens of this one
+        reply, 0 if it does not bound them. Raises the failure if nothing can be learned."""
+        status = refusal.status_code
+        if self._api == "chat" and status in {400, 404} and ONLY_HERE.search(message_in(said)):
             self._api = "responses"
             return 0
-        longest, always = longest_reply(refused.status, refused.said, body)
+        longest, always = longest_reply(status, said, body)
         if longest and always:
             self.accepted = replace(self.accepted, longest=longest)
             return 0
         if longest:
             return longest
-        field = find_refused_field(refused.status, refused.said, body)
-        if not field or field in self.accepted.without or field in self._extra_body:
-            raise await self._failure(refused)
-        self.accepted = without(self.accepted, field, len(body.get("stop", ())))
-        return 0
+        field = find_refused_field(status, said, body)
+        if field and field not in self.accepted.without and field not in self._extra_body:
+            self.accepted = without(self.accepted, field, len(body.get("stop", ())))
+            return 0
+        given = isinstance(self._sender, GivenClient)
+        error = failure(status, said, refusal.headers, keyed=bool(self._api_key) or given)
+        if status == httpx.codes.NOT_FOUND and not isinstance(error, ToolsRefused):
+            error.fix = "check the client's base URL and the name of the model or deployment"
+            if not given:
+                error.fix = await missing(self.model, self.base_url, self._api_key)
+        raise error
 
     def _write(self, request: Request, accepted: Accepted, *, stream: bool) -> tuple[str, dict[str, Any]]:
-        """The request as it is sent, with the path that it is sent to."""
         if self._api == "responses":
             return PATH, responses_body(request, self.model, self._turns, stream=stream, accepted=accepted)
         body = body_of(request, self.model, continuation=self._continuation, stream=stream, accepted=accepted)
         return "/completions" if "prompt" in body else "/chat/completions", body
 
-    async def _read_stream(self, response: httpx.Response, state: StreamState, path: str) -> ReplyParts:
+    async def _read_stream(
+        self, response: httpx.Response, bounds: Bounds, call: CallOptions, path: str, began: float
+    ) -> ReplyParts:
         """A reply that streams in. `BadReply` if the endpoint did not say how it ended, unless it never does: it is
         believed the second time, since the first reply may have broken off."""
+        call(Delta(""))  # the endpoint is at work
+        take = take_event if path == PATH else take_chunk
+        state = StreamState(take, bounds, call.watch, call.is_enough, began=began)
         try:
             parts = await state.receive(_pieces(response))
         except NoEvents as other:
@@ -274,16 +249,12 @@ class OpenAIPolicy:
                 raise _add_cost(BadReply(BROKE_OFF, retryable=True), state)
             if parts.finish is not None and not (parts.cut or state.enough):  # else hira ended it
                 self._tells_ends = True
-            self._measure(state)
+            usage = parts.usage or {}
+            cached = read_dict(usage.get("prompt_tokens_details")).get("cached_tokens")
+            fresh = read_count(usage.get("prompt_tokens")) - read_count(cached)
+            self._pace.saw_reading(fresh, state.first - state.began)
+            self._pace.saw_writing(state.pieces, state.last - state.first)
         return parts
-
-    def _measure(self, state: StreamState) -> None:
-        """Learn from a stream how fast the endpoint is."""
-        read = state.parts.usage or {}
-        cached = read_dict(read.get("prompt_tokens_details")).get("cached_tokens")
-        fresh = read_count(read.get("prompt_tokens")) - read_count(cached)
-        self._pace.saw_reading(fresh, state.first - state.began)
-        self._pace.saw_writing(state.pieces, state.last - state.first)
 
     async def _read(self, response: httpx.Response) -> bytes:
         pieces, size = [], 0
@@ -308,15 +279,6 @@ class OpenAIPolicy:
             raise error
         return (parts_of_response if path == PATH else parts_of)(reply)
 
-    async def _failure(self, refused: "_RefusedRequest") -> EndpointError:
-        given = isinstance(self._sender, GivenClient)
-        error = failure(refused.status, refused.said, refused.headers, keyed=bool(self._api_key) or given)
-        if refused.status == httpx.codes.NOT_FOUND and not isinstance(error, ToolsRefused):
-            error.fix = "check the client's base URL and the name of the model or deployment"
-            if not given:
-                error.fix = await missing(self.model, self.base_url, self._api_key)
-        return error
-
 
 def _dump(body: Mapping[str, Any]) -> bytes:
     """Write the body as JSON. A lone surrogate, as of a broken file name, becomes a question mark."""
@@ -332,16 +294,7 @@ def _add_cost(error: EndpointError, state: StreamState) -> EndpointError:
     return error
 
 
-class _RefusedRequest(NamedTuple):
-    """The endpoint answered, but not with a reply; it `said` a JSON value or a text."""
-
-    status: int
-    said: Any
-    headers: Mapping[str, str]
-
-
 def _read_json(text: str) -> Any:
-    """Return the JSON value that a text is, else the text itself."""
     try:
         return _JSON.decode(text)
     except (ValueError, RecursionError):

@@ -9,7 +9,7 @@ import httpx
 
 from hira.core.errors import find_near
 from hira.core.tokens import read_count
-from hira.policies.failures import read_dict, read_list
+from hira.policies.failures import read_dict, read_list, read_string
 from hira.policies.names import LOCAL_PORTS, is_nearby
 from hira.policies.transport import StreamTransport, transport_for
 
@@ -44,20 +44,16 @@ async def ask_server(base_url: str, model: str, headers: Mapping[str, str]) -> S
         listed = await _json(client, "GET", f"{base_url}/models")
         entries = [entry for entry in read_list(listed.get("data")) if isinstance(entry, dict)]
         entry = next((entry for entry in entries if entry.get("id") == model), entries[0] if len(entries) == 1 else {})
-        if entry.get("owned_by") == "llamacpp":
-            return await _llama(client, base_url.removesuffix("/v1"), entry)
-        return ServedModel(next((size for name in _WINDOWS if (size := read_count(entry.get(name)))), 0))
-
-
-async def _llama(client: httpx.AsyncClient, root: str, entry: Mapping[str, Any]) -> ServedModel:
-    """llama.cpp reports the window of one slot and the template that it uses, which may be its built-in one."""
-    props = await _json(client, "GET", f"{root}/props")
-    window = read_count(read_dict(props.get("default_generation_settings")).get("n_ctx"))
-    template = props.get("chat_template")
-    if not isinstance(template, str) or not " ".join(template.split()).startswith(" ".join(LLAMA_FALLBACK.split())):
-        return ServedModel(window or read_count(read_dict(entry.get("meta")).get("n_ctx")))
-    mark = await _json(client, "POST", f"{root}/tokenize", {"content": "<|im_start|>", "parse_special": True})
-    return ServedModel(window, untaught=len(read_list(mark.get("tokens"))) > 1)
+        if entry.get("owned_by") != "llamacpp":
+            return ServedModel(next((size for name in _WINDOWS if (size := read_count(entry.get(name)))), 0))
+        # llama.cpp reports the window of one slot and the template that it uses, which may be its built-in one
+        root, fallback = base_url.removesuffix("/v1"), " ".join(LLAMA_FALLBACK.split())
+        props = await _json(client, "GET", f"{root}/props")
+        window = read_count(read_dict(props.get("default_generation_settings")).get("n_ctx"))
+        if not " ".join(read_string(props.get("chat_template")).split()).startswith(fallback):
+            return ServedModel(window or read_count(read_dict(entry.get("meta")).get("n_ctx")))
+        mark = await _json(client, "POST", f"{root}/tokenize", {"content": "<|im_start|>", "parse_special": True})
+        return ServedModel(window, untaught=len(read_list(mark.get("tokens"))) > 1)
 
 
 async def _json(client: httpx.AsyncClient, method: str, url: str, body: Any = None) -> Mapping[str, Any]:

@@ -1,7 +1,5 @@
-"""Detects repetitive replies: their end repeats one piece of text exactly, or is a numbered list of the same items.
-
-The check costs next to nothing: it runs once in some dozens of tokens, as searches that Python does in C.
-"""
+"""Detects replies whose end repeats one piece of text exactly, or is a numbered list of the same items. It costs
+little: it runs once in some dozens of tokens, as searches that Python does in C."""
 
 import re
 from dataclasses import dataclass, field

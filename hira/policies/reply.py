@@ -1,8 +1,5 @@
-"""Parses replies of the chat API into completions.
-
-Servers differ in small things, all of which are handled here: the place of reasoning, the form of calls, whether a stop
-string is kept, stripped or named, and whether the beginning of a continued message is repeated.
-"""
+"""Parses replies of the chat API into completions. Servers differ in the place of reasoning, the form of calls, whether
+a stop string is kept, stripped or named, and whether the beginning of a continued message is repeated."""
 
 import json
 import math
@@ -78,31 +75,39 @@ def parts_of(reply: Any) -> ReplyParts:
         explanation = gist(read_string(reply.get("message"))) if isinstance(reply, dict) else ""
         what = f"the endpoint's reply contains no choices{explanation and f': {explanation}'}"
         raise BadReply(what, retryable=True)
-    choice = choices[0]
-    message = choice.get("message")
-    if not isinstance(message, dict):
-        message = {"content": choice.get("text")}
-    text, thought = content_of(message.get("content"))
-    parts = ReplyParts(
-        text,
-        thought or reasoning_of(message),
-        finish=choice.get("finish_reason"),
-        stop=find_stop(choice),
-        usage=reply.get("usage") if isinstance(reply.get("usage"), dict) else None,
-        model=read_string(reply.get("model")),
-        refusal=read_string(message.get("refusal")),
-    )
+    usage = reply.get("usage") if isinstance(reply.get("usage"), dict) else None
+    parts, choice = ReplyParts(model=read_string(reply.get("model")), usage=usage), choices[0]
+    parts.text, parts.reasoning, _ = add_choice(parts, reply, choice, whole=True)
+    parts.finish = choice.get("finish_reason")
     if parts.stop is None and isinstance(verbose := reply.get("__verbose"), dict):
         parts.stop = verbose.get("stopping_word") or None
-    for call in message.get("tool_calls") or ():
-        add_call(parts, call, whole=True)
-    if not parts.calls:
-        add_old_call(parts, message)
-    add_tokens(parts, reply, choice)
     return parts
 
 
-def add_tokens(parts: ReplyParts, reply: Mapping[str, Any], choice: Mapping[str, Any]) -> None:
+def add_choice(
+    parts: ReplyParts, reply: Mapping[str, Any], choice: Mapping[str, Any], *, whole: bool = False
+) -> tuple[str, str, str]:
+    """Take in the choice of a reply or of a chunk; the text, reasoning and arguments of calls that it brought."""
+    parts.finish = choice.get("finish_reason") or parts.finish
+    parts.stop = choice.get("stop_reason") or choice.get("matched_stop") or parts.stop  # vLLM and SGLang name it
+    _add_tokens(parts, reply, choice)
+    message = choice.get("message" if whole else "delta")
+    if isinstance(message, dict) and len(message) == 1 and type(text := message.get("content")) is str:
+        return text, "", ""  # as nearly all chunks are
+    message = message if isinstance(message, dict) else choice.get("message")
+    if not isinstance(message, dict):
+        return *content_of(choice.get("text")), ""
+    written = "".join(_add_call(parts, call, whole=whole) for call in message.get("tool_calls") or ())
+    old_call = message.get("function_call")  # as it was written before there could be several
+    if isinstance(old_call, dict) and not (whole and parts.calls):
+        _add_call(parts, {"index": 0, "function": old_call})
+    parts.refusal += read_string(message.get("refusal"))
+    text, thought = content_of(message.get("content"))
+    thought = thought or next((said for name in _REASONING if (said := read_string(message.get(name)))), "")
+    return text, thought, written
+
+
+def _add_tokens(parts: ReplyParts, reply: Mapping[str, Any], choice: Mapping[str, Any]) -> None:
     """Take in token ids and log-probabilities, as vLLM returns them for `return_token_ids` and `logprobs`."""
     if not parts.prompt_ids and (prompt := reply.get("prompt_token_ids") or choice.get("prompt_token_ids")):
         parts.prompt_ids = _numbers(prompt, int)
@@ -132,16 +137,7 @@ def content_of(content: Any) -> tuple[str, str]:
     return text, thought
 
 
-def reasoning_of(message: Mapping[str, Any]) -> str:
-    return next((text for name in _REASONING if (text := read_string(message.get(name)))), "")
-
-
-def find_stop(choice: Mapping[str, Any]) -> Any:
-    """The stop string where the server names it: vLLM, SGLang."""
-    return choice.get("stop_reason") or choice.get("matched_stop")
-
-
-def add_call(parts: ReplyParts, call: Any, *, whole: bool = False) -> str:
+def _add_call(parts: ReplyParts, call: Any, *, whole: bool = False) -> str:
     """Take in a tool call or a piece of one, and return what it adds to the arguments. Pieces belong together by index,
     else by id, else with the last call."""
     if not isinstance(call, dict):
@@ -161,12 +157,6 @@ def add_call(parts: ReplyParts, call: Any, *, whole: bool = False) -> str:
         entry["name"] += name
     entry["arguments"] += arguments or ""
     return arguments or ""
-
-
-def add_old_call(parts: ReplyParts, message: Mapping[str, Any]) -> None:
-    """Take in the one call of a message, or a piece of it, as it was written before there could be several."""
-    if isinstance(message.get("function_call"), dict):
-        add_call(parts, {"index": 0, "function": message["function_call"]})
 
 
 def _find_begun_call(parts: ReplyParts, ident: str, index: Any, name: str) -> dict[str, str] | None:
@@ -239,18 +229,15 @@ def without_echo(text: str, request: Request) -> str:
 
 
 def _says_nothing(completion: Completion, request: Request) -> bool:
-    """Return whether a reply without text is worth another request.
-
-    Reasoning that ran out of length is, even if the endpoint does not show it. Reasoning that ended is not if there are
-    stop strings: one of them may have ended a call in the middle of it, which the dialect must decide.
-    """
+    """Return whether a reply without text is worth another request. Reasoning that ran out of length is, even if the
+    endpoint does not show it. Reasoning that ended is not if there are stop strings: one of them may have ended a call
+    in it."""
     if completion.finish == "length":
         return bool(completion.reasoning or (completion.usage.completion_tokens and not completion.text))
     return completion.finish == "stop" and not request.continues and not (completion.reasoning and request.stop)
 
 
 def _read_calls(parts: ReplyParts) -> tuple[ToolCall, ...]:
-    """Return the calls with unique ids, which tie them to their results."""
     calls: dict[str, ToolCall] = {}
     for entry in parts.calls:
         if not entry["name"]:

@@ -1,11 +1,7 @@
-"""The wire of the Responses API: requests as the dict that is sent, replies and their events as they are read.
-
-Nothing is stored at the endpoint: the whole conversation is sent each time, and a turn that called tools goes back as
-the items that the endpoint wrote, its encrypted reasoning among them.
-"""
+"""The wire of the Responses API. Nothing is stored at the endpoint: the whole conversation is sent each time, and a
+turn that called tools goes back as the items that the endpoint wrote, its encrypted reasoning among them."""
 
 import re
-from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -21,7 +17,6 @@ SHORTEST_REPLY = 16
 ONLY_HERE = re.compile(r"\bv1/responses\b|\bResponses API\b", re.IGNORECASE)
 """A refusal of the chat API with these words means that this model has only the Responses API."""
 _REMEMBERED = 1_000
-_FINISH = {"max_output_tokens": "length", "content_filter": "content_filter"}
 _THOUGHT = frozenset({"response.reasoning_summary_text.delta", "response.reasoning_text.delta"})
 _ENDS = frozenset({"response.completed", "response.incomplete", "response.failed"})
 
@@ -30,13 +25,13 @@ class Turns:
     """Turns that called tools, as the endpoint wrote them, by the ids of their calls. The oldest are forgotten."""
 
     def __init__(self) -> None:
-        self._items: OrderedDict[tuple[str, ...], list[dict[str, Any]]] = OrderedDict()
+        self._items: dict[tuple[str, ...], list[dict[str, Any]]] = {}
 
     def keep(self, items: Sequence[dict[str, Any]]) -> None:
         if calls := tuple(str(item.get("call_id")) for item in items if item.get("type") == "function_call"):
             self._items[calls] = list(items)
             while len(self._items) > _REMEMBERED:
-                self._items.popitem(last=False)
+                del self._items[next(iter(self._items))]
 
     def of(self, calls: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]] | None:
         return self._items.get(tuple(str(call["id"]) for call in calls))
@@ -72,7 +67,6 @@ def responses_body(
 
 
 def _items(wire: Mapping[str, Any], turns: Turns) -> list[dict[str, Any]]:
-    """The items of one message of the chat API."""
     content = wire["content"]
     if wire["role"] == "tool":
         return [{"type": "function_call_output", "call_id": wire["tool_call_id"], "output": content}]
@@ -111,7 +105,11 @@ def parts_of_response(reply: Any) -> ReplyParts:
             names = {"id": "call_id", "name": "name", "arguments": "arguments"}
             call = {ours: read_string(item.get(theirs)) for ours, theirs in names.items()}
             parts.calls.append({"index": str(len(parts.calls)), **call})
-    parts.finish = _finish(reply)
+    status = reply.get("status")
+    parts.finish = "stop" if status in (None, "completed") else str(status)
+    if status == "incomplete":
+        reason = read_string(read_dict(reply.get("incomplete_details")).get("reason"))
+        parts.finish = "content_filter" if reason == "content_filter" else "length"
     return parts
 
 
@@ -133,14 +131,6 @@ def take_event(parts: ReplyParts, event: dict[str, Any]) -> tuple[str, str, str]
     for name in ("calls", "finish", "usage", "model", "refusal", "items"):
         setattr(parts, name, getattr(whole, name))
     return "", "", ""
-
-
-def _finish(reply: Mapping[str, Any]) -> str | None:
-    status = reply.get("status")
-    if status == "incomplete":
-        reason = read_string(read_dict(reply.get("incomplete_details")).get("reason"))
-        return _FINISH.get(reason, "length")
-    return "stop" if status in (None, "completed") else str(status)
 
 
 def _usage(usage: Any) -> dict[str, Any] | None:

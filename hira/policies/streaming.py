@@ -13,17 +13,7 @@ from hira.core.errors import BadReply, TimedOut
 from hira.core.policy import Delta, Watch
 from hira.policies.failures import failure_in
 from hira.policies.repetition import Circling
-from hira.policies.reply import (
-    REPEATS_ITSELF,
-    ReplyParts,
-    add_call,
-    add_old_call,
-    add_tokens,
-    content_of,
-    count_spoken_tokens,
-    find_stop,
-    reasoning_of,
-)
+from hira.policies.reply import REPEATS_ITSELF, ReplyParts, add_choice, count_spoken_tokens
 from hira.policies.waiting import ALLOWED_SLOWDOWN
 
 MAX_LINE_BYTES = 8 << 20
@@ -146,13 +136,11 @@ class StreamState:
             self.parts.finish, self.enough = "stop", True
 
     def tell(self) -> None:
-        """Pass on all new pieces together: a network delivers many at once."""
         begin, self._shown = self._shown, len(self.texts)
         if self.watch and begin < self._shown:
             tell(self.watch, "".join(self.texts[begin:]), "".join(self.thoughts[begin:]))
 
     def join(self) -> ReplyParts:
-        """The parts, with the text so far."""
         self.parts.text, self.parts.reasoning = "".join(self.texts), "".join(self.thoughts)
         self.parts.pieces = self.pieces
         return self.parts
@@ -177,8 +165,7 @@ class StreamState:
 
         A reply that repeats itself, is longer than it may be, or still flows when its time is over is cut
         (`ReplyParts.cut`). `TimedOut` if nothing comes for too long, `BadReply` if the stream ends early, holds
-        something unreadable, or never ends. If the stream only says that it is over, `ReplyParts.finish` stays None. A
-        connection that breaks after the whole reply does no harm.
+        something unreadable, or never ends. A connection that breaks after the whole reply does no harm.
         """
         parts = self.parts
         try:
@@ -234,7 +221,6 @@ class StreamState:
 
 
 def may_end(text: str) -> bool:
-    """Return whether the text, or a piece of it, may end a call."""
     return not _CLOSING.isdisjoint(text)
 
 
@@ -267,25 +253,10 @@ def take_chunk(parts: ReplyParts, chunk: dict[str, Any]) -> tuple[str, str, str]
         if not ours:  # another reply, which hira did not request
             return "", "", ""
         choice = ours[0]
-    parts.finish = choice.get("finish_reason") or parts.finish
-    parts.stop = find_stop(choice) or parts.stop
-    add_tokens(parts, chunk, choice)
-    delta = choice.get("delta")
-    if isinstance(delta, dict) and len(delta) == 1 and type(text := delta.get("content")) is str:
-        return text, "", ""  # as nearly all are
-    delta = delta if isinstance(delta, dict) else choice.get("message")
-    if not isinstance(delta, dict):
-        return *content_of(choice.get("text")), ""
-    written = "".join(add_call(parts, call) for call in delta.get("tool_calls") or ())
-    add_old_call(parts, delta)
-    if isinstance(delta.get("refusal"), str):
-        parts.refusal += delta["refusal"]
-    text, thought = content_of(delta.get("content"))
-    return text, thought or reasoning_of(delta), written
+    return add_choice(parts, chunk, choice)
 
 
 def tell(watch: Watch | None, text: str, thought: str) -> None:
-    """Pass a piece to the caller."""
     if watch is None:
         return
     if thought:

@@ -1,8 +1,5 @@
-"""HTTP for many calls at once: an httpx transport over asyncio and h11.
-
-httpx's own pool looks through all its connections at every request, which at some hundred open calls is most of the
-CPU time. Here a request takes the idle connection used last, or opens a new one; nothing is searched.
-"""
+"""HTTP for many calls at once: an httpx transport over asyncio and h11. httpx's own pool looks through all its
+connections at every request; here a request takes the idle connection used last, or opens a new one."""
 
 import asyncio
 import re
@@ -61,22 +58,20 @@ class StreamTransport(httpx.AsyncBaseTransport):
         wire = _awake(idle)
         while True:
             wire = wire or await _connect(heading.origin, limits.get("connect"))
-            fresh = wire.fresh
             try:
                 await wire.send(heading, body, limits)
                 head = await wire.head()
             except BaseException as error:
                 wire.abort()
-                stale = (
-                    not fresh and not wire.heard and isinstance(error, httpx.NetworkError | httpx.RemoteProtocolError)
-                )
-                if not stale:  # else a kept connection turned out to be closed before the server said a word
+                # a kept connection may turn out to be closed before the server has said a word
+                if not (wire.kept and isinstance(error, httpx.NetworkError | httpx.RemoteProtocolError)):
                     raise
                 wire = None
             else:
                 chunked = any(name == b"transfer-encoding" for name, _ in head.headers)
+                closes = any(name == b"connection" and b"close" in value.lower() for name, value in head.headers)
                 kind = _ChunkedBody if chunked else _ResponseBody
-                stream = kind(wire, idle, keeps=_keeps(head))
+                stream = kind(wire, idle, keeps=head.http_version >= b"1.1" and not closes)
                 return httpx.Response(head.status_code, headers=list(head.headers.raw_items()), stream=stream)
 
     async def aclose(self) -> None:
@@ -154,8 +149,8 @@ class _Wire(asyncio.Protocol):
     def __init__(self) -> None:
         self.talk = _conversation()
         self.lost: BaseException | None = None
-        self.fresh = True
-        self.heard = False
+        self.kept = False
+        """It has had an exchange before, and nothing has come since."""
         self.since = 0.0
         self._limits: Mapping[str, float | None] = {}
         self._line: asyncio.Transport | None = None
@@ -209,8 +204,9 @@ class _Wire(asyncio.Protocol):
         if self.lost is not None:
             raise httpx.WriteError(str(self.lost)) from self.lost
         self._line.write(b"%bcontent-length: %d\r\n\r\n%b" % (heading.raw, len(body), body))
-        if self._full:
-            await self._drain()
+        if self._full and self.lost is None:  # until the peer takes it; an early response ends the wait, too
+            self._writer = asyncio.get_running_loop().create_future()
+            await _within(self._writer, self._limits.get("write"), httpx.WriteTimeout, "nothing could be sent")
 
     async def head(self) -> h11.Response:
         while True:
@@ -243,22 +239,16 @@ class _Wire(asyncio.Protocol):
             raise httpx.ReadError(str(self.lost)) from self.lost
         data = bytes(self._got)
         self._got.clear()
-        self.heard = True
+        self.kept = False
         if self._paused and self._line:
             self._paused = False
             self._line.resume_reading()
         return data
 
-    async def _drain(self) -> None:
-        """Wait until the peer takes what was written; an early response ends the wait, too."""
-        self._writer = asyncio.get_running_loop().create_future()
-        if self._full and self.lost is None:
-            await _within(self._writer, self._limits.get("write"), httpx.WriteTimeout, "nothing could be sent")
-
     def rest(self, idle: "list[_Wire]", *, keeps: bool) -> None:
         """The exchange is over: keep the connection if the server does, too, and close it otherwise."""
         if keeps and self.lost is None and not self._got and not self._full:
-            self.fresh, self.heard, self.since = False, False, time.monotonic()
+            self.kept, self.since = True, time.monotonic()
             idle.append(self)
         else:
             self.abort()
@@ -266,12 +256,6 @@ class _Wire(asyncio.Protocol):
 
 def _conversation() -> h11.Connection:
     return h11.Connection(h11.CLIENT, max_incomplete_event_size=MAX_HEADER_BYTES)
-
-
-def _keeps(head: h11.Response) -> bool:
-    """Return whether the server keeps the connection after this response."""
-    close = any(name == b"connection" and b"close" in value.lower() for name, value in head.headers)
-    return head.http_version >= b"1.1" and not close
 
 
 class _ResponseBody(httpx.AsyncByteStream):
@@ -374,9 +358,6 @@ def _wake(waiting: "asyncio.Future[None] | None") -> None:
 async def _within(
     waiting: "asyncio.Future[None]", seconds: float | None, late: type[httpx.TimeoutException], what: str
 ) -> None:
-    if seconds is None:
-        await waiting
-        return
     try:
         async with asyncio.timeout(seconds):
             await waiting

@@ -64,10 +64,6 @@ class Pace:
         if tokens >= _ENOUGH_WRITTEN:
             self.writes = _blend(self.writes, tokens / max(seconds, 1e-6))
 
-    def saw_nothing(self) -> None:
-        """Record that no whole reply came in time: from now on replies are streamed."""
-        self.writes = min(self.writes or 1.0, SLOW / 2)
-
     def bound(self, timeout: Timeout, prompt: int, tokens: int | None) -> tuple[float, float, float]:
         """Return the seconds until the first token of the reply to a `prompt` of this many tokens, between two tokens,
         and for a whole reply of at most this many `tokens`."""

@@ -8,20 +8,10 @@ from typing import Any, Self
 
 from hira.core.messages import ToolCall
 from hira.core.policy import Completion, Request, Usage
+from hira.testing import wire
 from hira.testing.faults import FAULTS, Fault
 from hira.testing.script import Replies, ScriptedPolicy, ScriptError
 from hira.testing.server import Exchange, HttpServer, Received
-from hira.testing.wire import (
-    StopStyle,
-    as_completion,
-    chat_body,
-    chunks_of,
-    event,
-    events_of,
-    reply_of,
-    request_of,
-    response_of,
-)
 
 RESPONSES = "/responses"
 
@@ -35,12 +25,11 @@ class Endpoint:
 
     Replies are those of `ScriptedPolicy`; a mapping's keys are names of models, because requests do not name their
     conversations. `faults` are served in order, one a request, before the replies: the keys of
-    `hira.testing.faults.FAULTS`, such as "429-ra1", "html-200" or "s-truncated". A function in their place gets the
-    number of each request, from 1, and returns the name of its fault or a `Fault`, or "" for a reply of the script.
-    `delay` is the seconds before a reply, or a function of the request that returns them. `stops` says what the server
-    does with a stop string: strip it, keep it in the text, or report it separately as vLLM does. `keep` keeps the
-    requests; turn it off for many thousands. `port` 0 is a free one. `pages` are the replies at other paths, such as
-    `/props`.
+    `hira.testing.faults.FAULTS`, such as "429-ra1". A function in their place gets the number of each request, from 1,
+    and returns the name of its fault or a `Fault`, or "" for a reply of the script. `delay` is the seconds before a
+    reply, or a function of the request that returns them. `stops` says whether the server strips a stop string, keeps
+    it in the text, or names it separately as vLLM does. `keep` keeps the requests; turn it off for many thousands.
+    `port` 0 is a free one. `pages` are the replies at other paths, such as `/props`.
     """
 
     def __init__(  # noqa: PLR0913 - each is one way in which servers differ
@@ -49,7 +38,7 @@ class Endpoint:
         *,
         model: str = "scripted",
         delay: float | Callable[[Request], float] = 0.0,
-        stops: StopStyle = "strip",
+        stops: wire.StopStyle = "strip",
         faults: Iterable[str] | Callable[[int], str | Fault] = (),
         keep: bool = True,
         port: int = 0,
@@ -64,7 +53,7 @@ class Endpoint:
         self.script = ScriptedPolicy(replies)
         self.broken = ""
         self._delay = delay
-        self._stops: StopStyle = stops
+        self._stops: wire.StopStyle = stops
         self._asked = 0
         self._keep = keep
         self._server = HttpServer(self._respond, port)
@@ -81,16 +70,13 @@ class Endpoint:
 
     @property
     def in_flight(self) -> int:
-        """How many requests are being answered now."""
         return sum(connection.serving for connection in list(self._server.connections))
 
     @property
     def connections(self) -> int:
-        """How many connections are open now."""
         return len(self._server.connections)
 
     def start(self) -> Self:
-        """Listen on the port that was given, or on a free one."""
         self._server.start()
         return self
 
@@ -112,7 +98,6 @@ class Endpoint:
         self.close()
 
     async def _respond(self, received: Received, exchange: Exchange) -> None:
-        """One request: the next fault, or the next reply of the script."""
         if self._keep:
             self.requests.append(received)
         if received.path in self._pages:
@@ -122,23 +107,23 @@ class Endpoint:
             await self._get(received, exchange)
             return
         if received.path.endswith(RESPONSES):
-            received = replace(received, body=chat_body(received.body))
+            received = replace(received, body=wire.chat_body(received.body))
         fault = self._next_fault()
         if fault and fault.act:
             await fault.act(exchange)
             return
-        if seconds := self._delay(request_of(received.body)) if callable(self._delay) else self._delay:
+        if seconds := self._delay(wire.request_of(received.body)) if callable(self._delay) else self._delay:
             await asyncio.sleep(seconds)
         try:
             good = Completion("OK 42", usage=Usage(1, 9, 3))
-            completion = good if fault else self.script.reply(request_of(received.body))
+            completion = good if fault else self.script.reply(wire.request_of(received.body))
         except ScriptError as error:
             self.broken = str(error)
             await exchange.json(500, {"error": {"message": str(error), "type": "script_error"}})
             return
         if not self._keep:
             self.script.requests.clear()
-        reply = reply_of(completion, received.body.get("model", self.model), self._stops)
+        reply = wire.reply_of(completion, received.body.get("model", self.model), self._stops)
         if fault and fault.alter:
             reply = fault.alter(reply)
         await self._say(received, exchange, reply)
@@ -152,17 +137,17 @@ class Endpoint:
 
     async def _say(self, received: Received, exchange: Exchange, reply: dict[str, Any]) -> None:
         if received.path.endswith(RESPONSES):
-            response = response_of(reply)
+            response = wire.response_of(reply)
             if received.body.get("stream"):
-                await exchange.stream(events_of(response))
+                await exchange.stream(wire.events_of(response))
             else:
                 await exchange.json(200, response)
             return
         if not received.body.get("stream"):
-            await exchange.json(200, as_completion(reply) if "prompt" in received.body else reply)
+            await exchange.json(200, wire.as_completion(reply) if "prompt" in received.body else reply)
             return
         usage = bool((received.body.get("stream_options") or {}).get("include_usage"))
-        events = [event(chunk) for chunk in chunks_of(reply, usage=usage)]
+        events = [wire.event(chunk) for chunk in wire.chunks_of(reply, usage=usage)]
         await exchange.stream([*events, b"data: [DONE]\n\n"])
 
     async def _get(self, received: Received, exchange: Exchange) -> None:

@@ -64,7 +64,6 @@ def streams(*events: Any, done: bool = True) -> Fault:
 
 
 def delta(content: Any = None, finish: str | None = None, **more: Any) -> dict[str, Any]:
-    """One chunk of a streamed reply."""
     return {"choices": [{"index": 0, "delta": {"content": content, **more}, "finish_reason": finish}]}
 
 

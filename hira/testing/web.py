@@ -32,7 +32,6 @@ class Served:
 
 
 def read_query(visit: Received) -> str:
-    """The query, if this was a search."""
     query = visit.query.get("srsearch") or visit.query.get("q") or ""
     return query or (str(visit.body.get("q", "")) if isinstance(visit.body, dict) else "")
 
@@ -78,7 +77,6 @@ class FakeWeb:
 
     @property
     def searches(self) -> list[str]:
-        """The queries so far, in order."""
         return [query for query in map(read_query, self.visits) if query]
 
     def __enter__(self) -> Self:

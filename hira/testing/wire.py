@@ -120,7 +120,15 @@ def chat_body(body: Mapping[str, Any]) -> dict[str, Any]:
         elif kind == "function_call_output":
             messages.append({"role": "tool", "content": item["output"], "tool_call_id": item["call_id"]})
         elif kind == "message":
-            messages.append({"role": item["role"], "content": _chat_content(item["content"])})
+            content = item["content"]
+            if not isinstance(content, str):
+                content = [
+                    {"type": "image_url", "image_url": {"url": part["image_url"]}}
+                    if part["type"] == "input_image"
+                    else part | ({"type": "text"} if "text" in part else {})
+                    for part in content
+                ]
+            messages.append({"role": item["role"], "content": content})
     chat = {name: body[name] for name in ("model", "temperature", "top_p", "tool_choice", "stream") if name in body}
     chat |= {"messages": messages, "max_tokens": body.get("max_output_tokens")}
     functions = [
@@ -132,18 +140,6 @@ def chat_body(body: Mapping[str, Any]) -> dict[str, Any]:
     if form := (body.get("text") or {}).get("format"):
         chat["response_format"] = {"type": "json_schema", "json_schema": {"schema": form.get("schema")}}
     return chat
-
-
-def _chat_content(content: str | list[dict[str, Any]]) -> str | list[dict[str, Any]]:
-    """Content of the Responses API in the shape of the chat API."""
-    if isinstance(content, str):
-        return content
-    return [
-        {"type": "image_url", "image_url": {"url": part["image_url"]}}
-        if part["type"] == "input_image"
-        else part | ({"type": "text"} if "text" in part else {})
-        for part in content
-    ]
 
 
 def response_of(reply: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,4 @@
-"""How calls are written and results are written back. The only place that parses what a model wrote.
-
-Each dialect is loaded when it is first used: most runs need one.
-"""
+"""How calls are written and results are written back. The only place that parses what a model wrote."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any

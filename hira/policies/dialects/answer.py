@@ -1,27 +1,22 @@
 """Parses a model's text apart from its calls: visible text, final answer, marked sections."""
 
 import re
-from functools import cache
 
 from hira.core.patterns import compile_lazily
 from hira.core.policy import Completion
 from hira.evidence import find_cited
 
-
-@cache
-def _section_pattern(name: str) -> "re.Pattern[str]":
-    return re.compile(rf"<\s*{name}\s*>(.*?)(?:<\s*/\s*{name}\s*>|\Z)", re.DOTALL | re.IGNORECASE)
+_SECTION = r"<\s*{name}\s*>(.*?)(?:<\s*/\s*{name}\s*>|\Z)"
 
 
 def find_section(text: str, name: str) -> str | None:
     """Return the last section of this name, None without one; an unclosed one runs to the end of the text."""
-    sections = _section_pattern(name).findall(text)
+    sections = re.findall(_SECTION.format(name=name), text, re.DOTALL | re.IGNORECASE)
     return str(sections[-1]).strip() if sections else None
 
 
 def remove_section(text: str, name: str) -> str:
-    """The text without its sections of this name."""
-    return _section_pattern(name).sub("", text).strip()
+    return re.sub(_SECTION.format(name=name), "", text, flags=re.DOTALL | re.IGNORECASE).strip()
 
 
 _THOUGHT = compile_lazily(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
@@ -39,11 +34,8 @@ def strip_thought(completion: Completion) -> str:
 
 
 def verbatim(completion: Completion) -> str:
-    """Return the text of a turn that a conversation keeps: without reasoning, and if it has none, with the white
-    space around it.
-
-    This lets a conversation of token ids continue exactly where the model stopped. White space alone is nothing.
-    """
+    """The text of a turn that a conversation keeps: without reasoning, and if it has none, with the white space around
+    it, so that a conversation of token ids continues exactly where the model stopped."""
     spoken = strip_thought(completion)
     return completion.text if spoken and completion.text.strip() == spoken else spoken
 

@@ -1,7 +1,6 @@
 """How models write calls: what a call begins with, and what reads it from there (`_FORMATS`).
 
-A call names a tool on offer; JSON that does not is an answer, unless it is all that was written and has the two keys of
-a call. A reader says how far it has read, so that nothing is read twice.
+A call names a tool on offer; JSON that does not is an answer, unless it is all of the text and has a call's two keys.
 """
 
 import json
@@ -42,7 +41,6 @@ class CallText:
     """The tokens of the model's own that have announced a call, one within the other."""
 
     def tool(self, written: str) -> Tool | None:
-        """The tool that is meant by a name as written."""
         return self.tools.get(plain(_ADDRESS.sub("", written.strip())))
 
 
@@ -108,7 +106,6 @@ def read_at(turn: CallText, position: int) -> ReadCalls:
 
 
 def _read_marked(turn: CallText, begun: "re.Match[str]") -> ReadCalls:
-    """Read a call that follows tokens which announce one."""
     space = _SPACE.match(turn.text, begun.end())
     position = space.end() if space else begun.end()
     read = read_at(replace(turn, marks=turn.marks + 1), position) if turn.marks < _NESTED else ReadCalls(position)
@@ -165,34 +162,24 @@ def _calls_of(value: Any, turn: CallText) -> tuple[tuple[Tool, Any], ...]:
         return _calls_of(inner, turn)
     for key in _NAMES:
         if isinstance(value.get(key), str) and (tool := turn.tool(value[key])):
-            beside = _BESIDE - {*tool.fields}
-            return _call_of(
-                tool, {name: argument for name, argument in value.items() if name != key and name not in beside}
-            )
-    name, given = next(iter(value.items()), ("", None))
-    tool = turn.tool(name) if len(value) == 1 and isinstance(given, dict | str) else None
-    return ((tool, given),) if tool else ()
-
-
-def _call_of(tool: Tool, given: Mapping[str, Any]) -> tuple[tuple[Tool, Any], ...]:
-    """Return the call of a tool from the fields next to its name; none if these are not exactly those of a call."""
-    for key in _ARGUMENTS:
-        if key in given and len(given) == 1:
-            return ((tool, given[key]),)
-    takes = given.keys() <= {*tool.fields} or bool(tool.parameters.get("additionalProperties"))
-    if takes and (given or not tool.parameters.get("required")):
-        return ((tool, dict(given)),)
-    return ()
+            left_out = {key, *(_BESIDE - {*tool.fields})}
+            given = {name: argument for name, argument in value.items() if name not in left_out}
+            name = next(iter(given), "")
+            if len(given) == 1 and name in _ARGUMENTS:
+                return ((tool, given[name]),)
+            takes = given.keys() <= {*tool.fields} or tool.parameters.get("additionalProperties")
+            return ((tool, given),) if takes and (given or not tool.parameters.get("required")) else ()
+    name, arguments = next(iter(value.items()), ("", None))
+    tool = turn.tool(name) if len(value) == 1 and isinstance(arguments, dict | str) else None
+    return ((tool, arguments),) if tool else ()
 
 
 def _read_named(turn: CallText, begun: "re.Match[str]") -> ReadCalls:
-    """Read a name, followed by its arguments as JSON."""
     tool = turn.tool(begun["named"])
     return _arguments(turn, tool, begun.end()) if tool else ReadCalls(begun.end(), error=_unknown(turn, begun["named"]))
 
 
 def _read_line(turn: CallText, begun: "re.Match[str]") -> ReadCalls:
-    """Read a line that begins with a name, followed by its arguments as JSON."""
     return _read_named(turn, begun)
 
 
@@ -348,7 +335,6 @@ _LOOSE = frozenset({_read_action, _read_line, _read_tagged})
 
 @lru_cache(maxsize=64)
 def _formats(known: tuple[str, ...]) -> "tuple[tuple[re.Pattern[str], Reader], ...]":
-    """The table for these names of tools."""
     names = "|".join(map(re.escape, sorted(known, key=len, reverse=True))) or r"(?!)"
     return tuple((re.compile(begin.format(known=names), _FLAGS), reader) for begin, reader in _FORMATS.items())
 
@@ -371,7 +357,6 @@ def find_end(text: str, end: int) -> int:
 
 
 def _strip_line_breaks(value: str) -> str:
-    """Without the line breaks that set a value apart from its tags."""
     return value.removeprefix("\n").removesuffix("\n")
 
 

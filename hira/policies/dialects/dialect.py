@@ -40,11 +40,9 @@ _MENTIONS = 100
 
 @dataclass(frozen=True, slots=True)
 class WrittenCall:
-    """A call in the text of a turn, from `start` to `end`.
-
-    `closed` is the form that the conversation keeps. Without a `call`, `error` explains its fault to the model; without
-    either, the model began to write a result itself, and its text from `start` on is dropped.
-    """
+    """A call in the text of a turn, from `start` to `end`; `closed` is the form that the conversation keeps. Without a
+    `call`, `error` explains its fault to the model; without either, the model began to write a result itself, and its
+    text from `start` on is dropped."""
 
     start: int
     end: int = 0
@@ -54,10 +52,8 @@ class WrittenCall:
 
 
 def turn_of(completion: Completion, begin: "re.Pattern[str]") -> str:
-    """Return the text that may contain calls: the visible one, or the reasoning if the stop string fired in there.
-
-    Surrounding white space is kept, so that a conversation of token ids continues exactly where the model stopped.
-    """
+    """The text that may contain calls: the visible one, or the reasoning if the stop string fired in there. White space
+    around it stays, so that a conversation of token ids continues exactly where the model stopped."""
     if not completion.text.strip() and begin.search(completion.reasoning):
         return completion.reasoning
     text = verbatim(completion)
@@ -124,18 +120,18 @@ def format_tools(tools: Sequence[Tool]) -> str:
 
 def parameters(tool: Tool) -> list[str]:
     """A line on each parameter of a tool: its name, its type, and its description."""
-    schema, required = tool.parameters.get("properties", {}), tool.parameters.get("required", ())
     if tool.parameters.get("$defs"):
         return [f"arguments, by this JSON schema: {clean(json.dumps(tool.parameters, ensure_ascii=False))}"]
-    return [_parameter(name, schema[name], optional=name not in required) for name in tool.fields]
-
-
-def _parameter(name: str, schema: Mapping[str, Any], *, optional: bool) -> str:
-    kind, beside = schema.get("type"), {*schema} - {"type", "description", "title", "default"}
-    if not isinstance(kind, str) or beside:  # more than a word can say
-        kind = json.dumps({key: value for key, value in schema.items() if key not in ("description", "title")})
-    text = str(schema.get("description", "")).strip()
-    return clean(f"{name} ({kind}{', optional' if optional else ''}){f': {text}' if text else ''}")
+    lines = []
+    for name in tool.fields:
+        schema = tool.parameters["properties"][name]
+        kind, beside = schema.get("type"), {*schema} - {"type", "description", "title", "default"}
+        if not isinstance(kind, str) or beside:  # more than a word can say
+            kind = json.dumps({key: value for key, value in schema.items() if key not in ("description", "title")})
+        optional = "" if name in tool.parameters.get("required", ()) else ", optional"
+        text = str(schema.get("description", "")).strip()
+        lines.append(clean(f"{name} ({kind}{optional}){f': {text}' if text else ''}"))
+    return lines
 
 
 def format_results(

@@ -1,8 +1,5 @@
-"""Compares calls with the texts that a conversation has read.
-
-Texts are compared by their letters, digits and brackets alone, so that white space, case, quotation marks, Markdown,
-escapes, invisible characters, accents and look-alikes of other scripts make no difference.
-"""
+"""Compares calls with the texts that a conversation has read, by letters, digits and brackets alone: white space, case,
+quotation marks, Markdown, escapes, invisible characters, accents and look-alikes make no difference."""
 
 import re
 import unicodedata
@@ -65,17 +62,16 @@ class ReadTexts:
     folded: Sequence[str]
 
     def hold(self, passage: str) -> bool:
-        """Return whether one of the texts contains a passage."""
         wanted = _fold_call(passage)
         return bool(wanted) and any(wanted in text for text in self.folded)
 
     def hold_in_pieces(self, passage: str) -> bool:
-        """Return whether a passage consists of a few pieces of the texts."""
-        wanted, position, short = _fold_call(passage), 0, 0
-        for _ in range(PIECES if len(wanted) >= 2 * LEAST else 0):
-            size = self._longest(wanted[position:])
-            position, short = position + size, short + (size < LEAST)
-            if position == len(wanted):
+        left, short = _fold_call(passage), 0
+        for _ in range(PIECES if len(left) >= 2 * LEAST else 0):
+            begins = range(1, len(left) + 1)
+            size = bisect_left(begins, 1, key=lambda size: 1 - any(left[:size] in text for text in self.folded))
+            left, short = left[size:], short + (size < LEAST)
+            if not left:
                 return True
             if not size or short > 1:
                 return False
@@ -106,11 +102,6 @@ class ReadTexts:
                         return True
         return False
 
-    def _longest(self, wanted: str) -> int:
-        """Return how many characters of the beginning one of the texts contains."""
-        sizes = range(1, len(wanted) + 1)
-        return bisect_left(sizes, 1, key=lambda size: 1 - any(wanted[:size] in text for text in self.folded))
-
 
 @lru_cache(maxsize=100)
 def _compile_forms(name: str, parts: frozenset[str]) -> "tuple[str, re.Pattern[str], re.Pattern[str]]":
@@ -128,7 +119,6 @@ def _fold_call(passage: str) -> str:
 
 
 def _values_of(value: Any) -> Iterator[str]:
-    """Yield the values of arguments as text, at any depth."""
     if isinstance(value, Mapping | list | tuple):
         for child in value.values() if isinstance(value, Mapping) else value:
             yield from _values_of(child)

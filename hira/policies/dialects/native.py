@@ -84,7 +84,6 @@ def _read_calls_in_text(completion: Completion, tools: Sequence[Tool], several: 
 
 
 def _repair(written: ToolCall, call: Call) -> ToolCall:
-    """Return the call unchanged if its arguments are the parsed ones, otherwise with the parsed ones."""
     with suppress(json.JSONDecodeError):
         if decode_json(written.arguments) == call.arguments:
             return written

@@ -40,12 +40,6 @@ class Parsed:
     left_out: int = 0
 
 
-def describe_missing(arguments: Mapping[str, Any], tool: "Tool") -> str:
-    """Describe, for the model, the required parameters that a call lacks; empty if it has all."""
-    lacking = [name for name in tool.parameters.get("required", ()) if arguments.get(name) in (None, "")]
-    return f"The call of {tool.name} lacks {', '.join(lacking)}; it takes {', '.join(tool.fields)}." if lacking else ""
-
-
 class Dialect(Protocol):
     """Writes instructions and results, reads turns. Holds no state."""
 
@@ -122,8 +116,10 @@ def check_call(name: str, arguments: object, tools: Mapping[str, Tool]) -> tuple
             return None, f"The arguments of {name} are not valid JSON: {explain(fault)}."
     if not isinstance(arguments, dict):
         return None, f"The arguments of {name} must be one JSON object with: {', '.join(tool.fields)}."
-    lacking = describe_missing(arguments, tool)
-    return (None, lacking) if lacking else (Call(name, arguments), "")
+    lacking = [field for field in tool.parameters.get("required", ()) if arguments.get(field) in (None, "")]
+    if lacking:
+        return None, f"The call of {name} lacks {', '.join(lacking)}; it takes {', '.join(tool.fields)}."
+    return Call(name, arguments), ""
 
 
 def coerce_value(value: str, tool: Tool, name: str) -> Any:

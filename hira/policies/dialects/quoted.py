@@ -18,10 +18,8 @@ IsQuoted = Callable[[Call | None, str, bool], bool]
 def parse_made(
     parse: Callable[[Completion], Parsed], parsed: Parsed, completion: Completion, is_quoted: IsQuoted
 ) -> tuple[Parsed, tuple[Call, ...]]:
-    """Return a `parsed` reply so that calls which it only quotes stay part of its text. Also return these calls.
-
-    Marks replace the quotations while the rest is parsed again, because a call that the model makes may follow.
-    """
+    """Return a `parsed` reply so that calls which it only quotes stay part of its text; also return these calls. Marks
+    replace the quotations while the rest is parsed again, because a call that the model makes may follow."""
     passages, quoted = list[str](), list[Call]()
     while new := [pair for pair in _read_from_text(parsed, completion) if is_quoted(*pair, parsed.loose)]:
         quoted += [call for call, _ in new if call]

@@ -1,24 +1,12 @@
 """Parses the report of a role: its text under a heading, its Markdown without a fence, its verdict."""
 
 import re
-from functools import cache
 
 from hira.core.patterns import compile_lazily
 from hira.core.policy import Completion
 from hira.policies.dialects.answer import strip_thought
 
 _NEXT = compile_lazily(r"#{1,6}\s|\*\*[^*]+\*\*:?$")
-
-
-@cache
-def _heading(name: str) -> "re.Pattern[str]":
-    """Return the pattern of a heading: alone on its line, marked or with a colon, or with its text after a colon."""
-    named = rf"(?:\d+[.)]\s*)?{re.escape(name)}"
-    return re.compile(
-        rf"#{{1,6}}\s*(?:\*\*)?{named}(?:\*\*)?(?::(?:\*\*)?\s*(?P<hashed>.*))?"
-        rf"|\*\*{named}(?::\*\*|\*\*:?)\s*(?P<bold>.*)|{named}:",
-        re.IGNORECASE,
-    )
 
 
 def find_under_heading(text: str, heading: str) -> str:
@@ -28,8 +16,15 @@ def find_under_heading(text: str, heading: str) -> str:
     >>> find_under_heading("# Report\\n## Conclusion:\\nIt is 31 m.\\n\\n**Observations**\\nNone.", "Conclusion")
     'It is 31 m.'
     """
+    named = rf"(?:\d+[.)]\s*)?{re.escape(heading)}"
+    # alone on its line, marked or with a colon, or with its text after a colon
+    pattern = re.compile(
+        rf"#{{1,6}}\s*(?:\*\*)?{named}(?:\*\*)?(?::(?:\*\*)?\s*(?P<hashed>.*))?"
+        rf"|\*\*{named}(?::\*\*|\*\*:?)\s*(?P<bold>.*)|{named}:",
+        re.IGNORECASE,
+    )
     lines = iter(text.splitlines())
-    begun = next(filter(None, (_heading(heading).fullmatch(line.strip()) for line in lines)), None)
+    begun = next(filter(None, (pattern.fullmatch(line.strip()) for line in lines)), None)
     section_lines = [begun["hashed"] or begun["bold"] or ""] if begun else []
     for line in lines:
         if _NEXT.match(line.strip()):
@@ -52,11 +47,8 @@ _DRESS = compile_lazily(r"\\boxed|\\text|[\s*_`'\"“”{}$.。!]")
 
 
 def read_verdict(completion: Completion) -> bool | None:
-    """Return whether the last verdict accepts; None without a readable one.
-
-    Only the exact word counts: "incorrect" is not "correct", and neither are "not correct" and "partly correct". A
-    reply that was cut off has no verdict yet.
-    """
+    """Return whether the last verdict accepts; None without a readable one, and for a reply that was cut off. Only the
+    exact word counts: "incorrect", "not correct" and "partly correct" are not "correct"."""
     if completion.finish == "length":
         return None
     verdicts = _LINE.findall(strip_thought(completion))

@@ -17,11 +17,8 @@ _MOST = 1_000
 def rewrite_messages(
     messages: Sequence[Message], tools: Sequence[Tool], old: Dialect, new: Dialect, hidden_tools: Sequence[Tool] = ()
 ) -> list[Message]:
-    """Return the messages of a conversation in the dialect `old` with its calls as text in the dialect `new`.
-
-    The instructions of prompts are replaced too; consecutive results become one message. Calls of
-    `hidden_tools` are rewritten as well.
-    """
+    """The messages of a conversation in the dialect `old` with its calls, also those of `hidden_tools`, as text in the
+    dialect `new`, and the new instructions in its prompts. Consecutive results become one message."""
     instructions, tells = (old.instructions(tools), write_examples(old, tools)), new.instructions(tools)
     known = {tool.name: tool for tool in (*tools, *hidden_tools)}
     rewritten: list[Message] = []

@@ -7,7 +7,7 @@ value if the tool has one parameter, `name: value` lines if it has several, or o
 import json
 import re
 from collections.abc import Mapping, Sequence
-from functools import cache
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from hira.core.messages import Filled, Message
@@ -17,7 +17,7 @@ from hira.core.prompts import Prompt
 from hira.core.tool import Tool
 from hira.policies.dialects.dialect import WrittenCall, find_unquoted, format_results, no_specs, read, turn_of
 from hira.policies.dialects.lenient import decode_json
-from hira.policies.dialects.protocol import Call, Dialect, Parsed, coerce_value, describe_missing
+from hira.policies.dialects.protocol import Call, Dialect, Parsed, check_call, coerce_value
 from hira.policies.dialects.text_calls import read_turn
 
 INSTRUCTIONS = Prompt(__file__, "instructions", "tags")
@@ -53,7 +53,6 @@ _FENCED = compile_lazily(r"^\s*```\w*\n(.*?)(?:\n```\s*)?$", re.DOTALL)
 
 
 def tag(name: str) -> Tag:
-    """Return the tokens of the tool with this name."""
     call, result = TAGS.get(name, (f"{name}_call", f"{name}_result"))
     return Tag(call, result, f"<|begin_{call}|>", f"<|end_{call}|>", f"<|begin_{result}|>", f"<|end_{result}|>")
 
@@ -101,8 +100,11 @@ class Tags:
             if end is None and completion.finish == "length":
                 cut = f"Your call was cut off before <|end_{name}|>. Write it again, shorter, and close it."
                 return WrittenCall(begin.start(), error=cut)
-            inner = text[begin.end() : end.start() if end else len(text)]
-            call, error = _read_call(name, inner, called[name])
+            inner, tool = text[begin.end() : end.start() if end else len(text)], called[name]
+            try:
+                call, error = check_call(tool.name, arguments(inner, tool), {tool.name: tool})
+            except ValueError as fault:
+                call, error = None, f"The body of <|begin_{name}|> cannot be read: {fault}"
             closed = f"<|begin_{name}|>{inner}<|end_{name}|>"
             return WrittenCall(begin.start(), end.end() if end else len(text), closed, call, error)
 
@@ -113,16 +115,6 @@ class Tags:
 
     def write(self, call: Call, tool: Tool) -> str:
         return f"{tag(call.name).begin}{body(call.arguments, tool)}{tag(call.name).end}"
-
-
-def _read_call(name: str, inner: str, tool: Tool) -> tuple[Call | None, str]:
-    """The call with this body, or what is wrong with it."""
-    try:
-        given = arguments(inner, tool)
-    except ValueError as error:
-        return None, f"The body of <|begin_{name}|> cannot be read: {error}"
-    lacking = describe_missing(given, tool)
-    return (None, lacking) if lacking else (Call(tool.name, given), "")
 
 
 def describe_parameters(tool: Tool) -> str:
@@ -143,11 +135,14 @@ def body(arguments: Mapping[str, Any], tool: Tool) -> str:
 
 def arguments(inner: str, tool: Tool) -> dict[str, Any]:
     """The arguments in a body: one JSON object, `name: value` lines, or the bare value of the parameter needed."""
-    inner = inner.strip()
-    if inner.startswith("{") and (record := _record(inner, tool)) is not None:
-        return record
-    fields = tool.fields
-    if len(fields) > 1 and (lines := _lines(tuple(fields))).match(inner):
+    inner, fields = inner.strip(), tool.fields
+    if inner.startswith("{"):
+        with suppress(json.JSONDecodeError):
+            record = decode_json(inner)
+            if isinstance(record, dict) and record.keys() <= set(fields):
+                return record
+    lines = re.compile(rf"^[^\S\n]*({'|'.join(map(re.escape, fields))})\s*:[ \t]*", re.MULTILINE | re.IGNORECASE)
+    if len(fields) > 1 and lines.match(inner):
         parts = lines.split(inner)[1:]
         return {
             name.lower(): coerce_value(value.strip(), tool, name.lower())
@@ -163,19 +158,6 @@ def arguments(inner: str, tool: Tool) -> dict[str, Any]:
     if fields[0] == "code":
         inner = (fenced[1] if (fenced := _FENCED.match(inner)) else inner).removeprefix("python\n").strip("\n")
     return {fields[0]: coerce_value(inner, tool, fields[0])}
-
-
-@cache
-def _lines(fields: tuple[str, ...]) -> "re.Pattern[str]":
-    return re.compile(r"^[^\S\n]*(" + "|".join(map(re.escape, fields)) + r")\s*:[ \t]*", re.MULTILINE | re.IGNORECASE)
-
-
-def _record(inner: str, tool: Tool) -> dict[str, Any] | None:
-    try:
-        record = decode_json(inner)
-    except json.JSONDecodeError:
-        return None
-    return record if isinstance(record, dict) and set(record) <= set(tool.fields) else None
 
 
 DIALECT: Dialect = Tags()

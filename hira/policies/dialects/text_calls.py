@@ -1,7 +1,4 @@
-"""Reads calls that a model wrote into its text, in any form on which models are trained.
-
-Every dialect uses it for a turn that contains no call in its form. It takes linear time.
-"""
+"""Reads calls that a model wrote into its text, in any form on which models are trained, in linear time."""
 
 import json
 import re
@@ -137,7 +134,6 @@ def fit_arguments(arguments: Any, tool: Tool) -> Any:
 
 
 def _read_following(turn: CallText, opening: "re.Pattern[str]", begun: "re.Match[str]", read: ReadCalls) -> CallSpan:
-    """Return the call that was read, and those that follow it."""
     start, calls, end, loose = _dressed(turn.text, begun.start()), list[Call](), read.end, read.loose
     passages: list[str] = []
     while read.calls and not read.error:
@@ -159,7 +155,6 @@ def _read_following(turn: CallText, opening: "re.Pattern[str]", begun: "re.Match
 
 
 def _dressed(text: str, position: int) -> int:
-    """Return where the tokens before a call begin."""
     dress = BEFORE.search(text[max(0, position - NEAR) : position])
     return position - (len(dress[0]) if dress else 0)
 
@@ -196,39 +191,26 @@ def text_of_turn(parsed: Parsed, completion: Completion) -> str:
     return spoken if spoken.strip() else completion.reasoning
 
 
+@dataclass(slots=True)
 class HeldText:
     """Passes on the text of a turn as it streams in, up to where a call may begin, and all reasoning."""
 
-    def __init__(self, watch: Watch, tools: Sequence[Tool], is_quoted: "IsQuoted | None" = None) -> None:
-        self._watch = watch
-        self._tools = tools
-        self._is_quoted = is_quoted
-        self._begins = ("action", "functools", *(tool.name for tool in tools))
-        self._waiting = ""
-        self._call = False
+    watch: Watch
+    tools: Sequence[Tool]
+    is_quoted: "IsQuoted | None" = None
+    _waiting: str = ""
+    _call: bool = False
 
     def __call__(self, delta: Delta) -> None:
-        if delta.reasoning or not self._tools:
-            self._watch(delta)
+        if delta.reasoning or not self.tools:
+            self.watch(delta)
             return
-        self._waiting += delta.text
-        if not self._call:
-            self._release()
-
-    def end(self) -> None:
-        """End the turn: pass on the held text if it is not a call."""
-        if self._waiting and not _OWN.search(self._waiting):
-            span = find_calls(self._waiting, self._tools, cut=True)
-            if span is None or _quotes(span, self._is_quoted):
-                self._watch(Delta(self._waiting))
-        self._waiting = ""
-
-    def _release(self) -> None:
-        """Pass on what cannot be a part of a call."""
-        text = self._waiting
+        self._waiting = text = self._waiting + delta.text
+        if self._call:
+            return
         begun = None
         if not _OPENING.isdisjoint(text):
-            begun = opening_of(tuple(tool.name for tool in self._tools)).search(text) or _OWN.search(text)
+            begun = opening_of(tuple(tool.name for tool in self.tools)).search(text) or _OWN.search(text)
         if begun:
             self._call = True
             dress = BEFORE.search(text, max(0, begun.start() - NEAR), begun.start())
@@ -238,10 +220,18 @@ class HeldText:
             upto = maybe.start() if maybe else len(text)
             line = text.rfind("\n", 0, upto) + 1
             words = text[line:upto].lstrip(" \t*#>-").lower()
-            if upto - line <= _TAIL and any(
-                begin.startswith(words) or words.startswith(begin) for begin in self._begins
-            ):
+            begins = ("action", "functools", *(tool.name for tool in self.tools))
+            may_begin = any(begin.startswith(words) or words.startswith(begin) for begin in begins)
+            if upto - line <= _TAIL and may_begin:
                 upto = line
         if upto:
-            self._watch(Delta(text[:upto]))
+            self.watch(Delta(text[:upto]))
             self._waiting = text[upto:]
+
+    def end(self) -> None:
+        """End the turn: pass on the held text if it is not a call."""
+        if self._waiting and not _OWN.search(self._waiting):
+            span = find_calls(self._waiting, self.tools, cut=True)
+            if span is None or _quotes(span, self.is_quoted):
+                self.watch(Delta(self._waiting))
+        self._waiting = ""

@@ -42,14 +42,27 @@ class ValueReader:
         if depth > _DEEPEST:
             raise Unclear("it is nested too deeply")
         if mark == "{":
-            return self._object(depth)
+            self.position += 1
+            members: dict[str, Any] = {}
+            for _ in self._items("}"):
+                key = self._key()
+                if not self._takes(":"):
+                    raise Unclear(f"no value after {key!r}")
+                members[key] = self.value(depth + 1)
+            return members
         if mark == "[":
-            return self._list(depth)
+            self.position += 1
+            return [self.value(depth + 1) for _ in self._items("]")]
         if mark and mark in "\"'":
             return self._string()
         if literal := _LITERAL.match(self.text, self.position):
             self.position = literal.end()
-            return _WORDS[literal[0]] if literal[0] in _WORDS else _number(literal[0])
+            if literal[0] in _WORDS:
+                return _WORDS[literal[0]]
+            try:
+                return float(literal[0]) if set(literal[0]) & set(".eE") else int(literal[0])
+            except ValueError:
+                raise Unclear("a number is too long") from None
         raise Unclear(f"no value at {self.position}")
 
     def arguments(self) -> tuple[list[Any], dict[str, Any]]:
@@ -66,20 +79,6 @@ class ValueReader:
             else:
                 positional.append(self.value())
         return positional, named
-
-    def _object(self, depth: int) -> dict[str, Any]:
-        members: dict[str, Any] = {}
-        self.position += 1
-        for _ in self._items("}"):
-            key = self._key()
-            if not self._takes(":"):
-                raise Unclear(f"no value after {key!r}")
-            members[key] = self.value(depth + 1)
-        return members
-
-    def _list(self, depth: int) -> list[Any]:
-        self.position += 1
-        return [self.value(depth + 1) for _ in self._items("]")]
 
     def _items(self, bracket: str) -> Iterator[None]:
         """Yield at each item, until the bracket comes or the text ends without it."""
@@ -124,13 +123,6 @@ class ValueReader:
     def _skip(self) -> None:
         space = _SPACE.match(self.text, self.position)
         self.position = space.end() if space else self.position
-
-
-def _number(text: str) -> int | float:
-    try:
-        return float(text) if set(text) & set(".eE") else int(text)
-    except ValueError:
-        raise Unclear("a number is too long") from None
 
 
 def _unescape(match: "re.Match[str]") -> str:

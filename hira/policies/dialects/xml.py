@@ -13,16 +13,7 @@ from hira.core.patterns import compile_lazily
 from hira.core.policy import Completion
 from hira.core.prompts import Prompt
 from hira.core.tool import Tool
-from hira.policies.dialects.dialect import (
-    WrittenCall,
-    example,
-    find_unquoted,
-    format_results,
-    format_tools,
-    no_specs,
-    read,
-    turn_of,
-)
+from hira.policies.dialects import dialect
 from hira.policies.dialects.protocol import RESULT, Call, Dialect, Parsed, check_call
 from hira.policies.dialects.text_calls import read_turn
 
@@ -42,17 +33,17 @@ _ACTING = compile_lazily(r"<(?=\s*/?\s*(?:use_mcp_tool|arguments|tool_name|tool_
 
 class Xml:
     name = "xml"
-    specs = staticmethod(no_specs)
-    results = staticmethod(format_results)
+    specs = staticmethod(dialect.no_specs)
+    results = staticmethod(dialect.format_results)
 
     def instructions(self, tools: Sequence[Tool]) -> Filled:
-        servers = dict.fromkeys(tool.server for tool in tools)
-        parts = [
-            f"Server {server}\n{format_tools([tool for tool in tools if tool.server == server])}" for server in servers
-        ]
         if not tools:
             return Filled("")
-        shown = Filled(self.write(example(tools[0]), tools[0]))
+        parts = []
+        for server in dict.fromkeys(tool.server for tool in tools):
+            listed = dialect.format_tools([tool for tool in tools if tool.server == server])
+            parts.append(f"Server {server}\n{listed}")
+        shown = Filled(self.write(dialect.example(tools[0]), tools[0]))
         return INSTRUCTIONS.fill(tools=Filled("\n\n".join(parts)), example=shown)
 
     def stops(self, tools: Sequence[Tool], several: int) -> tuple[str, ...]:
@@ -60,24 +51,25 @@ class Xml:
         return ((END if several == 1 else RESULT),) if tools else ()
 
     def parse(self, completion: Completion, tools: Sequence[Tool], several: int = 1) -> Parsed:
-        text = turn_of(completion, _BEGIN)
+        text = dialect.turn_of(completion, _BEGIN)
         named = {tool.name: tool for tool in tools}
 
-        def following(position: int) -> WrittenCall | None:
-            begin = find_unquoted(text, position, _BEGIN, _ONE_CALL)
+        def following(position: int) -> dialect.WrittenCall | None:
+            begin = dialect.find_unquoted(text, position, _BEGIN, _ONE_CALL)
             if begin is None or begin[1].lower() != "use_mcp_tool":
-                return begin and WrittenCall(begin.start())
+                return begin and dialect.WrittenCall(begin.start())
             end = _END.search(text, begin.end())
             if not end and completion.finish == "length":
-                return WrittenCall(begin.start(), error=f"Your call was cut off before {END}. Write it again, shorter.")
+                cut = f"Your call was cut off before {END}. Write it again, shorter."
+                return dialect.WrittenCall(begin.start(), error=cut)
             inner = text[begin.end() : end.start() if end else len(text)]
             call, error = _read(inner, named)
             closed = text[begin.start() : end.end() if end else len(text)]
             if not end:
                 closed = closed + END if completion.stop == END else f"{closed.rstrip()}\n{END}"
-            return WrittenCall(begin.start(), end.end() if end else len(text), closed, call, error)
+            return dialect.WrittenCall(begin.start(), end.end() if end else len(text), closed, call, error)
 
-        return read_turn(read(text, following, several), completion, tools, several, self.write)
+        return read_turn(dialect.read(text, following, several), completion, tools, several, self.write)
 
     def write(self, call: Call, tool: Tool) -> str:
         arguments = _ACTING.sub(r"\\u003c", json.dumps(dict(call.arguments), ensure_ascii=False))
@@ -88,24 +80,20 @@ class Xml:
 
 
 def _read(inner: str, tools: Mapping[str, Tool]) -> tuple[Call | None, str]:
-    """The call between the tags, or what is wrong with it."""
     begin = _ARGUMENTS.search(inner)
     *_, end = (None, *_ARGUMENTS_END.finditer(inner, begin.end())) if begin else (None,)
     arguments = inner[begin.end() : end.start()] if begin and end else None
     outside = (inner[: begin.start()], inner[end.end() :]) if begin and end else (inner,)
-    name = next(filter(None, map(_find_tool_name, outside)), "")
+    name = ""
+    for text in outside:
+        opens = _TOOL.search(text)
+        closes = opens and _TOOL_END.search(text, opens.end())
+        name = name or (text[opens.end() : closes.start()].strip() if opens and closes else "")
     if not name:
         return None, "The call names no tool: write <tool_name>…</tool_name> in it."
     if arguments is None and (tool := tools.get(name)) and tool.parameters.get("required"):
         return None, f"The call of {tool.name} lacks <arguments>{{…}}</arguments> with {', '.join(tool.fields)}."
     return check_call(name, (arguments or "").strip(), tools)
-
-
-def _find_tool_name(text: str) -> str:
-    """Return the text between the tags of a tool's name, empty without any."""
-    begin = _TOOL.search(text)
-    end = begin and _TOOL_END.search(text, begin.end())
-    return text[begin.end() : end.start()].strip() if begin and end else ""
 
 
 DIALECT: Dialect = Xml()

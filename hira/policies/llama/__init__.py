@@ -23,22 +23,24 @@ _MOST_BYTES = 16 << 20
 """Of one string; a longer one means that this is no GGUF file."""
 
 
-def read_header(path: Path) -> dict[str, Any]:
-    """The metadata of a GGUF file, version 2 or later: numbers and strings by their keys, without the arrays.
-
-    Raises `ValueError` for a file that is not GGUF or that ends within its head.
-    """
-    with path.open("rb") as file:
-        if file.read(4) != MAGIC:
-            raise ValueError("it does not begin like a GGUF file")
-        try:
+def _read_header(path: Path) -> dict[str, Any]:
+    """The numbers and strings in the metadata of a GGUF file, version 2 or later, by their keys. Raises `UsageError`
+    for a file that is not GGUF or that ends within its head."""
+    try:
+        with path.open("rb") as file:
+            if file.read(4) != MAGIC:
+                raise ValueError("it does not begin like a GGUF file")
             version, _tensors, count = struct.unpack("<IQQ", file.read(20))
             if not 2 <= version < 1 << 16:
                 raise ValueError(f"its version {version} cannot be read")
             pairs = [(_read_string(file), _read_value(file, _read_number(file, "<I"))) for _ in range(count)]
-        except (struct.error, EOFError, KeyError):  # a key is a type that nobody knows
-            raise ValueError("its header is damaged or cut off") from None
-    return {key: value for key, value in pairs if value is not None}
+    except (struct.error, EOFError, KeyError):  # a key is a type that nobody knows
+        why = "its header is damaged or cut off"
+    except (ValueError, OSError) as error:
+        why = str(error)
+    else:
+        return {key: value for key, value in pairs if value is not None}
+    raise UsageError(f"{str(path)!r} is not a GGUF file: {why}", fix="name a model in the format GGUF")
 
 
 def _read_value(file: BinaryIO, kind: int) -> Any:
@@ -78,15 +80,13 @@ _CRASHES = 2
 
 
 class LlamaPolicy:
-    """The model of a GGUF file. The server starts with the first request, is shared by all who name the same file in
-    this process, and ends when the last of them is closed, or with the process.
-
-    `name` is a path, or a name of `PACKAGED`. Raises `UsageError` for a file that cannot be asked.
-    """
+    """The model of a GGUF file, a path or a name of `PACKAGED`. The server starts with the first request, is shared by
+    all who name the same file in this process, and ends when the last of them is closed, or with the process. Raises
+    `UsageError` for a file that cannot be asked."""
 
     def __init__(self, name: str, continuation: Continuation = "none", timeout: Timeout = USUAL) -> None:
         path = _find_served(name)
-        self._name = name
+        self.model = f"{GGUF}{name}"
         self.config = configure(path, read_model(path))
         self._continuation: Continuation = "continue_final_message" if continuation == "none" else continuation
         self._timeout = timeout
@@ -95,12 +95,7 @@ class LlamaPolicy:
         self.place = f"{GGUF}{path}"
 
     @property
-    def model(self) -> str:
-        return f"{GGUF}{self._name}"
-
-    @property
     def server(self) -> LlamaServer | None:
-        """The server that this policy holds now."""
         return self._held.server if self._held else None
 
     async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
@@ -159,14 +154,12 @@ class ServerLease:
 
 
 def _find_served(name: str) -> Path:
-    """The file, if llama.cpp is there to serve it."""
     if find_spec("xllamacpp") is None:
         raise UsageError(f"models named {GGUF}… need xllamacpp", fix="pip install 'hira[local]'")
     return find_file(name)
 
 
 def find_file(name: str) -> Path:
-    """The file of a path, or of a model that an installed package holds."""
     if not name:
         raise UsageError(f"{GGUF} does not name a file", fix=f"write {GGUF}FILE, the path of a GGUF file")
     path = Path(name).expanduser()
@@ -186,24 +179,17 @@ def find_file(name: str) -> Path:
 
 def read_model(path: Path) -> dict[str, Any]:
     """The metadata of the file. Raises `UsageError` for one that is not GGUF or cannot take part in a chat."""
-    header = _read_metadata(path)
+    header = _read_header(path)
     if not header.get(TEMPLATE):
         what = f"{str(path)!r} has no chat template: it is a base model, which only continues text"
         raise UsageError(what, fix="use the model's instruct or chat version")
     return header
 
 
-def _read_metadata(path: Path) -> dict[str, Any]:
-    try:
-        return read_header(path)
-    except (ValueError, OSError) as error:
-        raise UsageError(f"{str(path)!r} is not a GGUF file: {error}", fix="name a model in the format GGUF") from None
-
-
 def configure_encoder(name: str) -> ServerConfig:
     """How to serve an encoder here. Raises `UsageError` for a file that does not say how to pool its vectors."""
     path = _find_served(name)
-    header = _read_metadata(path)
+    header = _read_header(path)
     if not header.get(f"{header.get('general.architecture', '')}.pooling_type"):
         what = f"{str(path)!r} is not an encoder: it does not say how the vectors of its tokens become one"
         raise UsageError(what, fix="name a GGUF file of an embedding model")

@@ -1,7 +1,7 @@
 """llama.cpp's server as a separate program.
 
-It reads one line of JSON from standard input, writes its address to standard output once the model is loaded, and ends
-when standard input is closed, which happens however the parent process ends.
+It reads a line of JSON, writes its address once the model is loaded, and ends when standard input is closed, which
+happens however the parent process ends.
 """
 
 import json

@@ -1,7 +1,4 @@
-"""Weights in this process: `hf:NAME_OR_PATH` answers without a server, and trainers sample through the same classes.
-
-Apart from `hira.trainers`, only this part of hira imports torch, transformers and peft, and only when it is used.
-"""
+"""Weights in this process: `hf:NAME_OR_PATH` answers without a server, and trainers sample through the same classes."""
 
 import asyncio
 from array import array
@@ -46,10 +43,10 @@ class Conversations:
     `counts` counts `turns`, `rows` begun, and `broken` rows, whose conversation had a row that does not fit.
     """
 
-    def __init__(self, template: Template, *, kept: int = KEPT) -> None:
+    def __init__(self, template: Template) -> None:
         self.template = template
         self.counts: Counter[str] = Counter()
-        self._kept = kept
+        self._kept = KEPT
         self._number = 0
         self._rows: dict[int, tuple[str, CachedRow]] = {}
 
@@ -76,7 +73,6 @@ class Conversations:
         return TokenPrompt(tuple(self.template.encode(text)), text)
 
     def keep(self, request: Request, prompt: TokenPrompt, sampled: Sequence[int], text: str) -> None:
-        """Keep what the model wrote after the prompt: its ids and their `text`."""
         self._rows.pop(prompt.before or 0, None)  # another turn may have continued it meanwhile
         self._number += 1
         row = CachedRow(request.messages, array("l", (*prompt.ids, *sampled)), prompt.text + text)
@@ -95,7 +91,6 @@ class Conversations:
 
 
 def _earlier(row: CachedRow, request: Request) -> bool:
-    """Return whether the request continues the row."""
     known = row.messages
     if known and known[-1].role == "assistant":
         known = known[:-1]  # a new message continues it
@@ -123,32 +118,24 @@ class Streamed:
     def see(self, token: int) -> None:
         if token not in self._template.ends:
             self._ids.append(token)
-        if len(self._ids) % _EVERY == 0:
-            self._tell(self._read_text())
-
-    def end(self, completion: Completion) -> None:
-        self._push(completion.reasoning, completion.text)
-
-    def _read_text(self) -> str:
-        """All text so far. Only the last ids are decoded again: a character may be made of several of them."""
-        text, start = self._settled
-        now = text + self._template.decode(self._ids[start:])
-        if len(self._ids) - start > 4 * _EVERY and not now.endswith("\ufffd"):
-            self._settled = (now, len(self._ids))
-        return now
-
-    def _tell(self, written: str) -> None:
+        if len(self._ids) % _EVERY:
+            return
+        # only the last ids are decoded again: a character may be made of several of them
+        settled, start = self._settled
+        written = settled + self._template.decode(self._ids[start:])
+        if len(self._ids) - start > 4 * _EVERY and not written.endswith("\ufffd"):
+            self._settled = (written, len(self._ids))
         if _THOUGHT.startswith(written.lstrip()[: len(_THOUGHT)]):
             return
         reasoning, text, closed = split_thought(written, opened=self._opened)
         if not closed:
-            self._push(reasoning[: -self._held].rstrip(), "")
+            self.push(reasoning[: -self._held].rstrip(), "")
             return
         positions = [position for stop in self._stops if (position := text.find(stop)) >= 0]
         end = max(0, min([len(text) - self._held, *positions]))
-        self._push(reasoning, text[:end].rstrip())
+        self.push(reasoning, text[:end].rstrip())
 
-    def _push(self, reasoning: str, text: str) -> None:
+    def push(self, reasoning: str, text: str) -> None:
         """Send the new text; earlier text that is not a beginning of it is not taken back."""
         told = self._told
         if reasoning.startswith(told[0]) and reasoning != told[0]:
@@ -195,7 +182,14 @@ class LocalPolicy:
 
     async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
         prompt = self.conversations.prompt(request)
-        sampling = replace(request.sampling, max_tokens=self._room(len(prompt.ids), request.sampling.max_tokens))
+        length, window = len(prompt.ids), self.engine.window
+        if length >= window:
+            what = f"the prompt has {length:,} tokens, and the model's window takes {window:,}"
+            overflow = ContextOverflow(what, where=self._where, fix="give it less to read, or use another model")
+            overflow.window, overflow.asked = window, length
+            raise overflow
+        longest = min(window - length, request.sampling.max_tokens or LONGEST_REPLY)
+        sampling = replace(request.sampling, max_tokens=longest)
         streamed = Streamed(self.template, request, watch, opened=opens_thought(prompt.text)) if watch else None
         role = role_of(request.conversation)
         adapter = self._adapters[role if role in self._adapters else "*"]
@@ -209,7 +203,7 @@ class LocalPolicy:
             raise TimedOut(what, where=self._where, fix=fix) from None
         completion = self._completion(request, prompt, sampled, adapter)
         if streamed:
-            streamed.end(completion)
+            streamed.push(completion.reasoning, completion.text)
         return completion
 
     def count(self, text: str) -> int:
@@ -240,13 +234,3 @@ class LocalPolicy:
             tokens=Tokens(prompt.ids, sampled.ids, sampled.logprobs),
             notes=(parts.cut,) if parts.cut else (),
         )
-
-    def _room(self, prompt_tokens: int, wanted: int | None) -> int:
-        """How many tokens the reply may have. `ContextOverflow` if the prompt leaves no room for any."""
-        room = self.engine.window - prompt_tokens
-        if room < 1:
-            what = f"the prompt has {prompt_tokens:,} tokens, and the model's window takes {self.engine.window:,}"
-            overflow = ContextOverflow(what, where=self._where, fix="give it less to read, or use another model")
-            overflow.window, overflow.asked = self.engine.window, prompt_tokens
-            raise overflow
-        return min(room, wanted or LONGEST_REPLY)

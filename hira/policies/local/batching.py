@@ -19,15 +19,7 @@ import torch
 from hira.core.errors import EndpointError, UsageError
 from hira.policies.local.decoding import DecodingBatch
 from hira.policies.local.engine import PendingReply, Sampled, SampleRequest
-from hira.policies.local.model import (
-    adapters_in,
-    at_rest,
-    capacity,
-    check_supported,
-    on_device,
-    use_adapter,
-    window_of,
-)
+from hira.policies.local.model import adapters_in, at_rest, capacity, check_supported, use_adapter, window_of
 from hira.policies.local.template import Template
 
 GATHERED_SECONDS = 0.003
@@ -38,13 +30,11 @@ _JOIN_STEPS = 8
 
 
 class BatchingEngine:
-    """Samples with a transformers or PEFT model for many coroutines of any event loop.
+    """Samples with a transformers or PEFT model for many coroutines of any event loop. With a seed, a reply does not
+    depend on concurrent requests, apart from rounding on the device.
 
     `tokens` bounds the places of all batches together (rows times length), None takes what the device has room for;
-    `reads` bounds the prompt tokens of one forward pass: a CPU reads more at once no faster, and ends no sooner. With
-    a seed, a reply does not depend on concurrent requests, apart from rounding on the device.
-
-    `pause` holds sampling off while the weights change; `record_update` reports that they have.
+    `reads` bounds the prompt tokens of one forward pass: a CPU reads more at once no faster.
     """
 
     def __init__(self, model: Any, template: Template, *, tokens: int | None = None, reads: int | None = None) -> None:
@@ -136,11 +126,20 @@ class BatchingEngine:
         is as before."""
         time.sleep(GATHERED_SECONDS)
         try:
-            with on_device(self.model), at_rest(self.model), torch.no_grad():
+            with at_rest(self.model), torch.no_grad():
                 while self._goes_on():
-                    self._round()
+                    for name in self._list_adapters():
+                        with use_adapter(self.model, name) as model:
+                            batch = self._batches.setdefault(name, DecodingBatch(model, reads=self._reads))
+                            self._turn(name, batch)
         except Exception as error:  # noqa: BLE001 - whatever it is, nobody may be left waiting for it
-            self._fail(error)
+            with self._changed:
+                rows = list(self._open)
+                self._waiting.clear()
+                self._batches.clear()
+            for row in rows:
+                row.fail(error if isinstance(error, EndpointError | UsageError) else _describe_failure(error))
+                row.deliver()
         finally:
             self._deliver()
             with self._changed:
@@ -164,12 +163,6 @@ class BatchingEngine:
             for row in done:
                 row.deliver()
 
-    def _round(self) -> None:
-        for name in self._list_adapters():
-            with use_adapter(self.model, name) as model:
-                batch = self._batches.setdefault(name, DecodingBatch(model, reads=self._reads))
-                self._turn(name, batch)
-
     def _list_adapters(self) -> list[str | None]:
         busy = (name for name, batch in self._batches.items() if batch.rows)
         return list(dict.fromkeys((*busy, *(row.request.adapter for row in list(self._waiting)))))
@@ -179,11 +172,8 @@ class BatchingEngine:
         for step in range(_TURN):
             if self._pauses:
                 return
-            live = len(batch.live)
-            if not live or step % _JOIN_STEPS == 0:
-                joining = self._joining(name, batch)
-                if joining:
-                    self._in_memory(partial(batch.admit, joining), joining)
+            if (not batch.live or step % _JOIN_STEPS == 0) and (joining := self._joining(name, batch)):
+                self._in_memory(partial(batch.admit, joining), joining)
             if not batch.live:
                 return
             self._in_memory(batch.step, ())
@@ -243,15 +233,6 @@ class BatchingEngine:
         else:
             return
         torch.cuda.empty_cache()
-
-    def _fail(self, error: Exception) -> None:
-        with self._changed:
-            rows = list(self._open)
-            self._waiting.clear()
-            self._batches.clear()
-        for row in rows:
-            row.fail(error if isinstance(error, EndpointError | UsageError) else _describe_failure(error))
-            row.deliver()
 
 
 def _describe_failure(error: Exception) -> EndpointError:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch.nn.functional import pad
 from transformers.cache_utils import Cache, DynamicLayer
 
 from hira.core.policy import Sampling
@@ -24,8 +25,9 @@ class Choosing:
     filtered: bool
 
     @classmethod
-    def of(cls, samplings: Sequence[Sampling], vocabulary: int, device: torch.device) -> "Choosing":
-        """From the sampling of each row; temperature 0 is greedy."""
+    def of(cls, samplings: Sequence[Sampling], logits: torch.Tensor) -> "Choosing":
+        """From the sampling of each row of `logits` (B, V); temperature 0 is greedy."""
+        vocabulary, device = logits.shape[-1], logits.device
         heat = [1.0 if sampling.temperature is None else sampling.temperature for sampling in samplings]
         mass = [1.0 if sampling.top_p is None else sampling.top_p for sampling in samplings]
         most = [sampling.top_k or vocabulary for sampling in samplings]
@@ -39,30 +41,22 @@ class Choosing:
 
 
 def choose(logits: torch.Tensor, how: Choosing, randoms: Sequence[float]) -> tuple[list[int], list[float]]:
-    """A token for each row of `logits` (B, V), and its log-probability at the row's temperature, before any filter.
-
-    A row's token depends on its own logits and random number in [0, 1) alone, not on its neighbours or its place.
-    """
+    """A token for each row of `logits` (B, V), and its log-probability at the row's temperature, before any filter. It
+    depends on the row's own logits and random number in [0, 1) alone."""
     logprobs = torch.log_softmax(logits.float() / how.temperature[:, None], dim=-1)
     weights = logprobs.exp()
     if how.filtered:
         weights = _filter_weights(weights, how)
-    drawn = torch.tensor(randoms, dtype=torch.float64).to(logits.device)
-    tokens = torch.where(how.greedy, logits.argmax(dim=-1), _draw(weights, drawn))
+    # the token in which the random share of the weights' sum lies; single precision would draw tokens of weight 0
+    ends = weights.cumsum(dim=-1, dtype=torch.float64)
+    share = torch.tensor(randoms, dtype=torch.float64).to(logits.device) * ends[:, -1]
+    target = share.minimum(ends[:, -1] * _BELOW_ONE)[:, None]
+    # with NaN weights the index must stay in the tensor: otherwise a GPU ends the process
+    drawn = torch.searchsorted(ends, target, right=True).clamp_(max=weights.shape[-1] - 1)[:, 0]
+    tokens = torch.where(how.greedy, logits.argmax(dim=-1), drawn)
     chosen = logprobs.gather(1, tokens[:, None])[:, 0]
     both = torch.stack((tokens.double(), chosen.double())).cpu()  # one transfer, one wait for the device
     return [int(token) for token in both[0].tolist()], both[1].tolist()
-
-
-def _draw(weights: torch.Tensor, drawn: torch.Tensor) -> torch.Tensor:
-    """For each row of `weights` (B, V) the token in which `drawn`, a share of their sum in [0, 1), comes to lie.
-
-    Sums in single precision would draw tokens of weight 0.
-    """
-    ends = weights.cumsum(dim=-1, dtype=torch.float64)
-    target = (drawn * ends[:, -1]).minimum(ends[:, -1] * _BELOW_ONE)[:, None]
-    # with NaN weights the index must stay in the tensor: otherwise a GPU ends the process
-    return torch.searchsorted(ends, target, right=True).clamp_(max=weights.shape[-1] - 1)[:, 0]
 
 
 def _filter_weights(weights: torch.Tensor, how: Choosing) -> torch.Tensor:
@@ -81,10 +75,8 @@ _GROWTH = 128
 
 
 class GrowingLayer(DynamicLayer):  # type: ignore[no-untyped-call]
-    """One layer's keys and values, of shape (B, heads, T, size), with space allocated for many tokens at a time.
-
-    The layer of transformers copies everything for every token.
-    """
+    """One layer's keys and values, of shape (B, heads, T, size), with space allocated for many tokens at a time,
+    because the layer of transformers copies everything for every token."""
 
     def __init__(self, **named: object) -> None:
         super().__init__(**named)  # type: ignore[no-untyped-call]
@@ -105,7 +97,8 @@ class GrowingLayer(DynamicLayer):  # type: ignore[no-untyped-call]
         before = self.get_seq_length()
         now = before + key_states.shape[-2]
         if self._room is None or self._room[0].shape[-2] < now:
-            self._room = (_enlarge(self.keys, now + _GROWTH), _enlarge(self.values, now + _GROWTH))
+            more = (0, 0, 0, now + _GROWTH - before)
+            self._room = (pad(self.keys, more), pad(self.values, more))
         keys, values = self._room
         keys[:, :, before:now] = key_states
         values[:, :, before:now] = value_states
@@ -119,15 +112,11 @@ class GrowingLayer(DynamicLayer):  # type: ignore[no-untyped-call]
         self.keys, self.values = keys[:, :, :width], values[:, :, :width]
 
 
-def new_cache() -> Cache:
-    return Cache(layer_class_to_replicate=GrowingLayer)
-
-
 def merge_caches(parts: Sequence[tuple[Cache, torch.Tensor, int]]) -> Cache:
     """One cache of some rows of several. Each part is a cache, the rows to take, and how many of its columns, counted
     from the newest, hold anything for them."""
     width = max(columns for _, _, columns in parts)
-    whole = new_cache()
+    whole = Cache(layer_class_to_replicate=GrowingLayer)
     for layers in zip(*(cache.layers for cache, _, _ in parts), strict=True):
         held = [(layer, rows, columns) for layer, (_, rows, columns) in zip(layers, parts, strict=True)]
         keys = _join_rows([(layer.keys, rows, columns) for layer, rows, columns in held], width)
@@ -151,22 +140,13 @@ def _join_rows(parts: Sequence[tuple[torch.Tensor, torch.Tensor, int]], width: i
     return room
 
 
-def _enlarge(states: torch.Tensor, width: int) -> torch.Tensor:
-    """The same states at the beginning of a larger tensor."""
-    room = states.new_empty((*states.shape[:2], width, states.shape[-1]))
-    room[:, :, : states.shape[-2]] = states
-    return room
-
-
 # of the rows of a batch, how many may be done before those that are not are gathered
 _DONE_SHARE = 0.25
 
 
 class DecodingBatch:
-    """Rows that share one cache, right-aligned. `reads` bounds the prompt tokens that are read at once.
-
-    `done` are finished rows whose outcome has not been delivered yet.
-    """
+    """Rows that share one cache, right-aligned. `reads` bounds the prompt tokens that are read at once. `done` are
+    finished rows whose outcome has not been delivered yet."""
 
     def __init__(self, model: Any, *, reads: int) -> None:
         self.model = model
@@ -196,7 +176,8 @@ class DecodingBatch:
             if not chunk:
                 continue
             cache, places, logits = self._read(chunk)
-            self._sample(chunk, logits[torch.tensor(places, device=self.device)], _choosing(chunk, logits))
+            how = Choosing.of([row.request.sampling for row in chunk], logits)
+            self._sample(chunk, logits[torch.tensor(places, device=self.device)], how)
             on = [(place, row) for place, row in zip(places, chunk, strict=True) if not row.done]
             if on:
                 parts.append((cache, [place for place, _ in on], [row for _, row in on]))
@@ -210,8 +191,7 @@ class DecodingBatch:
             mask = torch.arange(self.width + 1, device=self.device)[None] >= self._padding[:, None]
         logits = self._forward(ids, mask, (self.width - self._padding)[:, None], self._cache)
         self.width += 1
-        if self._how is None:
-            self._how = _choosing(self.rows, logits)
+        self._how = self._how or Choosing.of([row.request.sampling for row in self.rows], logits)
         self._sample(self.rows, logits, self._how)
         if sum(row.done for row in self.rows) > _DONE_SHARE * len(self.rows):
             self._gather([])
@@ -241,7 +221,7 @@ class DecodingBatch:
         padding = torch.tensor([width - len(ids) for ids in places], device=self.device)
         columns = torch.arange(width, device=self.device)[None]
         mask = columns >= padding[:, None] if any(len(ids) < width for ids in places) else None
-        cache = new_cache()
+        cache = Cache(layer_class_to_replicate=GrowingLayer)
         ids = [[0] * (width - len(ids)) + list(ids) for ids in places]
         logits = self._forward(ids, mask, (columns - padding[:, None]).clamp_(min=0), cache)
         return cache, where, logits
@@ -284,10 +264,6 @@ class DecodingBatch:
         padding = [self.width - row.held for row in self.rows]
         self._padded = any(padding)
         self._padding = torch.tensor(padding, device=self.device)
-
-
-def _choosing(rows: Sequence[PendingReply], logits: torch.Tensor) -> Choosing:
-    return Choosing.of([row.request.sampling for row in rows], logits.shape[-1], logits.device)
 
 
 def _chunks(rows: Sequence[PendingReply], limit: int) -> Iterator[list[PendingReply]]:

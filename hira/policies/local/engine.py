@@ -61,11 +61,8 @@ _TAIL = 64
 
 @dataclass(slots=True, eq=False)
 class PendingReply:
-    """A reply in progress.
-
-    A reply that only repeats itself ends like one that is too long. A row that was put back into the queue continues
-    where it was.
-    """
+    """A reply in progress. If it only repeats itself it ends like one that is too long; put back into the queue, it
+    continues where it was."""
 
     request: SampleRequest
     limit: int
@@ -134,7 +131,6 @@ class PendingReply:
             self.future.set_exception(self.outcome or asyncio.CancelledError())
 
     def _find_stop(self, token: int) -> str | None:
-        """Return the first stop string in the text so far."""
         stops = self.request.stops
         if not stops:
             return None

@@ -49,32 +49,37 @@ class Base:
             return LocalPolicy(model, template, engine, adapter_name(adapter) or None, seconds=seconds)
 
     def _load(self) -> tuple[Template, Any]:
+        """Tokenizer and weights: bfloat16 on a GPU that has it, else float32 on the CPU."""
+        import torch
+        from transformers import AutoModelForCausalLM, AutoTokenizer
+        from transformers.utils import logging
+
         from hira.policies.local.batching import BatchingEngine
 
-        where = f"model {self.name!r}"
-        tokenizer, model = _read(self.name, self._tokens_from)
+        logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+        cuda = torch.cuda.is_available()
+        kind = (torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float16) if cuda else torch.float32
+        tokenizer = try_loading(self.name, lambda: AutoTokenizer.from_pretrained(self._tokens_from))
+        model = try_loading(self.name, lambda: AutoModelForCausalLM.from_pretrained(self.name, dtype=kind))
+        model = model.to("cuda" if cuda else "cpu").eval()
         ends = model.generation_config.eos_token_id if model.generation_config else None
-        template = Template(tokenizer, where=where, ends=[ends] if isinstance(ends, int) else ends or ())
+        ends = [ends] if isinstance(ends, int) else ends or ()
+        template = Template(tokenizer, where=f"model {self.name!r}", ends=ends)
         return template, BatchingEngine(model, template)
 
 
 class OpenedLocally:
-    """The policy of `hf:NAME`, which reads the weights when it is first asked.
-
-    `name` may be the folder of an adapter, which names its base; `seconds` bounds a call.
-    """
+    """The policy of `hf:NAME`, which reads the weights when it is first asked. `name` may be the folder of an adapter,
+    which names its base; `seconds` bounds a call."""
 
     def __init__(self, name: str, adapter: str = "", seconds: float = SECONDS) -> None:
         self._seconds = seconds
-        self._name, self._adapter, tokens_from = _resolve(name, adapter)
+        name, self._adapter, tokens_from = _resolve(name, adapter)
+        self.model = f"hf:{name}" + (f"+{self._adapter}" if self._adapter else "")
         with _OPENING:
-            key = (self._name, tokens_from)
+            key = (name, tokens_from)
             self._base = _BASES.get(key) or _BASES.setdefault(key, Base(*key))
         self._policy: LocalPolicy | None = None
-
-    @property
-    def model(self) -> str:
-        return f"hf:{self._name}" + (f"+{self._adapter}" if self._adapter else "")
 
     async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
         if self._policy is None:
@@ -108,20 +113,6 @@ def _resolve(name: str, adapter: str) -> tuple[str, str, str]:
         adapter, name = adapter or name, str(base)
     has_tokenizer = adapter and Path(adapter, "tokenizer_config.json").is_file()
     return name, adapter, adapter if has_tokenizer else name
-
-
-def _read(name: str, tokens_from: str) -> tuple[Any, Any]:
-    """Tokenizer and weights: bfloat16 on a GPU that has it, else float32 on the CPU."""
-    import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-    from transformers.utils import logging
-
-    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-    cuda = torch.cuda.is_available()
-    kind = (torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float16) if cuda else torch.float32
-    tokenizer = try_loading(name, lambda: AutoTokenizer.from_pretrained(tokens_from))
-    model = try_loading(name, lambda: AutoModelForCausalLM.from_pretrained(name, dtype=kind))
-    return tokenizer, model.to("cuda" if cuda else "cpu").eval()
 
 
 def _with_adapter(model: Any, adapter: str) -> Any:

@@ -1,7 +1,7 @@
 """The inputs that a loaded model takes, and its active adapter."""
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import torch
@@ -30,39 +30,31 @@ def check_supported(model: Any) -> None:
         raise UsageError(what, fix="serve it with vLLM and name that (--base-url or base_url=)")
 
 
-def places(model: Any) -> int:
-    """The bytes of keys and values that one token takes."""
-    config = model.config.get_text_config()
-    heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
-    size = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
-    element = torch.finfo(model.dtype).bits // 8 if model.dtype.is_floating_point else 2
-    return int(2 * config.num_hidden_layers * heads * size * element)
-
-
 def capacity(model: Any) -> int:
     """How many tokens of keys and values may be held at once: on a GPU in half of the memory that is free."""
     device = next(model.parameters()).device
     if device.type != "cuda":
         return _PLACES_ON_CPU
+    config = model.config.get_text_config()
+    heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
+    size = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+    element = torch.finfo(model.dtype).bits // 8 if model.dtype.is_floating_point else 2
     free, _ = torch.cuda.mem_get_info(device)
-    return max(1, int(free * _SHARE) // places(model))
-
-
-def on_device(model: Any) -> AbstractContextManager[Any]:
-    """The model's device as the current one: a new thread begins with the first."""
-    device = next(model.parameters()).device
-    return torch.cuda.device(device) if device.type == "cuda" else nullcontext()
+    return max(1, int(free * _SHARE) // int(2 * config.num_hidden_layers * heads * size * element))
 
 
 @contextmanager
 def at_rest(model: Any) -> Iterator[None]:
-    """Evaluation mode, without dropout; afterwards modes, active adapters and what is trained are as they were."""
+    """Evaluation mode, without dropout, on the model's device: a new thread begins with the first. Afterwards modes,
+    active adapters and what is trained are as they were."""
     training = [module for module in model.modules() if module.training]
     trained = [(parameter, parameter.requires_grad) for parameter in model.parameters()]
     active = adapters_in(model) and list(model.active_adapters)
+    device = next(model.parameters()).device
     model.eval()
     try:
-        yield
+        with torch.cuda.device(device) if device.type == "cuda" else nullcontext():
+            yield
     finally:
         for module in training:
             module.training = True

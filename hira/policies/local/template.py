@@ -1,10 +1,11 @@
 """The chat template of a model; small conversations, rendered once, show its abilities."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
+from itertools import product
 from typing import Any
 
 from hira.core.child import Worker, WorkerLimits, prepare
@@ -75,19 +76,12 @@ def render_beginnings(job: str) -> None:
     from transformers.utils.chat_template_utils import render_jinja_template
 
     texts, special = json.loads(job)
-    for text in texts:
-        for many in range(1, 2 * len(_TURNS) + 1):
-            for tools in (None, [_TOOL]):
-                _render(render_jinja_template, text, (_TURNS * 2)[:many], tools, special)
-
-
-def _render(
-    render: Any, text: str, messages: tuple[dict[str, Any], ...], tools: Any, special: Mapping[str, str]
-) -> None:
-    whole = [{"role": "system", "content": "Zero."}, *messages]
-    for conversation in (whole, whole[1:]):
+    for text, many, tools, start in product(texts, range(1, 2 * len(_TURNS) + 1), (None, [_TOOL]), (0, 1)):
+        conversation = [{"role": "system", "content": "Zero."}, *(_TURNS * 2)[:many]][start:]
         try:
-            render([conversation], tools=tools, chat_template=text, add_generation_prompt=True, **special)
+            render_jinja_template(
+                [conversation], tools=tools, chat_template=text, add_generation_prompt=True, **special
+            )
         except MemoryError:
             raise
         except Exception:  # noqa: BLE001, S112 - a template raises what it likes
@@ -112,11 +106,9 @@ class Abilities:
 
 
 class Template:
-    """Renders requests with a tokenizer's chat template, and turns text into ids and back.
-
-    `ends` are tokens that end a turn, in addition to those that are found; `piece` is the text of one token. Raises
-    `UsageError` if the tokenizer has no template, or one that renders no plain conversation, or one that does not end.
-    """
+    """Renders requests with a tokenizer's chat template, and turns text into ids and back. `ends` are more tokens that
+    end a turn than those that are found. Raises `UsageError` if the tokenizer has no template, or one that renders no
+    plain conversation, or one that does not end."""
 
     def __init__(self, tokenizer: Any, *, where: str = "", ends: Iterable[int] = ()) -> None:
         self.tokenizer = tokenizer
@@ -202,36 +194,29 @@ class Template:
 
     def _probe_abilities(self) -> Abilities:
         question, called = user(_ASKED), (user("probe"), _CALLED, _RESULT)
-        self._render_messages((question,), ())  # raises what is wrong
+        reply = assistant(f"<think>\nprobe\n</think>\n\n{_SAID}")
+        begun = self._render_messages((question,), ()) + reply.text  # raises what is wrong
         # tools, calls and results, and the text of a turn with a call
-        keeps_calls = all(self._shows(text, called, (_TOOL,)) for text in ("hira_probe", _SAID, _ASKED, _FOUND))
+        shown = self._try_rendering(*called, tools=(_TOOL,))
+        keeps_calls = all(text in shown for text in ("hira_probe", _SAID, _ASKED, _FOUND))
         return Abilities(
-            system=self._shows(_FOUND, (system(_FOUND), question)),
-            repeats=self._shows(_FOUND, (question, user(_FOUND))),
-            tools=keeps_calls and self._shows("hira_probe", called[:1], (_TOOL,)),
-            keeps=self._keeps(),
+            system=_FOUND in self._try_rendering(system(_FOUND), question),
+            repeats=_FOUND in self._try_rendering(question, user(_FOUND)),
+            tools=keeps_calls and "hira_probe" in self._try_rendering(called[0], tools=(_TOOL,)),
+            keeps=self._try_rendering(question, reply, user(_FOUND)).startswith(begun),
         )
 
-    def _shows(self, text: str, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]] = ()) -> bool:
-        return _works(lambda: text in self._render_messages(messages, tools))
-
-    def _keeps(self) -> bool:
-        """Return whether a turn stays unchanged in later prompts, including its reasoning."""
-        question, reply = user(_ASKED), assistant(f"<think>\nprobe\n</think>\n\n{_SAID}")
-        begun = self._render_messages((question,), ()) + reply.text
-        return _works(lambda: self._render_messages((question, reply, user(_FOUND)), ()).startswith(begun))
+    def _try_rendering(self, *messages: Message, tools: Sequence[Mapping[str, Any]] = ()) -> str:
+        """The text of the messages, empty if the template does not take them."""
+        try:
+            return self._render_messages(messages, tools)
+        except HiraError:
+            return ""
 
 
 def opens_thought(prompt: str) -> bool:
     """Return whether a prompt ends inside reasoning, because the template opened it for the model."""
     return prompt.rstrip().endswith(_THOUGHT_OPENS)
-
-
-def _works(check: Callable[[], Any]) -> bool:
-    try:
-        return bool(check())
-    except HiraError:
-        return False
 
 
 def _decode_arguments(call: Mapping[str, Any]) -> Mapping[str, Any]:

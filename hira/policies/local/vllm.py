@@ -34,12 +34,10 @@ _TAKEN = "already been loaded"
 
 
 class VllmEngine:
-    """Samples at the server of `base_url`, such as http://127.0.0.1:8000/v1, which serves `model`.
+    """Samples at the server of `base_url`, such as http://127.0.0.1:8000/v1, which serves `model`, in any event loop.
 
-    `ends` are the tokens that end a turn, in addition to the model's own. An adapter is loaded under its name and
-    version, so that replies in flight never mix two versions, and under a tag of this engine, so that several engines
-    can share one server. `aclose` unloads them. `open` asks the server for the longest prompt. The engine may be used
-    from one event loop after another.
+    `ends` are the tokens that end a turn, in addition to the model's own. An adapter is loaded under its name, its
+    version, so that replies in flight never mix two, and a tag of this engine, so that several can share one server.
     """
 
     def __init__(self, base_url: str, model: str, *, ends: Sequence[int] = ()) -> None:

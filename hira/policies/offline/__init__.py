@@ -1,15 +1,11 @@
-"""The embedded default: a deterministic extractive policy, with no network, no key and no model.
-
-It answers with a sentence that covers the whole question, or says that it found none. It looks at the name and values
-of a prompt, never at the wording, so a run goes through the same planner, coordinator, experts and memory as with a
-model. It is a demo and a test double.
-"""
+"""The embedded default: deterministic and extractive, with no network, no key and no model. It looks at the name and
+values of a prompt, never at the wording, so a run takes the same way as with a model."""
 
 import ast
 import asyncio
 import json
 import re
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -43,8 +39,7 @@ NOTICES = frozenset(
 ASKING = ("purpose", "task", "subtask", "question", "query", "topic", "problem")
 """Values that ask something, the first that a prompt has."""
 
-Calls = Sequence[tuple[str, Mapping[str, Any]]]
-Program = Generator[Calls, list[str], str]
+Program = Generator[tuple[str, Mapping[str, Any]], str, str]
 """The way of a role through its work: yields calls, is sent their results, and returns the last word."""
 
 
@@ -70,19 +65,11 @@ class OfflineRequest:
     def closing(self) -> bool:
         return self.request.choose == "none"
 
-    @property
-    def searched(self) -> bool:
-        """Return whether a search for the task was finished: its result names sources, or says that it found none."""
-        brought = [text for _, text in self.results] + [self.value(name) for name in ("results", "brought")]
-        return any(CITED.search(text) or NOTHING in text or "nothing found" in text for text in brought)
-
     def value(self, name: str) -> str:
-        """A value as plain text, empty if the prompt has none of that name."""
         value = self.values.get(name) or ""
         return str(value) if isinstance(value, Filled) else clean(str(value))
 
     def number(self, name: str, otherwise: int) -> int:
-        """The first whole number in a value."""
         match = re.search(r"\d+", self.value(name))
         return int(match[0]) if match else otherwise
 
@@ -95,25 +82,21 @@ class OfflineRequest:
 
     @property
     def files(self) -> list[str]:
-        """The attached files, which are listed in a separate prompt."""
         filled = self.values.get("files")
         lines = str(filled.values.get("files", "")).splitlines() if isinstance(filled, Filled) else []
         return [line.removeprefix("- ").strip() for line in lines if line.strip()]
 
     @property
     def tools(self) -> dict[str, Mapping[str, Any]]:
-        """The parameters of each tool that may be called, by its name."""
         specs = [tool.spec for tool in self.explained.tools] if self.explained else self.request.tools
         return {spec["function"]["name"]: spec["function"].get("parameters", {}) for spec in specs}
 
     @property
     def explained(self) -> Explained | None:
-        """The part of the prompt that explains calls, None without one."""
         return next((value for value in self.values.values() if isinstance(value, Explained)), None)
 
 
 def read_request(request: Request) -> OfflineRequest:
-    """Find the task of a request and what came back for it."""
     task, position = Message("user", ""), -1
     for place, message in reversed(list(enumerate(request.messages))):
         if message.role in ("user", "system") and message.prompt not in NOTICES:
@@ -128,8 +111,7 @@ def read_request(request: Request) -> OfflineRequest:
 
 def write_act(act: Act, request: OfflineRequest) -> tuple[str, tuple[ToolCall, ...]]:
     """The act as text and native calls, whichever the dialect takes. The text names a tool that is not offered."""
-    explained, number = request.explained, len(request.request.messages)
-    lines, calls = [act.text], list[ToolCall]()
+    explained, lines, calls = request.explained, [act.text], list[ToolCall]()
     offered = {tool.name: tool for tool in explained.tools} if explained else {}
     for nth, (name, arguments) in enumerate(act.calls, 1):
         if name not in request.tools:
@@ -137,7 +119,8 @@ def write_act(act: Act, request: OfflineRequest) -> tuple[str, tuple[ToolCall, .
         elif explained and (written := explained.dialect.write(Call(name, arguments), offered[name])):
             lines.append(written)
         else:
-            calls.append(ToolCall(f"call_{number}_{nth}", name, json.dumps(dict(arguments), ensure_ascii=False)))
+            id_ = f"call_{len(request.request.messages)}_{nth}"
+            calls.append(ToolCall(id_, name, json.dumps(dict(arguments), ensure_ascii=False)))
     return "\n".join(lines).strip(), tuple(calls)
 
 
@@ -179,35 +162,37 @@ REPORTING = frozenset("deep_search reader code matpo_subtask search_o1_condense 
 
 
 def solve(request: OfflineRequest) -> Act:
-    """The next step of a role that answers with its tools: its first calls without a result, or its last word."""
+    """The next step of a role that answers with its tools: its first call without a result, or its last word."""
     program = _solve(request)
-    most = max(0, min(request.number("several", 1), request.number("limit", 10) - len(request.results)))
+    left = min(request.number("several", 1), request.number("limit", 10) - len(request.results))
     known = {(call.name, join_arguments(call.arguments)): text for call, text in request.results}
     try:
-        calls = next(program)
+        name, arguments = next(program)
         while True:
-            brought = [known.get((name, join_arguments(arguments))) for name, arguments in calls]
-            todo = [call for call, text in zip(calls, brought, strict=True) if text is None][:most]
-            if todo and not request.closing:
-                return Act("I look for what is asked.", tuple(todo))
-            calls = program.send([text or "" for text in brought])
+            brought = known.get((name, join_arguments(arguments)))
+            if brought is None and left > 0 and not request.closing:
+                return Act("I look for what is asked.", ((name, arguments),))
+            name, arguments = program.send(brought or "")
     except StopIteration as end:
         return Act(str(end.value))
 
 
 def _solve(request: OfflineRequest) -> Program:
     """The answer to each question of the task, in a box if a prompt asks for a marked one, or a refusal."""
-    texts, reports = list[str](), request.prompt in REPORTING
+    texts = list[str]()
     shown = find_passages("\n\n".join(map(str, request.values.values())))
     for question in split_questions(request.question):
         text = yield from _answer(request, question, [*shown])
         if not text:
-            texts = [refuse(question, UNSEARCHED if request.closing and not request.searched else NOTHING)]
+            brought = [text for _, text in request.results] + [request.value(name) for name in ("results", "brought")]
+            # a search that was finished names sources, or says that it found none
+            searched = any(CITED.search(text) or NOTHING in text or "nothing found" in text for text in brought)
+            texts = [refuse(question, UNSEARCHED if request.closing and not searched else NOTHING)]
             break
         texts.append(text)
     text = " ".join(dict.fromkeys(texts))
     prompts = "".join(message.text for message in request.request.messages)
-    if reports or not ("\\boxed" in prompts or "<answer>" in prompts):
+    if request.prompt in REPORTING or not ("\\boxed" in prompts or "<answer>" in prompts):
         return text
     paired = text.count("{") == text.count("}") and not re.search(r"^[^{]*\}", text)  # others would end it early
     return f"\\boxed{{{text if paired else text.replace('{', '(').replace('}', ')')}}}"
@@ -218,12 +203,11 @@ def _answer(request: OfflineRequest, question: str, read: list[ShownPassage]) ->
     if "python" in request.tools and (expression := find_expression(question)):
         whole = "/" not in expression and "." not in expression
         value = expression if whole else f'f"{{{expression}:.15g}}"'
-        (printed,) = yield [("python", {"code": f'print("{expression} =", {value})'})]
+        printed = yield "python", {"code": f'print("{expression} =", {value})'}
         lines = [(passage.id, passage.text.splitlines()[-1]) for passage in find_passages(printed) if passage.text]
         return next((f"{line}. [{id_}]" for id_, line in lines if " = " in line), "")
     for path in request.files if "files" in request.tools else ():
-        (brought,) = yield [("files", {"path": path})]
-        read += find_passages(brought)
+        read += find_passages((yield "files", {"path": path}))
     bridges = list[str]()
     for _ in range(2):
         if text := (yield from _consult(request, question, read)):
@@ -241,12 +225,11 @@ def _consult(request: OfflineRequest, question: str, read: list[ShownPassage]) -
     name = next((name for name in ("subtask", "search_and_browse", "search") if name in request.tools), "")
     if not name:
         return ""
-    (brought,) = yield [(name, _fill(request.tools[name], question))]
+    brought = yield name, _fill(request.tools[name], question)
     if passages := find_passages(brought):
         read += passages
         if not (sentence := find_answer(question, read)) and "browse" in request.tools:
-            (page,) = yield [("browse", _fill(request.tools["browse"], question, passages[0].location))]
-            read += find_passages(page)
+            read += find_passages((yield "browse", _fill(request.tools["browse"], question, passages[0].location)))
             sentence = find_answer(question, read)
         return cite(sentence) if sentence else ""
     read += (stated := find_statements(brought))
@@ -266,7 +249,6 @@ def _fill(parameters: Mapping[str, Any], question: str, place: str = "") -> dict
 
 
 def conclude(brought: str) -> str:
-    """The cited statements that a report concludes with, empty if it says that nothing was found."""
     return "" if NOTHING in brought or UNSEARCHED in brought else " ".join(map(cite, find_statements(brought)))
 
 
@@ -281,20 +263,10 @@ def find_statements(brought: str) -> list[ShownPassage]:
     return statements
 
 
-_ROLES = {
-    "assign": "assign",
-    "recall": "recall",
-    "distil": "distil",
-    "simple_search_plan": "plan",
-    "plan_and_solve_plan": "plan",
-    "plan_and_solve_answer": "combine",
-    "marsrl_verifier": "verify",
-    "mams_search": "research",
-    "mams_state": "take_notes",
-    "mams_report": "extend_report",
-}
+_PLAYED = """assign recall distil simple_search_plan plan_and_solve_plan plan_and_solve_answer marsrl_verifier
+    mams_search mams_state mams_report""".split()
 ROLES: Mapping[str, Callable[[OfflineRequest], Act]] = LazyMapping(
-    {prompt: f"{__name__}.roles:{role}" for prompt, role in _ROLES.items()}
+    {prompt: f"{__name__}.roles:{prompt}" for prompt in _PLAYED}
 )
 """The action of `offline` for each prompt. Any other prompt is a question to solve with the offered tools."""
 

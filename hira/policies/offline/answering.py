@@ -1,7 +1,6 @@
 """Finding the sentence that answers a question, or finding that none does.
 
-A sentence answers only if it covers every content word of the question, subject and predicate alike, and holds a value
-of the kind that is asked for. There are no synonyms and no thresholds: what is worded otherwise is not found.
+It covers every content word of the question and holds a value of the kind that is asked for; there are no synonyms.
 """
 
 import re
@@ -60,12 +59,10 @@ def find_passages(text: str) -> list[ShownPassage]:
 
 
 def make_query(question: str) -> str:
-    """The question's content words, for a search."""
     return " ".join([word for word in re.findall(r"[\w][\w’'./-]*", question) if words(word)][:24]) or question
 
 
 def split_questions(text: str) -> list[str]:
-    """The questions of a text that asks several at once, each once."""
     return list(dict.fromkeys(sentence for sentence in split_sentences(text) if sentence.endswith("?"))) or [text]
 
 
@@ -129,7 +126,7 @@ _DENIES = re.compile(r"\b(?:not|no|never|none|neither|nor|unlike)\b|n[’']t\b",
 
 
 def _read_question(question: str) -> tuple[frozenset[str], "re.Pattern[str] | None"]:
-    """Return the stems that an answer has to cover, and the pattern of the value that it has to hold besides."""
+    """The stems that an answer has to cover, and the pattern of the value that it has to hold besides."""
     found = next(((match, value) for form, value in _KINDS if (match := form.search(question))), None)
     unit = words(found[0][1] or "") if found else ()
     return frozenset(words(question)).difference(words(_FILLER), unit), found and found[1]
@@ -143,8 +140,11 @@ def find_answer(question: str, passages: Sequence[ShownPassage]) -> Sentence | S
             return passage
     required, value = _read_question(question)
     known, denies = frozenset(words(question)), bool(_DENIES.search(question))
-    defined = _DEFINES.fullmatch(question.rstrip("?？ "))
-    definition = _compile_definition(defined[1]) if defined else None
+    definition = None
+    if defined := _DEFINES.fullmatch(question.rstrip("?？ ")):  # by "A is …", "… is A" or "A: …"
+        start, named = "" if " " in defined[1] else r"^\W*", rf"(?:an? |the )?\b{re.escape(defined[1])}\b"
+        forms = rf"{start}{named}(?: \([^()]*\))? (?:{_BE})\b (?!not\b)|\w (?:{_BE}) {named}|^\W*{named}: \w"
+        definition = re.compile(forms, re.IGNORECASE)
     for sentence in rank(question, passages):
         begins = not sentence.subject or is_related(sentence.subject, required)
         held = sentence.stems | (sentence.above | sentence.before if begins else frozenset())
@@ -164,13 +164,6 @@ def find_answer(question: str, passages: Sequence[ShownPassage]) -> Sentence | S
     return None
 
 
-def _compile_definition(subject: str) -> "re.Pattern[str]":
-    """The pattern of a definition of the subject: "A is …", "… is A" or "A: …"."""
-    named, start = rf"(?:an? |the )?\b{re.escape(subject)}\b", "" if " " in subject else r"^\W*"
-    forms = rf"{start}{named}(?: \([^()]*\))? (?:{_BE})\b (?!not\b)|\w (?:{_BE}) {named}|^\W*{named}: \w"
-    return re.compile(forms, re.IGNORECASE)
-
-
 def cite(sentence: Sentence | ShownPassage) -> str:
     return f"{sentence.text} [{sentence.id}]" if sentence.id else sentence.text
 
@@ -180,18 +173,15 @@ def refuse(question: str, why: str = NOTHING) -> str:
 
 
 def rank(question: str, passages: Sequence[ShownPassage]) -> list[Sentence]:
-    """The sentences of the passages, best first by BM25."""
     sentences = [sentence for passage in passages for sentence in read_sentences(passage)]
     scores = BM25([sentence.text for sentence in sentences]).scores(question)
     return [sentences[index] for index in sorted(range(len(sentences)), key=lambda index: -scores[index])]
 
 
 def find_bridge(question: str, passages: Sequence[ShownPassage]) -> tuple[Sentence, str] | None:
-    """A sentence that names what the question only describes, and the question with that name in its place.
-
-    "Where was the architect of Varn Mill born?" becomes "Where was Ida Lorn born?". Of the sentences that cover every
-    name of the question and more, the one that covers most is taken.
-    """
+    """A sentence that names what the question only describes, and the question with that name in its place: "Where was
+    the architect of Varn Mill born?" becomes "Where was Ida Lorn born?". Of the sentences that cover every name of the
+    question and more, the one that covers most is taken."""
     required, _ = _read_question(question)
     rewritings: list[tuple[int, Sentence, str]] = []
     names = frozenset(words(" ".join(re.findall(r"(?<=\s)[A-ZÀ-Þ]\S*", question))))

@@ -1,4 +1,4 @@
-"""The roles that plan, choose, distil, take notes or verify instead of answering a question."""
+"""The roles that plan, choose, distil, take notes or verify instead of answering a question, by their prompts."""
 
 import json
 import re
@@ -33,19 +33,20 @@ def record(**values: Any) -> Act:
     return Act(json.dumps(values, ensure_ascii=False))
 
 
-def plan(request: OfflineRequest) -> Act:
-    """The searches, or the steps of a plan: one for each question of the task."""
+def simple_search_plan(request: OfflineRequest) -> Act:
     parts = split_questions(request.question)[: request.number("most", 3)]
-    return record(steps=parts) if request.prompt == "plan_and_solve_plan" else record(queries=[*map(make_query, parts)])
+    return record(queries=[make_query(part) for part in parts])
 
 
-def combine(request: OfflineRequest) -> Act:
-    """Combine the results of a plan's steps; refuse if one of them has none."""
+def plan_and_solve_plan(request: OfflineRequest) -> Act:
+    return record(steps=split_questions(request.question)[: request.number("most", 3)])
+
+
+def plan_and_solve_answer(request: OfflineRequest) -> Act:
     return Act(conclude(request.value("brought")) or refuse(request.question))
 
 
-def verify(request: OfflineRequest) -> Act:
-    """The verdict on a solution: it has to be what the passages say."""
+def marsrl_verifier(request: OfflineRequest) -> Act:
     reply = find_final_answer(solve(request).text)
     if CITED.sub("", find_final_answer(request.value("solution"))).split() == CITED.sub("", reply).split():
         return Act("No error was found.\n\nVerdict: correct")
@@ -84,14 +85,13 @@ def distil(request: OfflineRequest) -> Act:
     return record(reasoning=f"{len(read)} sources were read.", conclusion=conclusion, facts=facts, resources=resources)
 
 
-def research(request: OfflineRequest) -> Act:
-    """The Search agent of MaMs: one search for the topic."""
+def mams_search(request: OfflineRequest) -> Act:
     arguments = {"query": make_query(request.question)}
     is_done = "search" not in request.tools or join_arguments(arguments) in request.value("done")
     return Act("The report is complete.") if is_done else Act("I search for the topic.", (("search", arguments),))
 
 
-def take_notes(request: OfflineRequest) -> Act:
+def mams_state(request: OfflineRequest) -> Act:
     """Every note stays, and what the fragment says about the topic is new."""
     known = request.value("memory")
     new = _find_relevant(request.question, find_passages(request.value("chunk")), known)
@@ -99,14 +99,12 @@ def take_notes(request: OfflineRequest) -> Act:
     return record(keep=_ENTRY.findall(known), memory=memory, plan="")
 
 
-def extend_report(request: OfflineRequest) -> Act:
-    """The report with what the fragment says about the topic."""
+def mams_report(request: OfflineRequest) -> Act:
     written = request.value("report")
     report = written if written.startswith("#") else ""
     new = _find_relevant(request.question, find_passages(request.value("chunk")), report)
-    lines = [f"- {cite(sentence)}" for sentence in new]
-    text = "\n".join([report or f"# {request.question}\n", *lines])
-    return Act(f"<report>\n{text}\n</report>" if lines else "<report>unchanged</report>")
+    text = "\n".join([report or f"# {request.question}\n", *(f"- {cite(sentence)}" for sentence in new)])
+    return Act(f"<report>\n{text}\n</report>" if new else "<report>unchanged</report>")
 
 
 def _find_relevant(topic: str, read: Sequence[ShownPassage], known: str) -> list[Sentence]:

@@ -97,7 +97,7 @@ async def test_without_temperature_the_reply_is_that_of_generate(model: Any) -> 
 def test_tokens_come_as_often_as_the_filtered_distribution_says() -> None:
     """Top-k 4 of five, then top-p .8 of what is left: .4 and .3 stay, and are scaled to 4/7 and 3/7."""
     logits = torch.tensor([0.4, 0.3, 0.15, 0.1, 0.05]).log().repeat(4000, 1)
-    how = Choosing.of([Sampling(1.0, top_p=0.7, top_k=4)] * 4000, 5, logits.device)
+    how = Choosing.of([Sampling(1.0, top_p=0.7, top_k=4)] * 4000, logits)
     tokens, told = choose(logits, how, [(at + 0.5) / 4000 for at in range(4000)])
     counts = [tokens.count(token) / 4000 for token in range(5)]
     assert counts == pytest.approx([4 / 7, 3 / 7, 0, 0, 0], abs=1e-3)
@@ -108,7 +108,7 @@ def test_no_token_is_drawn_that_has_no_weight() -> None:
     """Half of a large vocabulary is shut out, tokens are drawn at the very ends of shares, and none of them is one."""
     logits = torch.zeros(512, 50_001)
     logits[:, ::2] = -torch.inf
-    how = Choosing.of([Sampling()] * 512, 50_001, logits.device)
+    how = Choosing.of([Sampling()] * 512, logits)
     edges = [at / 25_000 for at in range(0, 25_000, 200)]
     randoms = [*edges, *(min(edge + 1e-12, 1.0) for edge in edges), *(max(edge - 1e-12, 0.0) for edge in edges)]
     randoms = [*randoms, *[1 - 2**-53] * (512 - len(randoms))]
