@@ -89,11 +89,10 @@ class Branch:
 class Drawing(View):
     """The drawing on a terminal, which replaces the one before it."""
 
-    def __init__(self, shell: Shell) -> None:
-        super().__init__(shell)
+    def __init__(self, shell: Shell, counts: CellCounts | None = None) -> None:
+        super().__init__(shell, counts)
         self.console = Console(file=shell.stderr)
         self.began = time.monotonic()
-        self.still = False
         self._live = Live(
             console=self.console,
             get_renderable=self.draw,
@@ -110,46 +109,34 @@ class Drawing(View):
             self._live.refresh()
             self._live.stop()
 
-    def start(self) -> None:
-        if not self._live.is_started:
-            self._live.start()
-
     def say(self, text: str) -> None:
         self.console.print(Text(f"hira: {visible(text)}"), soft_wrap=True)
 
     async def keep(self) -> None:
         while True:
             await asyncio.sleep(1 / FRAMES_A_SECOND)
-            if not self.still:
+            if self._live.is_started:
                 self._live.refresh()
 
     @contextmanager
     def pause(self) -> Iterator[None]:
         """Freeze the drawing inside the context, and redraw it below the lines that were printed in it."""
-        self.still = True
         self._live.refresh()
         self._live.stop()
         try:
             yield
         finally:
-            self.still = False
             self._live.start()
 
 
 class CountTable(Drawing):
     """How far many questions are: a row for each cell that has a name, and a bar."""
 
-    def __init__(self, shell: Shell, counts: CellCounts) -> None:
-        self.counts = counts
-        super().__init__(shell)
+    counts: CellCounts
 
     def __enter__(self) -> Self:
-        self.start()
+        self._live.start()
         return self
-
-    def stop(self, text: str) -> None:
-        self.counts.stopping = True
-        self.say(text)
 
     def draw(self) -> Group:
         table = Table(box=None, pad_edge=False)
@@ -179,14 +166,17 @@ class RunTree(Drawing):
         super().__init__(shell)
 
     def __call__(self, event: events.Event) -> None:
-        self.start()
+        self._live.start()
         self._take(event)
         super().__call__(event)
 
     def _take(self, event: events.Event) -> None:
         match event:
-            case events.DocumentsRead() | events.RunStarted():
-                self._begin(event)
+            case events.DocumentsRead():
+                self.reading = format_reading(event)
+            case events.RunStarted():
+                self.reading, self.limits = "", event.limits
+                self.planner.text = f"{event.question}  ({', '.join(dict.fromkeys(event.models.values()))})"
             case events.TurnStarted() | events.TurnEnded():
                 self._turn(event)
             case events.TurnText(conversation=conversation, text=text):
@@ -204,13 +194,6 @@ class RunTree(Drawing):
                 self.ended = describe_event(event)
             case _:
                 self._take_subtask(event)
-
-    def _begin(self, event: events.DocumentsRead | events.RunStarted) -> None:
-        if isinstance(event, events.DocumentsRead):
-            self.reading = format_reading(event)
-            return
-        self.reading, self.limits = "", event.limits
-        self.planner.text = f"{event.question}  ({', '.join(dict.fromkeys(event.models.values()))})"
 
     def _take_subtask(self, event: events.Event) -> None:
         match event:
@@ -296,16 +279,17 @@ class RunTree(Drawing):
 
 
 def format_spent(usage: Usage, seconds: float, limits: Mapping[str, float]) -> str:
-    """Format the usage of a run against its limits, with a bar for the nearest limit."""
+    """Format the usage of a run against its limits, with a bar for the nearest limit, such as `1,200 of 9,000 tokens`,
+    `$0.0123 of $0.5`, `12 of 60 s`."""
     used = {"tokens": usage.tokens, "cost": usage.cost or 0.0, "seconds": seconds, "calls": usage.calls}
-    parts = [_format_part(name, used[name], limits.get(name)) for name in used if name in limits or used[name]]
-    share = max((used[name] / limit for name, limit in limits.items()), default=0.0)
-    return " · ".join([*([draw_bar(share)] if limits else []), *parts])
-
-
-def _format_part(name: str, used: float, limit: float | None) -> str:
-    """Such as `1,200 of 9,000 tokens`, `$0.0123 of $0.5`, `12 of 60 s`."""
-    if name == "cost":
-        return f"${used:.4f}" + (f" of ${limit:g}" if limit is not None else "")
-    unit = {"tokens": "tokens", "seconds": "s", "calls": "call" if limit is None and used == 1 else "calls"}[name]
-    return f"{used:,.0f}" + (f" of {limit:,.0f} {unit}" if limit is not None else f" {unit}")
+    parts = [draw_bar(max(used[name] / limit for name, limit in limits.items()))] if limits else []
+    for name, amount in used.items():
+        limit = limits.get(name)
+        if limit is None and not amount:
+            continue
+        if name == "cost":
+            parts.append(f"${amount:.4f}" + (f" of ${limit:g}" if limit is not None else ""))
+        else:
+            unit = "s" if name == "seconds" else "call" if limit is None and (name, amount) == ("calls", 1) else name
+            parts.append(f"{amount:,.0f}" + (f" of {limit:,.0f}" if limit is not None else "") + f" {unit}")
+    return " · ".join(parts)

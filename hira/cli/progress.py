@@ -121,8 +121,7 @@ class Lines(View):
     def __init__(
         self, shell: Shell, counts: CellCounts | None = None, heartbeat: float = HEARTBEAT, every: float = EVERY
     ) -> None:
-        super().__init__(shell)
-        self.counts = counts
+        super().__init__(shell, counts)
         self.heartbeat, self.every = heartbeat, every
         self.still = False
         self.last = time.monotonic()
@@ -181,18 +180,12 @@ class Lines(View):
                 self.subtasks.add(event.subtask)
             case events.SubtaskDone():  # an interrupted turn has no end of its own
                 self.conclusion = event.conclusion
-                ended = [key for key in self.waiting if key[0].startswith(f"{event.subtask}/")]
-                for key in ended:
+                for key in [key for key in self.waiting if key[0].startswith(f"{event.subtask}/")]:
                     del self.waiting[key]
 
     def update(self) -> None:
         if self.counts and (time.monotonic() - self.last >= self.every or self.counts.finished == self.counts.total):
             self._beat()
-
-    def stop(self, text: str) -> None:
-        if self.counts:
-            self.counts.stopping = True
-        self.say(text)
 
     async def keep(self) -> None:
         while True:
@@ -254,9 +247,8 @@ def format_failure(failed: events.ToolEnded) -> str:
 
 def format_call(call: events.ToolStarted) -> str:
     """Format a tool's arguments: a single text unchanged, several arguments by name."""
-    values = list(call.arguments.values())
-    if len(values) == 1:
-        return str(values[0])
+    if len(call.arguments) == 1:
+        return str(*call.arguments.values())
     return ", ".join(f"{name} {value!r}" for name, value in call.arguments.items())
 
 

@@ -4,8 +4,8 @@ import asyncio
 import os
 import signal
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Protocol
@@ -70,7 +70,7 @@ def open_view(shell: Shell, counts: "CellCounts | None" = None, *, quiet: bool =
     if shell.events:
         return JsonLines(shell)
     if quiet:
-        return View(shell)
+        return View(shell, counts)
     if shell.stderr.isatty() and shell.environ.get("TERM") != "dumb":
         from hira.cli.live import CountTable, RunTree  # rich is only loaded where it draws
 
@@ -93,27 +93,14 @@ def at_terminal(shell: Shell) -> "AtTerminal":
 
 @asynccontextmanager
 async def show_progress(run: Stoppable, view: View) -> AsyncIterator[None]:
-    """Keep the progress of the work inside the context shown, and handle Ctrl-C as `interruptible` does."""
-    with interruptible(run, view.stop):
-        keeping = asyncio.create_task(view.keep())
-        try:
-            yield
-        finally:
-            keeping.cancel()
-            with suppress(asyncio.CancelledError):
-                await keeping
-
-
-@contextmanager
-def interruptible(run: Stoppable, say: Callable[[str], None]) -> Iterator[None]:
-    """Handle Ctrl-C: the first one answers from the results so far; the second one, or SIGTERM, cancels this task and
-    cleans up on the way."""
+    """Keep the progress of the work inside the context shown, and handle Ctrl-C: the first one answers from the results
+    so far; the second one, or SIGTERM, cancels this task and cleans up on the way."""
     loop, working = asyncio.get_running_loop(), asyncio.current_task()
     assert working is not None  # noqa: S101 - only a task has a running loop
     stop_requested = False
 
     def stop() -> None:
-        say("ending with the results so far; Ctrl-C again quits")
+        view.stop("ending with the results so far; Ctrl-C again quits")
         run.stop()
 
     def hear(number: int, _frame: FrameType | None) -> None:
@@ -127,12 +114,14 @@ def interruptible(run: Stoppable, say: Callable[[str], None]) -> Iterator[None]:
             stop_requested = True
             loop.call_soon_threadsafe(stop)
 
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = {number: signal.signal(number, hear) for number in (signal.SIGINT, signal.SIGTERM)}
+    is_main = threading.current_thread() is threading.main_thread()  # no other thread may handle signals
+    before = {number: signal.signal(number, hear) for number in (signal.SIGINT, signal.SIGTERM) if is_main}
+    keeping = asyncio.create_task(view.keep())
     try:
         yield
     finally:
+        keeping.cancel()
+        with suppress(asyncio.CancelledError):
+            await keeping
         for number, handler in before.items():
             signal.signal(number, handler)

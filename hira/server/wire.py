@@ -4,7 +4,6 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
-from urllib.parse import quote
 
 from hira.core.errors import AccessDenied, ContextOverflow, EndpointError, HiraError, UsageError
 from hira.core.events import (
@@ -19,7 +18,7 @@ from hira.core.events import (
     ToolStarted,
 )
 from hira.evidence import Source, claims
-from hira.evidence.citations import find_page, list_marks
+from hira.evidence.citations import list_marks
 from hira.runtime.answer import Answer
 from hira.server.keys import RejectedRequest
 from hira.server.outside import without_folders
@@ -37,14 +36,14 @@ def content_of(answer: Answer, text: str) -> dict[str, str | None]:
 
 def about(answer: Answer) -> dict[str, Any]:
     """Return the fields of an answer that the chat API does not have."""
-    values = answer.json()
+    values, record = answer.json(), answer.rollout
     return {
-        "run_id": answer.rollout.run,
+        "run_id": record.run,
         "status": answer.status,
         "error": describe_failure(answer),
-        "workflow": answer.rollout.workflow,
-        "calls": answer.rollout.usage.calls,
-        "cost": answer.rollout.usage.cost,
+        "workflow": record.workflow,
+        "calls": record.usage.calls,
+        "cost": record.usage.cost,
         **{name: values[name] for name in ("citations", "output_sources", "output_places") if name in values},
     }
 
@@ -77,13 +76,6 @@ def find_marks(answer: Answer, text: str) -> Iterator[Mark]:
         for name in sorted(source for about, source in attributed if about == claim.text and source in read):
             begin = claim.end if start < 0 else start
             yield Mark(begin, claim.end, read[name], places[claim.text, name])
-
-
-def url_of(location: str, place: str = "") -> str:
-    if re.match(r"https?://", location):
-        return location
-    page = find_page(place)
-    return f"file:{quote(location)}#page={page}" if page else f"file:{quote(location)}"
 
 
 def describe_progress(event: Event) -> str:
