@@ -1,5 +1,4 @@
-"""The person at the terminal decides on each subtask before it is handed out (`--approve`), and on each call of a tool
-that needs approval."""
+"""The person at the terminal decides on each subtask (`--approve`), and on each call of a tool that needs approval."""
 
 import asyncio
 import json

@@ -167,8 +167,7 @@ async def show(
 
 
 def finish_run(hira: Hira, run: Run | None, out: output.Output) -> int:
-    """Print the answer of a run that has ended, and write it to its file even if it cannot be printed. The run is None
-    if the person would not wait for it."""
+    """Print the answer of a run, and write it to its file even if it cannot be printed; None is a run that was quit."""
     if run is None:
         return INTERRUPTED
     try:

@@ -22,12 +22,10 @@ _LIST = re.compile(r'\ufeff?\s*\[\s*[{"]')
 
 
 def questions_of(text: str, name: str, folder: Path) -> list[Question]:
-    """One question a line: plain text, or a JSON object with `question` and, if it likes, `id`, `files` and
-    `docs`.
+    """One question a line: plain text, or a JSON object with `question` and, if it likes, `id`, `files` and `docs`.
 
     Without an id, a question is named by its line. Paths start at `folder`. Other keys are left to other readers, but
-    not those that look like a slip of ours. Raises `UsageError` for a table, a JSON list, and the first line that
-    cannot be used.
+    not those that look like a slip of ours. Raises `UsageError` for a table, a JSON list, and the first unusable line.
     """
     if name.lower().endswith((".csv", ".tsv")) or _LIST.match(text):
         fix = 'write one question per line, as plain text or {"question": "…"}; no question was asked'
@@ -151,8 +149,7 @@ class Answers:
         self._kept[done.question.id] = done.answer.status, done.answer.rollout.run
 
     def _lock(self) -> None:
-        """Lock the notes for one batch. Raises `UsageError` if another batch holds them. Without `fcntl`, nothing is
-        locked."""
+        """Lock the notes. Raises `UsageError` if another batch holds them. Without `fcntl`, nothing is locked."""
         with contextlib.suppress(ImportError):
             import fcntl
 

@@ -159,11 +159,9 @@ def _add_setup(commands: Any) -> None:
 def _format_main_flags(*arguments: Arguments | FlagGroup) -> str:
     """Format the flags that most evaluations need as a part of the help."""
     shown = Parser(usage=argparse.SUPPRESS, add_help=False)
-    place = shown.add_argument_group("main flags of `hira eval DATA` (hira eval run --help lists all)")
-    for argument in arguments:
-        for names, named in argument.flags if isinstance(argument, FlagGroup) else (argument,):
-            if names[-1] in MAIN:
-                place.add_argument(*names, **named)
+    flags = [each for part in arguments for each in (part.flags if isinstance(part, FlagGroup) else (part,))]
+    title = "main flags of `hira eval DATA` (hira eval run --help lists all)"
+    shown.add(FlagGroup(title, *(each for each in flags if each[0][-1] in MAIN)))
     return shown.format_help()
 
 

@@ -26,8 +26,7 @@ from hira.workflows import WORKFLOWS
 
 @dataclass(frozen=True, slots=True)
 class EvalOptions:
-    """The options of all kinds of `eval`. An option that a kind lacks has its default. Fields without a text are
-    explained by the help of their flags."""
+    """The options of all kinds of `eval`, each with a default; the help of their flags explains the others."""
 
     what: str
     settings: Mapping[str, Any]

@@ -30,17 +30,15 @@ def markdown(answer: Answer) -> str:
     parts = [f"# {escape_markdown(answer.rollout.question)}", answer.flagged]
     if answer.status in ("unverified", "insufficient_evidence"):
         parts.append(f"*{what_is_missing(answer, searched=True).what}*")
-    if answer.cited:
-        parts.append("## Sources")
-        parts.append("\n".join(f"- [{source.id}] {describe_source(answer, source)}" for source in answer.cited))
-    quotes = [
-        f"- [{', '.join(filter(None, (citation.source, escape_markdown(citation.place))))}] {citation.flag()}: "
-        f"“{escape_markdown(citation.quote)}”"
-        for citation in answer.citations
-        if citation.quote
-    ]
-    if quotes:
-        parts += ["## Evidence", "\n".join(quotes)]
+    sources = [f"- [{source.id}] {describe_source(answer, source)}" for source in answer.cited]
+    quotes = []
+    for citation in answer.citations:
+        if citation.quote:
+            where = ", ".join(filter(None, (citation.source, escape_markdown(citation.place))))
+            quotes.append(f"- [{where}] {citation.flag()}: “{escape_markdown(citation.quote)}”")
+    for title, lines in (("Sources", sources), ("Evidence", quotes)):
+        if lines:
+            parts += [f"## {title}", "\n".join(lines)]
     return "\n\n".join(parts)
 
 
@@ -49,7 +47,7 @@ def describe_source(answer: Answer, source: Source) -> str:
     from hira.cli.report_sources import find_url
 
     place = f"<{find_url(source)}>" if find_url(source) else escape_markdown(locate(source, answer.citations))
-    return " — ".join(part for part in (escape_markdown(source.title), place) if part)
+    return " — ".join(filter(None, (escape_markdown(source.title), place)))
 
 
 def escape_markdown(text: str) -> str:
@@ -130,8 +128,9 @@ def _is_own(path: Path) -> bool:
 def write(answer: Answer, path: Path, forms: Mapping[str, Form] = FORMS) -> None:
     """Write the answer in the format of the file's suffix. Without text, write nothing."""
     if answer.text:
-        content = forms[path.suffix.lower()](answer)
-        mark = f"\n{MARK}\n" if path.suffix.lower() == ".md" else ""
+        suffix = path.suffix.lower()
+        content = forms[suffix](answer)
+        mark = f"\n{MARK}\n" if suffix == ".md" else ""
         write_file(path, content if isinstance(content, bytes) else f"{visible(content)}\n{mark}")
 
 

@@ -1,5 +1,4 @@
-"""The parser of the command line, and the flags of the commands, each described once, with those of `ask` and `chat`.
-Light: it is read at every start."""
+"""The parser of the command line, and the flags of the commands, each described once. It is read at every start."""
 
 import argparse
 import math
@@ -54,6 +53,14 @@ class Parser(argparse.ArgumentParser):
             return f"{flag} is for {', '.join(others[:3])}; {self.prog} --help lists its own flags"
         return suggest(flag, self.flags()) or f"{self.prog} --help lists the flags"
 
+    def add(self, *arguments: "Arguments | FlagGroup") -> None:
+        """Add flags and positional arguments, in their groups."""
+        for argument in arguments:
+            is_group = isinstance(argument, FlagGroup)
+            place = self.add_argument_group(argument.title) if is_group else self
+            for names, named in argument.flags if is_group else (argument,):
+                place.add_argument(*names, **named)
+
     def commands(self) -> "dict[str, Parser]":
         """Return the parsers of this parser's commands, by name."""
         parsers: dict[str, Parser] = {}
@@ -89,8 +96,7 @@ _TYPES = {"N": int, "K": int, "PORT": int, "USD": parse_number, "TIME": parse_du
 
 
 def flag(names: str, metavar: str, about: str, **more: Any) -> Arguments:
-    """Describe a flag with a value, or a positional argument. The metavar decides on the type, unless it is
-    given; an empty one is the choices, or the argument's name."""
+    """Describe a flag, or a positional argument. The metavar, empty for that of argparse, decides on the type."""
     kind = {"type": _TYPES[metavar]} if metavar in _TYPES else {}
     return tuple(names.split()), {"metavar": metavar or None, "help": about, **kind, **more}
 
@@ -184,14 +190,7 @@ def add_command(
     description = f"{about[0].upper()}{about[1:]}.{f' {more}' if more else ''}"
     command: Parser = commands.add_parser(name, help=about, description=description, allow_abbrev=False)
     command.hints = hints or {}
-    for argument in (*arguments, DEBUG) if debug else arguments:
-        place, flags = (
-            (command.add_argument_group(argument.title), argument.flags)
-            if isinstance(argument, FlagGroup)
-            else (command, (argument,))
-        )
-        for names, named in flags:
-            place.add_argument(*names, **named)
+    command.add(*arguments, *([DEBUG] if debug else []))
     return command
 
 

@@ -1,5 +1,4 @@
-"""The live display of a terminal, redrawn in place by rich: planner → subtasks → experts → tools of a run, or the
-progress of many questions."""
+"""The live display of a terminal, redrawn in place by rich: the tree of a run, or the progress of many questions."""
 
 import asyncio
 import textwrap
@@ -67,11 +66,6 @@ class Writing:
         wrote = now - self.first
         speed = f" · {self.tokens / wrote:.1f} tokens/s" if wrote >= 1 else ""
         return f"{waited} · {count_of(self.tokens, 'token')}{speed}"
-
-    def lines(self, number: int, width: int) -> list[Text]:
-        """Return the last lines of the text."""
-        wrapped = textwrap.wrap(" ".join(visible(self.text).split()), width)[-number:]
-        return [Text(line, style="dim", no_wrap=True, overflow="ellipsis") for line in wrapped]
 
 
 @dataclass(slots=True)
@@ -254,11 +248,12 @@ class RunTree(Drawing):
         return tree
 
     def _show_writing(self, node: Tree, name: str, writing: Writing, width: int) -> None:
-        """Show the text that a role is writing, and its speed."""
+        """Show the last lines that a role is writing, and its speed."""
         at_work = sum(len(branch.busy) for branch in (self.planner, *self.subtasks.values()))
         turn = node.add(Spinner("dots", Text(f"{name} · {writing.state}", style="dim")))
-        for line in writing.lines(LINES_SHOWN if at_work == 1 else 1, width - 8):
-            turn.add(line)
+        lines = textwrap.wrap(" ".join(visible(writing.text).split()), width - 8)
+        for line in lines[-(LINES_SHOWN if at_work == 1 else 1) :]:
+            turn.add(Text(line, style="dim", no_wrap=True, overflow="ellipsis"))
 
     def _show(self, tree: Tree, title: str, branch: Branch, width: int) -> None:
         node = tree.add(Text(brief(title, width)))
@@ -279,8 +274,7 @@ class RunTree(Drawing):
 
 
 def format_spent(usage: Usage, seconds: float, limits: Mapping[str, float]) -> str:
-    """Format the usage of a run against its limits, with a bar for the nearest limit, such as `1,200 of 9,000 tokens`,
-    `$0.0123 of $0.5`, `12 of 60 s`."""
+    """Format the usage of a run against its limits, with a bar for the nearest one: `1,200 of 9,000 tokens`."""
     used = {"tokens": usage.tokens, "cost": usage.cost or 0.0, "seconds": seconds, "calls": usage.calls}
     parts = [draw_bar(max(used[name] / limit for name, limit in limits.items()))] if limits else []
     for name, amount in used.items():

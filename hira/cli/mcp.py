@@ -1,5 +1,4 @@
-"""`hira mcp`: hira as an MCP server with the tools `ask`, `search` and `open`, over stdio or, on this machine alone,
-over HTTP."""
+"""`hira mcp`: hira as an MCP server with the tools `ask`, `search` and `open`, over stdio or, on this machine, HTTP."""
 
 import asyncio
 import json
@@ -221,8 +220,7 @@ def server(client: Hira, folder: Path) -> "Server[Any]":
 
 
 def describe_tools(settings: Settings, reads: Sequence[str]) -> "list[Tool]":
-    """Describe the tool `ask`, and of `search` and `open` those named in `reads`. They have the argument `docs` only if
-    the server has documents."""
+    """Describe `ask` and those named in `reads`. They have the argument `docs` only if the server has documents."""
     from mcp_types import Tool
 
     named = ", ".join(path.name for path in settings.docs)
@@ -242,9 +240,8 @@ def describe_tools(settings: Settings, reads: Sequence[str]) -> "list[Tool]":
         if name == "ask":
             schema["properties"]["workflow"]["enum"] = ["", *WORKFLOWS]
         title, returned = ("Ask hira", ANSWER) if name == "ask" else (None, PASSAGES)
-        tools.append(
-            Tool(name=name, title=title, description=purposes[name], input_schema=schema, output_schema=returned)
-        )
+        about = purposes[name]
+        tools.append(Tool(name=name, title=title, description=about, input_schema=schema, output_schema=returned))
     return tools
 
 
@@ -301,8 +298,7 @@ async def _finish(work: Coroutine[Any, Any, Answer]) -> Answer:
 
 
 def format_passages(observation: Observation) -> tuple[str, dict[str, Any]]:
-    """Return the passages as text, each after its title and location, and as structure, each with its location and, if
-    it is known, its place ("p. 12")."""
+    """Return the passages as text and as structure, with their locations and, if known, their places ("p. 12")."""
     passages, blocks = [], []
     for passage in observation.passages:
         title, text, place = clean(passage.source.title), clean(passage.text), passage.source.find_place("")
@@ -363,8 +359,6 @@ async def _over_http(served: "Server[Any]", port: int, shell: Shell) -> None:
         raise UsageError(f"cannot listen on port {port}: {error}", fix="name another with --http PORT") from None
     with listening:
         app = served.streamable_http_app(streamable_http_path=PATH, host=HOST)
-        config = uvicorn.Config(
-            app, log_level="error", log_config=None, timeout_graceful_shutdown=LEAVING, **limit_connections()
-        )
+        options = {"log_level": "error", "log_config": None, "timeout_graceful_shutdown": LEAVING}
         shell.remark(f"MCP server at http://{HOST}:{listening.getsockname()[1]}{PATH}; Ctrl-C ends it")
-        await uvicorn.Server(config).serve(sockets=[listening])
+        await uvicorn.Server(uvicorn.Config(app, **options, **limit_connections())).serve(sockets=[listening])

@@ -35,8 +35,7 @@ class Output(Protocol):
 
 
 def print_answer(answer: Answer, out: Output, settings: Mapping[str, Any], *, again: str = "") -> int:
-    """Print an answer, and what is wrong with it. `settings` are those of its run; `again` says how to resume one that
-    its budget ended."""
+    """Print an answer of a run with these `settings`, and what is wrong with it; `again` says how to resume the run."""
     out.tell(answer)
     shell = out.shell
     if answer.status in ("unverified", "insufficient_evidence"):

@@ -42,8 +42,7 @@ class Count:
 
 
 class CellCounts:
-    """The results of `items` questions in each cell. Those from `before` count as done, but not for the rate. Work that
-    is `stopping` asks no others. Answers are not kept: there may be many."""
+    """The results of `items` questions in each cell. Those from `before` count as done, but not for the rate."""
 
     def __init__(self, items: int, cells: Sequence[str] = ("",)) -> None:
         self.items = items
@@ -239,8 +238,7 @@ def format_reading(event: events.DocumentsRead) -> str:
 
 
 def format_failure(failed: events.ToolEnded) -> str:
-    """Format why a tool failed, without repeating that it did: of a program's traceback only the error, which is its
-    last line."""
+    """Format why a tool failed, without repeating that it did: of a traceback only the last line."""
     last = failed.text.rstrip().rpartition("\n")[2]
     return last if _PYTHON_ERROR.match(last) else failed.text.removeprefix(f"{failed.tool} failed: ")
 

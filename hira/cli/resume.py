@@ -1,5 +1,4 @@
-"""`hira resume` continues a recorded run, with its settings and today's keys; `hira replay` repeats it without making
-any call. Reports are printed and written as by `hira report`."""
+"""`hira resume` continues a recorded run, with its settings and today's keys; `hira replay` repeats it alone."""
 
 import asyncio
 import importlib

@@ -65,8 +65,7 @@ async def open_roles(settings: Settings, tell: Callable[[str], None]) -> AsyncIt
 
 
 def open_view(shell: Shell, counts: "CellCounts | None" = None, *, quiet: bool = False) -> View:
-    """The view of one run, or of the `counts` of many questions, that the flags and the streams ask for: JSON lines,
-    nothing, a drawing on a terminal, plain lines elsewhere."""
+    """The view of one run, or of the `counts` of many questions, that the flags and the streams ask for."""
     if shell.events:
         return JsonLines(shell)
     if quiet:

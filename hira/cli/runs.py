@@ -1,5 +1,4 @@
-"""`hira runs`: the recorded runs, newest first; `export` writes them for training, `delete` removes them. And the
-settings of a recorded run, as they would be given on the command line."""
+"""`hira runs` lists, exports and deletes recorded runs; and the settings of a run as flags of the command line."""
 
 import json
 import time

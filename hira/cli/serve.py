@@ -91,8 +91,7 @@ async def _report_unready(settings: Settings, shell: Shell) -> None:
 
 
 def _add_key(settings: Settings, key: str | None, shell: Shell) -> Settings:
-    """The settings with the key of --api-key, or of the environment, among those that clients may send. Raises
-    `UsageError` for an empty one."""
+    """The settings with the key of --api-key, or of the environment. Raises `UsageError` for an empty key."""
     if key is None:
         key = shell.environ.get(SERVE_KEY)
     elif key.startswith("@"):

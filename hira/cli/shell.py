@@ -30,8 +30,7 @@ _CONTROLS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Shell:
-    """The streams, environment and folder of a command. With `events`, a program reads stderr: one JSON object a
-    line."""
+    """The streams, environment and folder of a command. With `events`, a program reads stderr as JSON lines."""
 
     stdin: TextIO
     stdout: TextIO
@@ -64,8 +63,7 @@ class Shell:
         return text
 
     def say(self, text: str) -> None:
-        """Print the result on stdout. A reader that has closed the pipe (`| head`) is fine. Raises `HiraError` on a
-        full disk, and if stdout was closed before the start (`>&-`)."""
+        """Print the result on stdout. Raises `HiraError` on a full disk or a closed stdout, not for `| head`."""
         try:
             self.stdout.write(encodable(visible(text), self.stdout) + "\n")
             self.stdout.flush()

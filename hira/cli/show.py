@@ -1,5 +1,4 @@
-"""A recorded run: `hira show` prints it, `hira verify` checks its claims again, `hira trace` writes it as a page or
-sends it as spans."""
+"""A recorded run: `hira show` prints it, `hira verify` checks its claims again, `hira trace` exports it."""
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
@@ -164,8 +163,7 @@ def verify(options: RecordOptions, shell: Shell) -> int:
 
 
 async def verify_by_model(reading: Reading, settings: Settings, shell: Shell) -> tuple[list[Citation], list[str]]:
-    """The citations as a model judges every claim, and the reasons why some are unchecked. Prints notices, such as that
-    the model failed its exam."""
+    """The citations as a model judges every claim, and the reasons why some are unchecked. Prints notices."""
     record = reading.rollout
     async with open_roles(await find_model(settings), shell.remark) as context:
         return await verify_answer(record.answer, record.sources, record.question, ModelVerifier(context))

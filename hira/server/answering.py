@@ -1,5 +1,4 @@
-"""Answers the questions of both APIs: begins a run, sends its answer whole or as a stream, and ends the run when the
-client disconnects."""
+"""Answers the questions of both APIs, whole or as a stream; a client that disconnects ends its run."""
 
 import asyncio
 import time

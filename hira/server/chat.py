@@ -28,8 +28,7 @@ class StreamOptions(BaseModel):
 
 
 class ChatRequest(BaseModel):
-    """A chat completion request. Fields that hira decides by its own settings, such as the temperature, are not
-    read."""
+    """A chat completion request. Fields that hira decides by its settings, such as the temperature, are not read."""
 
     model: str = Field(min_length=1)
     messages: list[Spoken] = Field(min_length=1)
@@ -55,8 +54,7 @@ class ChatRequest(BaseModel):
 
 
 def read_chat(body: bytes) -> ChatRequest:
-    """Parse the request. Raises `RejectedRequest` for its faults, and for requested features that hira does not
-    have."""
+    """Parse the request. Raises `RejectedRequest` for its faults, and for features that hira lacks."""
     request = read_request(body, ChatRequest)
     if request.n not in (None, 1):
         raise RejectedRequest(400, "hira gives one answer; remove it", "unsupported_value", field="n")

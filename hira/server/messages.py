@@ -62,8 +62,7 @@ def reject_fields(request: BaseModel, lacking: Mapping[str, str]) -> None:
 
 
 def read_question(messages: Sequence[Spoken], field: str, more: int = 0) -> ReceivedQuestion:
-    """The question that the messages in this field of a request ask. Raises `RejectedRequest` for one that is missing,
-    or too long together with `more` characters of the request."""
+    """The question of these messages. Raises `RejectedRequest` for none, or one too long together with `more`."""
     turns = [(message.role, _text(message, field)) for message in messages]
     last = next((index for index in reversed(range(len(turns))) if turns[index][0] == "user" and turns[index][1]), None)
     if last is None:

@@ -64,8 +64,7 @@ async def begin(state: AppState, request: Request) -> Response:
 
 
 async def list_runs(state: AppState, request: Request) -> Response:
-    """List the client's runs, newest first: those of this server and those of the journal. Runs that were deleted there
-    since they ended are forgotten here."""
+    """List the client's runs, newest first, of this server and of the journal; forget those that were deleted there."""
     client, journal = state.client(request), state.session.journal
     entries = await read_journal(journal.runs, LISTED, client.mark) if journal else []
     runs = {entry.id: _line(state, entry) for entry in entries if entry.question}
@@ -77,10 +76,7 @@ async def list_runs(state: AppState, request: Request) -> Response:
 
 
 async def one_run(state: AppState, request: Request) -> Response:
-    """Return a run with its answer and the texts of its sources, as far as they are available.
-
-    A run of the journal is replayed from its record, without any call.
-    """
+    """Return a run with its answer and the texts of its sources. A run of the journal is replayed, without any call."""
     client, name = state.client(request), request.path_params["run"]
     watched = await find_kept(state, client, name)
     if watched is None:

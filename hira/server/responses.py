@@ -61,8 +61,7 @@ class ResponsesRequest(BaseModel):
 
 
 def read_response_request(body: bytes) -> ResponsesRequest:
-    """Parse the request. Raises `RejectedRequest` for its faults, and for requested features that hira does not
-    have."""
+    """Parse the request. Raises `RejectedRequest` for its faults, and for features that hira lacks."""
     request = read_request(body, ResponsesRequest)
     reject_fields(request, ELSEWHERE)
     if LOGPROBS in (request.include or ()):
@@ -82,20 +81,20 @@ def messages_of(request: ResponsesRequest) -> list[Spoken]:
     answer, are left out. Raises `RejectedRequest` for items that are not messages."""
     if isinstance(request.input, str):
         return [Spoken(role="user", content=request.input)]
-    return [_message(item) for item in request.input if item.type not in ("reasoning", "function_call_output")]
-
-
-def _message(item: InputItem) -> Spoken:
-    if item.type == "function_call":
-        return Spoken(role="assistant", content=item.arguments)
-    if item.type not in (None, "message"):
-        what = f"items of the type {item.type[:40]!r} are not supported; send messages"
-        raise RejectedRequest(400, what, "unsupported_value", field="input")
-    if item.role not in ("user", "assistant", "system", "developer"):
-        what = f"the role {str(item.role)[:40]!r} is not one of user, assistant, system and developer"
-        raise RejectedRequest(400, what, field="input")
-    parts = item.content
-    return Spoken(role=item.role, content=[_part(part) for part in parts] if isinstance(parts, list) else parts)  # type: ignore[arg-type]
+    messages = []
+    for item in request.input:
+        if item.type == "function_call":
+            messages.append(Spoken(role="assistant", content=item.arguments))
+        elif item.type in (None, "message"):
+            if item.role not in ("user", "assistant", "system", "developer"):
+                what = f"the role {str(item.role)[:40]!r} is not one of user, assistant, system and developer"
+                raise RejectedRequest(400, what, field="input")
+            content = [_part(part) for part in item.content] if isinstance(item.content, list) else item.content
+            messages.append(Spoken(role=item.role, content=content))  # type: ignore[arg-type]
+        elif item.type not in ("reasoning", "function_call_output"):
+            what = f"items of the type {item.type[:40]!r} are not supported; send messages"
+            raise RejectedRequest(400, what, "unsupported_value", field="input")
+    return messages
 
 
 def _part(part: Mapping[str, Any]) -> dict[str, Any]:

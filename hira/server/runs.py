@@ -207,8 +207,7 @@ class NewRun:
 
 
 class Runs:
-    """All runs of the server, by name. `sessions` are by workflow, the default first; `hidden` are the texts that no
-    client sees."""
+    """All runs by name. `sessions` are by workflow, the default first; no client sees the `hidden` texts."""
 
     def __init__(self, sessions: Mapping[str, Session], hidden: Hidden) -> None:
         self.sessions = sessions
@@ -244,8 +243,7 @@ class Runs:
     def start(
         self, client: Client, run: Run, workflow: str, queue: ApprovalQueue | None, attached: Sequence[Path] = ()
     ) -> WatchedRun:
-        """Start the work on a new run, or on one of the journal, which keeps its attached files. Its subtasks wait in
-        the `queue` if a person approves them."""
+        """Start the work on a new run, or on one of the journal, which keeps its attached files."""
         before = self.known.get(run.id)
         attached = before.attached if before else attached
         ended = [name for name, watched in self.known.items() if watched.ended and client.owns(name)]

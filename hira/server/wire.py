@@ -79,11 +79,8 @@ def find_marks(answer: Answer, text: str) -> Iterator[Mark]:
 
 
 def describe_progress(event: Event) -> str:
-    """Describe an event of the run for a client, as its reasoning; empty for events that a client need not know.
-
-    Each is a line. Pieces of replies (`TurnText`) would need a separate case, and would show the answer before it
-    is checked.
-    """
+    """Describe an event of the run as a line of reasoning; empty for events that a client need not know, such as pieces
+    of replies (`TurnText`), which would show the answer before it is checked."""
     tell = PROGRESS.get(type(event))
     return f"{tell(event)}\n" if tell else ""
 
@@ -110,8 +107,7 @@ def pieces(text: str, size: int = 48) -> Sequence[str]:
 
 
 def as_refusal(error: HiraError | RejectedRequest) -> RejectedRequest:
-    """Convert an error for a client: it learns about faults of its request; all others are internal, because
-    addresses and keys of this server must not leave it."""
+    """Convert an error for a client: of this server, no addresses and keys may leave it with the error."""
     if isinstance(error, RejectedRequest):
         return error
     if isinstance(error, UsageError):
