@@ -108,9 +108,8 @@ def find_attached_files(options: AskOptions, shell: Shell) -> tuple[Path, ...]:
 def read_question(text: str | None, shell: Shell, name: str = "question", command: str = "ask") -> str:
     """Return the question of the command line or, for `-`, of standard input."""
     if text is None:
-        raise UsageError(
-            "there is no question", fix='hira ask "question"; - reads it from standard input, --batch FILE reads many'
-        )
+        fix = 'hira ask "question"; - reads it from standard input, --batch FILE reads many'
+        raise UsageError("there is no question", fix=fix)
     question = printable(shell.stdin.read() if text == "-" else text).strip()
     if not question:
         fix = f'hira {command} "{name}", or hira {command} - to read it from stdin'

@@ -40,10 +40,8 @@ def questions_of(text: str, name: str, folder: Path) -> list[Question]:
             if question.id in lines:
                 raise UsageError(f"the id {question.id!r} is already used in line {lines[question.id]}")
         except UsageError as error:
-            fix = error.fix or "correct the line"
-            raise UsageError(
-                error.what, where=f"in line {number} of {name}", fix=f"{fix}; no question was asked"
-            ) from None
+            fix = f"{error.fix or 'correct the line'}; no question was asked"
+            raise UsageError(error.what, where=f"in line {number} of {name}", fix=fix) from None
         lines[question.id] = number
         questions.append(question)
     if not questions:
@@ -186,8 +184,6 @@ def _writing(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise UsageError(
-            f"the answers cannot be written: {error.strerror or error}",
-            where=f"to {path}",
-            fix="free some space, then run the same command again: answers in the file are kept",
-        ) from None
+        what = f"the answers cannot be written: {error.strerror or error}"
+        fix = "free some space, then run the same command again: answers in the file are kept"
+        raise UsageError(what, where=f"to {path}", fix=fix) from None

@@ -56,10 +56,13 @@ class Parser(argparse.ArgumentParser):
     def add(self, *arguments: "Arguments | FlagGroup") -> None:
         """Add flags and positional arguments, in their groups."""
         for argument in arguments:
-            is_group = isinstance(argument, FlagGroup)
-            place = self.add_argument_group(argument.title) if is_group else self
-            for names, named in argument.flags if is_group else (argument,):
-                place.add_argument(*names, **named)
+            if isinstance(argument, FlagGroup):
+                group = self.add_argument_group(argument.title)
+                for names, named in argument.flags:
+                    group.add_argument(*names, **named)
+            else:
+                names, named = argument
+                self.add_argument(*names, **named)
 
     def commands(self) -> "dict[str, Parser]":
         """Return the parsers of this parser's commands, by name."""

@@ -118,8 +118,7 @@ class McpOptions:
 
 def mcp(options: McpOptions, shell: Shell) -> int:
     require()
-    settings = shell.load_settings(options.settings)
-    return asyncio.run(_serve(settings, options.http, shell))
+    return asyncio.run(_serve(shell.load_settings(options.settings), options.http, shell))
 
 
 async def _serve(settings: Settings, port: int | None, shell: Shell) -> int:
@@ -131,10 +130,8 @@ async def _serve(settings: Settings, port: int | None, shell: Shell) -> int:
         async with Hira(settings=settings) as client:
             if line := announce_model(await client.open_session()):
                 shell.remark(line)
-            if port is None:
-                await _over_stdio(server(client, shell.folder))
-            else:
-                await _over_http(server(client, shell.folder), port, shell)
+            served = server(client, shell.folder)
+            await (_over_stdio(served) if port is None else _over_http(served, port, shell))
     except asyncio.CancelledError:
         return INTERRUPTED
     finally:
@@ -299,7 +296,8 @@ async def _finish(work: Coroutine[Any, Any, Answer]) -> Answer:
 
 def format_passages(observation: Observation) -> tuple[str, dict[str, Any]]:
     """Return the passages as text and as structure, with their locations and, if known, their places ("p. 12")."""
-    passages, blocks = [], []
+    passages = []
+    blocks = []
     for passage in observation.passages:
         title, text, place = clean(passage.source.title), clean(passage.text), passage.source.find_place("")
         passages.append({"title": title, "location": passage.source.location, "place": place, "text": text})
@@ -359,6 +357,6 @@ async def _over_http(served: "Server[Any]", port: int, shell: Shell) -> None:
         raise UsageError(f"cannot listen on port {port}: {error}", fix="name another with --http PORT") from None
     with listening:
         app = served.streamable_http_app(streamable_http_path=PATH, host=HOST)
-        options = {"log_level": "error", "log_config": None, "timeout_graceful_shutdown": LEAVING}
+        options: dict[str, Any] = {"log_level": "error", "log_config": None, "timeout_graceful_shutdown": LEAVING}
         shell.remark(f"MCP server at http://{HOST}:{listening.getsockname()[1]}{PATH}; Ctrl-C ends it")
         await uvicorn.Server(uvicorn.Config(app, **options, **limit_connections())).serve(sockets=[listening])

@@ -246,7 +246,8 @@ def format_failure(failed: events.ToolEnded) -> str:
 def format_call(call: events.ToolStarted) -> str:
     """Format a tool's arguments: a single text unchanged, several arguments by name."""
     if len(call.arguments) == 1:
-        return str(*call.arguments.values())
+        (value,) = call.arguments.values()
+        return str(value)
     return ", ".join(f"{name} {value!r}" for name, value in call.arguments.items())
 
 

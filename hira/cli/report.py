@@ -112,8 +112,6 @@ def _format_verdicts(answer: Answer, reference: Reference, *, chinese: bool) -> 
     return f" ({', '.join(lines)})" if lines else ""
 
 
-FORMS = {**export.make_forms(as_markdown), ".txt": as_markdown, **dict.fromkeys(export.PAGES, as_html)}
-SUFFIXES = tuple(FORMS)
 DEFAULT = "mams"
 
 
@@ -127,7 +125,7 @@ def report(options: AskOptions, shell: Shell) -> int:
         return print_bound(options, settings, shell)
     documents, path = (*settings.docs, *files), None
     if options.output:
-        path = export.check_output_path(options.output, shell.folder, SUFFIXES, topic, documents)
+        path = export.check_output_path(options.output, shell.folder, text=topic, docs=documents)
     hira = Hira(settings=settings)
     begin = partial(hira.chat().stream, topic, files=files)
     run = asyncio.run(show(hira, begin, options, shell))
@@ -157,4 +155,4 @@ class ReportOutput:
         """Write the report in the format of the file's suffix. Without text, write nothing."""
         if self.path:
             page: export.Form = partial(as_html, link=partial(_link_document, self.docs, self.path.parent))
-            export.write(answer, self.path, {**FORMS, **dict.fromkeys(export.PAGES, page)})
+            export.write(answer, self.path, as_markdown, {".txt": as_markdown, **dict.fromkeys(export.PAGES, page)})

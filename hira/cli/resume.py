@@ -6,11 +6,13 @@ from functools import partial
 
 from hira.agents.trajectory import FINAL
 from hira.api import Hira
-from hira.cli import INTERRUPTED, USAGE, export, output, report
+from hira.cli import INTERRUPTED, USAGE, output
 from hira.cli.ask import AnswerOutput, describe_resumption, finish_run, show
+from hira.cli.export import check_output_path
 from hira.cli.flags import REPORTING
 from hira.cli.options import AskOptions
 from hira.cli.output import print_answer
+from hira.cli.report import ReportOutput
 from hira.cli.running import at_terminal, open_view
 from hira.cli.runs import as_flags, load_recorded, open_journal
 from hira.cli.shell import Shell, brief
@@ -56,10 +58,10 @@ def resume(options: AskOptions, shell: Shell) -> int:
 
 def choose_output(entry: Entry, options: AskOptions, shell: Shell) -> output.Output:
     """Return the output of a recorded run, which may be a report."""
-    is_report = entry.workflow in REPORTING
-    suffixes = report.SUFFIXES if is_report else export.SUFFIXES
-    path = export.check_output_path(options.output, shell.folder, suffixes) if options.output else None
-    return (report.ReportOutput if is_report else AnswerOutput)(options, shell, path)
+    path = check_output_path(options.output, shell.folder) if options.output else None
+    if entry.workflow in REPORTING:
+        return ReportOutput(options, shell, path)
+    return AnswerOutput(options, shell, path)
 
 
 def replay(options: AskOptions, shell: Shell) -> int:

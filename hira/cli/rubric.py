@@ -63,11 +63,9 @@ async def _make_rubric(
         try:
             criteria = known or await generate(context.conversation("rubric"), query)
         except DialectError as error:
-            raise EndpointError(
-                "the model wrote no valid rubric, asked twice",
-                where=f"model {model!r}: {error.what}",
-                fix="name another model for the role `rubric` (--role rubric=MODEL)",
-            ) from None
+            fix = "name another model for the role `rubric` (--role rubric=MODEL)"
+            where = f"model {model!r}: {error.what}"
+            raise EndpointError("the model wrote no valid rubric, asked twice", where=where, fix=fix) from None
         return criteria, await score(context, criteria, query, report) if report else None
 
 
@@ -90,6 +88,5 @@ def _parse_rubric(text: str, name: str) -> Rubric:
     try:
         return Rubric.of(read_json(text))
     except ValueError as error:
-        raise UsageError(
-            f"--rubric {name} does not hold a valid rubric: {error}", fix="write one with hira rubric --json"
-        ) from None
+        what = f"--rubric {name} does not hold a valid rubric: {error}"
+        raise UsageError(what, fix="write one with hira rubric --json") from None

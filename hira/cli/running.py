@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from hira.cli.approve import AtTerminal
     from hira.cli.progress import CellCounts
 
-NO_MODEL = "no model is connected: `offline` {does}; --model NAME connects one (hira doctor)"
 QUIT_AFTER = 1.0
 
 
@@ -43,11 +42,10 @@ def announce_model(session: Session, files: Sequence[Path] = ()) -> str:
         documents = ["your documents"] if session.settings.docs or files else []
         searched = " and ".join([*documents, *(["the web"] if session.toolset.backends else [])])
         does = f"quotes {searched}" if searched else "only computes without documents (--docs PATH)"
-        return NO_MODEL.format(does=does)
+        return f"no model is connected: `offline` {does}; --model NAME connects one (hira doctor)"
     if "found on" in origin or "only model" in origin:
-        return (
-            f"using {session.model} at {without_userinfo(session.settings.base_url)} ({origin}); --model names another"
-        )
+        place = without_userinfo(session.settings.base_url)
+        return f"using {session.model} at {place} ({origin}); --model names another"
     return ""
 
 

@@ -29,9 +29,8 @@ def open_journal(name: str | None, shell: Shell) -> Iterator[Journal]:
     if path is None:
         raise UsageError("nothing is recorded: the journal is off", fix="name its file with --journal")
     if not path.is_file():
-        raise UsageError(
-            "no runs are recorded yet", where=f"at {path}", fix="hira ask records them; --journal names another file"
-        )
+        fix = "hira ask records them; --journal names another file"
+        raise UsageError("no runs are recorded yet", where=f"at {path}", fix=fix)
     journal = Journal(path)
     try:
         yield journal

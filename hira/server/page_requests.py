@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -127,26 +127,23 @@ def _write_event(state: AppState, fields: Mapping[str, Any]) -> bytes:
 async def _past(
     state: AppState, recorded: Sequence[Mapping[str, Any]], start: int, line: Mapping[str, Any]
 ) -> AsyncIterator[bytes]:
-    whole = Deltas(state.runs.hidden)
-    events = [event for record in recorded for event in _show_again(record, whole)][start:]
-    for begin in range(0, len(events), AT_ONCE):
+    """Yield recorded events, with pieces of text joined as for a live run. Another version may have recorded unknown
+    events: of pieces of text, only the fields that join them are read; all other events are sent unchanged."""
+    whole, events = Deltas(state.runs.hidden), list[Mapping[str, Any]]()
+    for fields in recorded:
+        kind, conversation = fields.get("event"), str(fields.get("conversation", ""))
+        if kind == TurnText.__name__:
+            text, reasoning = str(fields.get("text", "")), bool(fields.get("reasoning"))
+            role, at = str(fields.get("role", "")), fields.get("at", 0.0)
+            events += map(record, whole.text(TurnText(conversation, text, reasoning, role, at=at)))
+            continue
+        if kind == TurnEnded.__name__:
+            events += map(record, whole.rest(conversation))
+        events.append(fields)
+    for begin in range(start, len(events), AT_ONCE):
         yield b"".join(_write_event(state, event) for event in events[begin : begin + AT_ONCE])
         await asyncio.sleep(0)
     yield sse({"event": "Ended", **line})
-
-
-def _show_again(recorded: Mapping[str, Any], whole: Deltas) -> Iterator[Mapping[str, Any]]:
-    """Join pieces of text as a live run does. Another version may have recorded unknown events: of pieces of text, only
-    the fields that join them are read; all other events are sent unchanged."""
-    kind, conversation = recorded.get("event"), str(recorded.get("conversation", ""))
-    if kind == TurnText.__name__:
-        text, reasoning = str(recorded.get("text", "")), bool(recorded.get("reasoning"))
-        role, at = str(recorded.get("role", "")), recorded.get("at", 0.0)
-        yield from map(record, whole.text(TurnText(conversation, text, reasoning, role, at=at)))
-        return
-    if kind == TurnEnded.__name__:
-        yield from map(record, whole.rest(conversation))
-    yield recorded
 
 
 async def stop(state: AppState, request: Request) -> Response:

