@@ -87,6 +87,7 @@ class Drawing(View):
         super().__init__(shell, counts)
         self.console = Console(file=shell.stderr)
         self.began = time.monotonic()
+        self.still = False
         self._live = Live(
             console=self.console,
             get_renderable=self.draw,
@@ -109,17 +110,19 @@ class Drawing(View):
     async def keep(self) -> None:
         while True:
             await asyncio.sleep(1 / FRAMES_A_SECOND)
-            if self._live.is_started:
+            if not self.still:
                 self._live.refresh()
 
     @contextmanager
     def pause(self) -> Iterator[None]:
         """Freeze the drawing inside the context, and redraw it below the lines that were printed in it."""
+        self.still = True
         self._live.refresh()
         self._live.stop()
         try:
             yield
         finally:
+            self.still = False
             self._live.start()
 
 
