@@ -1,14 +1,18 @@
 """Says what to do about a mistake on the command line: the nearest command or value, or where the help is."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from hira.core.errors import suggest
 
+if TYPE_CHECKING:
+    from hira.cli.flags import Parser
 
-def advise(message: str, prog: str, hints: Mapping[str, str], find_elsewhere: Callable[[str], str]) -> str:
-    """Suggest the nearest command or value; otherwise point to the help. `find_elsewhere` returns the command that has
-    a name as its own command or flag."""
+
+def advise(message: str, prog: str, hints: Mapping[str, str], commands: "Iterable[Parser]") -> str:
+    """Suggest the nearest command or value, or one of the `commands` that has it as its own command or flag, such as
+    `hira ask --batch` for `batch`; otherwise point to the help."""
     if missing := re.search(r"arguments are required: ([\w-]+)", message):
         return hints.get(missing[1], f"{prog} --help shows how to use it")
     if number := re.search(r"argument (\S+): invalid (int|float) value", message):
@@ -18,9 +22,14 @@ def advise(message: str, prog: str, hints: Mapping[str, str], find_elsewhere: Ca
     if message.endswith("is not a duration"):
         return "write 90, 90s, 5m or 1h"
     if choice := re.search(r"invalid choice: '(.*)' \(choose from (.*)\)", message, re.DOTALL):
+        elsewhere = [
+            f"{command.prog} {spelling}"
+            for command in commands
+            for spelling in (choice[1], f"--{choice[1]}")
+            if spelling in (*command.commands(), *command.flags())
+        ]
         known = re.findall(r"[\w-]+", choice[2])
-        elsewhere = find_elsewhere(choice[1])
-        near = f"did you mean '{elsewhere}'?" if elsewhere else suggest(choice[1], known)
+        near = f"did you mean '{elsewhere[0]}'?" if elsewhere else suggest(choice[1], known)
         return near or (
             'to ask a question: hira ask "question"' if prog == "hira" else f"{prog} --help lists the choices"
         )

@@ -1,5 +1,4 @@
-"""The person at the terminal decides on each subtask before it is handed out (`--approve`), and on each call of a tool
-that needs approval."""
+"""The person at the terminal decides on each subtask (`--approve`), and on each call of a tool that needs approval."""
 
 import asyncio
 import json
@@ -86,8 +85,7 @@ class AtTerminal:
         """Return the line that the person types. Raises `Interrupted` when the terminal is closed."""
         self._show(prompt)
         while b"\n" not in self._typed:
-            read = await self._read()
-            if not read:
+            if not (read := await self._read()):
                 self._show("\n")
                 raise Interrupted("no one is left to approve; answering from the results so far")
             self._typed += read
@@ -96,16 +94,10 @@ class AtTerminal:
 
     async def _read(self) -> bytes:
         """Return some bytes from the terminal, b"" at its end. A stopped run leaves no reader waiting."""
-        loop, source = asyncio.get_running_loop(), self.shell.stdin.fileno()
-        ready: asyncio.Future[None] = loop.create_future()
-
-        def resume() -> None:
-            if not ready.done():
-                ready.set_result(None)
-
-        loop.add_reader(source, resume)
+        loop, source, ready = asyncio.get_running_loop(), self.shell.stdin.fileno(), asyncio.Event()
+        loop.add_reader(source, ready.set)
         try:
-            await ready
+            await ready.wait()
         finally:
             loop.remove_reader(source)
         try:

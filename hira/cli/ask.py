@@ -29,6 +29,7 @@ class AnswerOutput:
 
     options: AskOptions
     shell: Shell
+    path: Path | None = None
 
     def tell(self, answer: Answer) -> None:
         """Print the answer on stdout, as JSON if asked for. Without text, print nothing."""
@@ -41,10 +42,11 @@ class AnswerOutput:
             show_text = shell.tell if answer.output_type else shell.say  # what is no JSON stays off its stream
             show_text(output.text(answer, shell.folder))
 
-    def write(self, answer: Answer, path: Path) -> None:
-        from hira.cli.export import write  # most answers are only printed
+    def write(self, answer: Answer) -> None:
+        if self.path:
+            from hira.cli.export import write  # most answers are only printed
 
-        write(answer, path)
+            write(answer, self.path)
 
 
 def ask(options: AskOptions, shell: Shell) -> int:
@@ -81,7 +83,7 @@ def ask(options: AskOptions, shell: Shell) -> int:
         return hira.stream(question, files=files, output_type=schema)
 
     run = asyncio.run(show(hira, begin, options, shell))
-    return finish_run(hira, run, AnswerOutput(options, shell), path)
+    return finish_run(hira, run, AnswerOutput(options, shell, path))
 
 
 def load_settings(options: AskOptions, shell: Shell) -> tuple[Settings, str]:
@@ -106,9 +108,8 @@ def find_attached_files(options: AskOptions, shell: Shell) -> tuple[Path, ...]:
 def read_question(text: str | None, shell: Shell, name: str = "question", command: str = "ask") -> str:
     """Return the question of the command line or, for `-`, of standard input."""
     if text is None:
-        raise UsageError(
-            "there is no question", fix='hira ask "question"; - reads it from standard input, --batch FILE reads many'
-        )
+        fix = 'hira ask "question"; - reads it from standard input, --batch FILE reads many'
+        raise UsageError("there is no question", fix=fix)
     question = printable(shell.stdin.read() if text == "-" else text).strip()
     if not question:
         fix = f'hira {command} "{name}", or hira {command} - to read it from stdin'
@@ -164,9 +165,8 @@ async def show(
     return run
 
 
-def finish_run(hira: Hira, run: Run | None, out: output.Output, path: Path | None = None) -> int:
-    """Print the answer of a run that has ended, and write it to the `path` even if it cannot be printed. The run is
-    None if the person would not wait for it."""
+def finish_run(hira: Hira, run: Run | None, out: output.Output) -> int:
+    """Print the answer of a run, and write it to its file even if it cannot be printed; None is a run that was quit."""
     if run is None:
         return INTERRUPTED
     try:
@@ -183,8 +183,7 @@ def finish_run(hira: Hira, run: Run | None, out: output.Output, path: Path | Non
         again = describe_resumption(run.id, run.answer.status, vars(hira.settings)) if run.resumable else ""
         return output.print_answer(run.answer, out, vars(hira.settings), again=again)
     finally:
-        if path:
-            out.write(run.answer, path)
+        out.write(run.answer)
 
 
 def describe_resumption(run: str, status: Status, limits: Mapping[str, Any]) -> str:

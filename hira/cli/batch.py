@@ -33,30 +33,29 @@ NOTHING_YET = "no question is answered; run the same command to ask them"
 
 def batch(options: AskOptions, settings: Settings, shell: Shell) -> int:
     """Ask the unanswered questions. All faults are reported before the first question is asked."""
-    check(options, shell)
+    _check(options, shell)
     name = "standard input" if options.batch == "-" else options.batch
     text = shell.stdin.read() if options.batch == "-" else shell.read_text(options.batch, "--batch")
     questions = questions_of(text, name, shell.folder / Path(options.batch).parent)
     if options.output in ("", "-"):
         raise UsageError("a batch needs a file for its answers", fix="name it with --output answers.jsonl")
     with Answers((shell.folder / options.output).absolute(), questions) as answers:
-        left = list(answers.list_unfinished())
-        if not left:
-            shell.remark(f"{options.output} already holds a result for each of the {len(questions)} questions")
-            return CODES[worst(answers.statuses())]
-        return asyncio.run(_ask_all(settings, left, answers, options, shell))
+        if left := list(answers.list_unfinished()):
+            return asyncio.run(_ask_all(settings, left, answers, options, shell))
+        shell.remark(f"{options.output} already holds a result for each of the {len(questions)} questions")
+        return CODES[min(answers.statuses(), key=WORST.index)]
 
 
-def check(options: AskOptions, shell: Shell) -> None:
+def _check(options: AskOptions, shell: Shell) -> None:
     for name, given in (("a question", options.question), ("--file", options.files)):
         if given:
             raise UsageError(f"{name} and --batch cannot be combined", fix="write the question into the batch file")
     for name, value in (("approve", options.approve), ("continue", options.continues), ("schema", options.schema)):
         if value:
             raise UsageError(f"--{name} and --batch cannot be combined", fix="remove one of them")
-    for flag in ("json", "dry_run"):
-        if getattr(options, flag):
-            raise UsageError(f"--{flag.replace('_', '-')} does not work with --batch", fix="leave it out")
+    for name, is_set in (("json", options.json), ("dry-run", options.dry_run)):
+        if is_set:
+            raise UsageError(f"--{name} does not work with --batch", fix="leave it out")
     if options.ray and shell.events:
         raise UsageError("--events and --ray cannot be combined", fix="remove one of them")
 
@@ -98,20 +97,14 @@ async def _ask_all(
 
 def _end(many: Batch, answers: Answers, options: AskOptions, shell: Shell) -> int:
     """Say how many were answered; what was not is asked again by the same command."""
-    statuses = answers.statuses()
-    counts = Counter(statuses)
-    unasked = len(answers.questions) - len(statuses)
+    counts, total = Counter(answers.statuses()), len(answers.questions)
+    unasked = total - counts.total()
     parts = [f"{counts[status]} {status.replace('_', ' ')}" for status in reversed(WORST) if counts[status]]
     parts += [f"{unasked} not asked"] if unasked else []
-    total = len(answers.questions)
     shell.remark(f"{count_of(total, 'question')}: {', '.join(parts)}")
     if unasked or set(counts).difference(FINAL):
         shell.remark(REST.format(file=options.output))
     if many.failure:
         shell.explain(many.failure)
         return code_of(many.failure)
-    return INTERRUPTED if unasked else CODES[worst(statuses)]
-
-
-def worst(statuses: Sequence[Status]) -> Status:
-    return min(statuses, key=WORST.index)
+    return INTERRUPTED if unasked else CODES[min(counts, key=WORST.index)]

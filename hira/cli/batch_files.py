@@ -2,10 +2,10 @@
 
 import contextlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, Any, Self, get_args
+from typing import Self, get_args
 
 from hira.agents.trajectory import FINAL, Status
 from hira.core.errors import UsageError, find_near, suggest
@@ -22,12 +22,10 @@ _LIST = re.compile(r'\ufeff?\s*\[\s*[{"]')
 
 
 def questions_of(text: str, name: str, folder: Path) -> list[Question]:
-    """One question a line: plain text, or a JSON object with `question` and, if it likes, `id`, `files` and
-    `docs`.
+    """One question a line: plain text, or a JSON object with `question` and, if it likes, `id`, `files` and `docs`.
 
     Without an id, a question is named by its line. Paths start at `folder`. Other keys are left to other readers, but
-    not those that look like a slip of ours. Raises `UsageError` for a table, a JSON list, and the first line that
-    cannot be used.
+    not those that look like a slip of ours. Raises `UsageError` for a table, a JSON list, and the first unusable line.
     """
     if name.lower().endswith((".csv", ".tsv")) or _LIST.match(text):
         fix = 'write one question per line, as plain text or {"question": "…"}; no question was asked'
@@ -42,10 +40,8 @@ def questions_of(text: str, name: str, folder: Path) -> list[Question]:
             if question.id in lines:
                 raise UsageError(f"the id {question.id!r} is already used in line {lines[question.id]}")
         except UsageError as error:
-            fix = error.fix or "correct the line"
-            raise UsageError(
-                error.what, where=f"in line {number} of {name}", fix=f"{fix}; no question was asked"
-            ) from None
+            fix = f"{error.fix or 'correct the line'}; no question was asked"
+            raise UsageError(error.what, where=f"in line {number} of {name}", fix=fix) from None
         lines[question.id] = number
         questions.append(question)
     if not questions:
@@ -105,7 +101,7 @@ class Answers:
             except OSError as error:
                 what = f"the answers cannot be written: {error}"
                 raise UsageError(what, fix="name another file with --output") from None
-            _lock(self._runs, self.path)
+            self._lock()
             self._read()
             refused.pop_all()
         return self
@@ -124,7 +120,9 @@ class Answers:
                 if all(name in self._kept and self._kept[name][1] == run for name, run in self._begun.items()):
                     Path(self._runs.name).unlink()
         finally:
-            self._close()
+            for file in (self._file, self._runs):
+                with contextlib.suppress(OSError):  # what could not be written has been told
+                    file.close()
 
     def list_unfinished(self) -> Iterator[Question]:
         """Yield the questions without a final answer, each with the run to resume, if it began."""
@@ -139,16 +137,25 @@ class Answers:
     def begin(self, question: Question, run: str) -> None:
         """Record the run of a question before the first call."""
         self._begun[question.id] = run
-        self._append(self._runs, {"id": question.id, "run": run})
+        with _writing(self.path):
+            append_lines(self._runs, [{"id": question.id, "run": run}])
 
     def keep(self, done: Done) -> None:
         """Add the answer's line."""
-        self._append(self._file, {"id": done.question.id, **done.answer.json()})
+        with _writing(self.path):
+            append_lines(self._file, [{"id": done.question.id, **done.answer.json()}])
         self._kept[done.question.id] = done.answer.status, done.answer.rollout.run
 
-    def _append(self, file: IO[bytes], values: Mapping[str, Any]) -> None:
-        with _writing(self.path):
-            append_lines(file, [values])
+    def _lock(self) -> None:
+        """Lock the notes. Raises `UsageError` if another batch holds them. Without `fcntl`, nothing is locked."""
+        with contextlib.suppress(ImportError):
+            import fcntl
+
+            try:
+                fcntl.flock(self._runs, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                what = f"another batch is writing {self.path}"
+                raise UsageError(what, fix="wait until it ends, or name another file") from None
 
     def _read(self) -> None:
         """Read the file and drop a last line that was cut off. Raises `UsageError` for any other line that does not
@@ -170,11 +177,6 @@ class Answers:
             if begun and str(begun.get("id")) in texts and isinstance(begun.get("run"), str):
                 self._begun[str(begun["id"])] = begun["run"]
 
-    def _close(self) -> None:
-        for file in (self._file, self._runs):
-            with contextlib.suppress(OSError):  # what could not be written has been told
-                file.close()
-
 
 @contextlib.contextmanager
 def _writing(path: Path) -> Iterator[None]:
@@ -182,22 +184,6 @@ def _writing(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise UsageError(
-            f"the answers cannot be written: {error.strerror or error}",
-            where=f"to {path}",
-            fix="free some space, then run the same command again: answers in the file are kept",
-        ) from None
-
-
-def _lock(file: IO[bytes], path: Path) -> None:
-    """Lock the file for one batch. Raises `UsageError` if another batch holds it. Without `fcntl`, nothing is
-    locked."""
-    with contextlib.suppress(ImportError):
-        import fcntl
-
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise UsageError(
-                f"another batch is writing {path}", fix="wait until it ends, or name another file"
-            ) from None
+        what = f"the answers cannot be written: {error.strerror or error}"
+        fix = "free some space, then run the same command again: answers in the file are kept"
+        raise UsageError(what, where=f"to {path}", fix=fix) from None

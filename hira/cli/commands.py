@@ -29,8 +29,6 @@ from hira.cli.flags import (
     Parser,
     add_command,
     flag,
-    group,
-    read_number,
     repeatable_flag,
     switch,
 )
@@ -40,7 +38,7 @@ JOURNAL = flag("--journal", "FILE", "journal file (yours by default)")
 RUN = flag("run", "RUN", "the run, or the beginning of its id; `last` is the newest")
 EVALUATION = (
     flag("data", "DATA", "mini, a file (.jsonl, .json, .csv), or a public set"),
-    group(
+    FlagGroup(
         "questions",
         repeatable_flag("--category", "NAME", "only questions of this category"),
         flag("--sample", "N", "random sample of N questions"),
@@ -53,14 +51,14 @@ EVALUATION = (
         ),
     ),
     *(MODELS, SOURCES, OPTIONS),
-    group(
+    FlagGroup(
         "how to ask and score",
         flag("--repeats", "K", "ask every question K times (1)", default=1),
         flag("--metric", "NAME", "how to score answers; the data set's own by default"),
         flag("--judge", "M", "model of the judge, for metrics that need one"),
     ),
     *LIMITS,
-    group(
+    FlagGroup(
         "the evaluation",
         flag("--concurrency", "N", "questions at a time (8)", default=8),
         flag(
@@ -80,11 +78,13 @@ MAIN = ("--workflow", "--model", "--docs", "--sample", "--metric", "--judge", "-
 
 def parse_age(text: str) -> float:
     """Return an age in days, which is above 0."""
-    days = read_number(text)
-    if not 0 < days < math.inf:
-        what = f"{text!r} is not an age in days"
-        raise UsageError(what, fix="write a number above 0, such as --older 30; hira runs delete RUN deletes one run")
-    return days
+    try:
+        if 0 < (days := float(text)) < math.inf:
+            return days
+    except ValueError:
+        pass
+    what = f"{text!r} is not an age in days"
+    raise UsageError(what, fix="write a number above 0, such as --older 30; hira runs delete RUN deletes one run")
 
 
 def parse_numbers(text: str) -> list[int]:
@@ -106,7 +106,7 @@ def _add_reports(commands: Any) -> None:
         "write a report on a topic, with references",
         flag("question", "TOPIC", "the topic; - reads it from standard input"),
         *(MODEL, SOURCES, *LIMITS, RECORD, *PROGRESS, FILES, OPTIONS, DRY_RUN),
-        group("workflow", flag("--workflow", "NAME", named, choices=REPORTING)),
+        FlagGroup("workflow", flag("--workflow", "NAME", named, choices=REPORTING)),
         flag(
             "-o --output",
             "FILE",
@@ -159,11 +159,9 @@ def _add_setup(commands: Any) -> None:
 def _format_main_flags(*arguments: Arguments | FlagGroup) -> str:
     """Format the flags that most evaluations need as a part of the help."""
     shown = Parser(usage=argparse.SUPPRESS, add_help=False)
-    place = shown.add_argument_group("main flags of `hira eval DATA` (hira eval run --help lists all)")
-    for argument in arguments:
-        for names, named in argument.flags if isinstance(argument, FlagGroup) else (argument,):
-            if names[-1] in MAIN:
-                place.add_argument(*names, **named)
+    flags = [each for part in arguments for each in (part.flags if isinstance(part, FlagGroup) else (part,))]
+    title = "main flags of `hira eval DATA` (hira eval run --help lists all)"
+    shown.add(FlagGroup(title, *(each for each in flags if each[0][-1] in MAIN)))
     return shown.format_help()
 
 

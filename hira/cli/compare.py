@@ -3,7 +3,7 @@
 import asyncio
 import io
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from hira.agents.trajectory import Status
 from hira.cli import INTERRUPTED, OK, code_of
@@ -13,8 +13,8 @@ from hira.cli.many import tell_once, tell_waiting
 from hira.cli.options import AskOptions
 from hira.cli.output import CODES
 from hira.cli.progress import format_duration
-from hira.cli.running import announce_model, interruptible
-from hira.cli.shell import Shell
+from hira.cli.running import announce_model, show_progress
+from hira.cli.shell import Shell, View
 from hira.evidence.verifiers import count_held
 from hira.runtime.compare import Compared, comparison
 from hira.runtime.settings import Settings
@@ -36,11 +36,20 @@ def compare(options: AskOptions, shell: Shell) -> int:
     if compared is None:
         return INTERRUPTED
     if options.json:
-        shell.say_json(to_json(question, compared))
-        return code(compared)
-    width = max(WIDTH, shutil.get_terminal_size((WIDTH, 24)).columns) if shell.stdout.isatty() else WIDTH
-    shell.say(table(compared, width))
-    return code(compared)
+        workflows = [
+            outcome.answer.json() | {"workflow": outcome.workflow, "seconds": round(outcome.seconds, 3)}
+            for outcome in compared
+        ]
+        shell.say_json({"question": question, "workflows": workflows})
+    else:
+        width = max(WIDTH, shutil.get_terminal_size((WIDTH, 24)).columns) if shell.stdout.isatty() else WIDTH
+        shell.say(table(compared, width))
+    statuses = {outcome.answer.status for outcome in compared}
+    if "answered" in statuses:
+        return OK
+    best = min(statuses, key=BEST.index)
+    failures = [outcome.answer.rollout.failure for outcome in compared if outcome.answer.rollout.failure]
+    return code_of(failures[0]) if best == "failed" and failures else CODES[best]
 
 
 async def _compare(
@@ -54,7 +63,7 @@ async def _compare(
         async with comparison(settings, names, question, files=files) as compared:
             if line := announce_model(next(iter(compared.sessions.values()))):
                 shell.remark(line)
-            with interruptible(compared, shell.remark):
+            async with show_progress(compared, View(shell)):
                 # such as documents that cannot be read
                 important = tell_once(shell.remark, lambda notice: notice.text if notice.important else "")
                 async for outcome in compared.each(important, tell_waiting(say)):
@@ -68,61 +77,26 @@ async def _compare(
     return [by_workflow[name] for name in names]
 
 
-def code(compared: Sequence[Compared]) -> int:
-    """Return 0 if any workflow answered, else the exit code of the best status; a failure keeps the code of its
-    error."""
-    statuses = {outcome.answer.status for outcome in compared}
-    if "answered" in statuses:
-        return OK
-    best = min(statuses, key=BEST.index)
-    failures = [outcome.answer.rollout.failure for outcome in compared if outcome.answer.rollout.failure]
-    return code_of(failures[0]) if best == "failed" and failures else CODES[best]
-
-
-def to_json(question: str, compared: Sequence[Compared]) -> dict[str, object]:
-    """Return one object: the question, and for each workflow the object of `hira ask --json` with its seconds."""
-    workflows = [
-        outcome.answer.json() | {"workflow": outcome.workflow, "seconds": round(outcome.seconds, 3)}
-        for outcome in compared
-    ]
-    return {"question": question, "workflows": workflows}
-
-
-def row(compared: Compared) -> Mapping[str, str]:
-    """Return the table row of a workflow."""
-    usage, (held, made) = compared.answer.rollout.usage, count_held(compared.answer.citations)
-    error = "; ".join(compared.answer.error.splitlines())
-    answer = " ".join((compared.answer.text or error).split())
-    return {
-        "workflow": compared.workflow,
-        "status": compared.answer.status.replace("_", " "),
-        "verified": f"{held} of {made}",
-        "calls": f"{usage.calls:,}",
-        "tokens": f"{usage.tokens:,}",
-        "seconds": f"{compared.seconds:.1f}",
-        "answer": answer if len(answer) <= SHOWN else f"{answer[:SHOWN].rsplit(' ', 1)[0]} …",
-    }
-
-
-def table(compared: Sequence[Compared], width: int = WIDTH) -> str:
+def table(compared: Sequence[Compared], width: int) -> str:
     """Return a table with one row for each workflow."""
     from rich import box  # rich is only loaded where it draws
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    rows = [row(outcome) for outcome in compared]
     drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False, expand=True)
-    for name in rows[0]:
-        wide = name == "answer"
-        drawn.add_column(
-            name, ratio=1 if wide else None, no_wrap=not wide, justify="left" if name in _WORDS else "right"
-        )
-    for cells in rows:
-        drawn.add_row(*map(Text, cells.values()))
+    for name in ("workflow", "status"):
+        drawn.add_column(name, no_wrap=True)
+    for name in ("verified", "calls", "tokens", "seconds"):
+        drawn.add_column(name, no_wrap=True, justify="right")
+    drawn.add_column("answer", ratio=1)
+    for outcome in compared:
+        answer, usage = outcome.answer, outcome.answer.rollout.usage
+        held, made = count_held(answer.citations)
+        text = " ".join((answer.text or "; ".join(answer.error.splitlines())).split())
+        shown = text if len(text) <= SHOWN else f"{text[:SHOWN].rsplit(' ', 1)[0]} …"
+        figures = (f"{held} of {made}", f"{usage.calls:,}", f"{usage.tokens:,}", f"{outcome.seconds:.1f}")
+        drawn.add_row(*map(Text, (outcome.workflow, answer.status.replace("_", " "), *figures, shown)))
     out = io.StringIO()
     Console(file=out, width=width, color_system=None, legacy_windows=False).print(drawn)
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()).strip("\n")
-
-
-_WORDS = frozenset({"workflow", "answer", "status"})

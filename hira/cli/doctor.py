@@ -144,9 +144,8 @@ async def _model(report: DoctorReport) -> None:
     elif report.probing:
         await _capabilities(report, base_url, key)
     else:
-        report.off.append(
-            "the endpoint's capabilities are not tested: hira doctor --probe tests them with a few tiny requests"
-        )
+        why = "the endpoint's capabilities are not tested"
+        report.off.append(f"{why}: hira doctor --probe tests them with a few tiny requests")
 
 
 async def _file(report: DoctorReport, name: str) -> None:
@@ -175,13 +174,11 @@ async def _exam(report: DoctorReport, *, taking: bool) -> None:
         return
     notes: list[str] = []
     score = await examine(report.settings, notes.append, taking=taking, again=taking)
+    report.row("verifier", score.conclude() if score else "not examined yet")
     if score is None:
-        report.row("verifier", "not examined yet")
         report.off += notes
         if not taking:
             report.off.append("the verifier's exam: hira doctor --probe takes it, else the first answer does")
-        return
-    report.row("verifier", score.conclude())
 
 
 def needs_exam(settings: Settings) -> bool:
@@ -238,7 +235,8 @@ def _roles(report: DoctorReport) -> None:
         report.head("Roles")
     for role, settings in changed.items():
         lines = [f"{name} {getattr(settings, name)}" for name in sorted(settings.model_fields_set - {"api_key"})]
-        report.row(role, ", ".join([*lines, *(["key set"] if "api_key" in settings.model_fields_set else [])]))
+        lines += ["key set"] if "api_key" in settings.model_fields_set else []
+        report.row(role, ", ".join(lines))
 
 
 async def _documents(report: DoctorReport) -> None:

@@ -120,8 +120,8 @@ def _bound_judge(plan: "EvaluationPlan", judge: str | None) -> Total:
     from hira.evaluation.scorers import require_rubric
 
     sizes = Sizes()
-    items = [len(require_rubric(item).items) if plan.metric == "rubric" else 1 for item in plan.items]
-    calls = ASKED_TWICE * sum(items) * len(plan.cells)
+    items = sum(len(require_rubric(item).items) if plan.metric == "rubric" else 1 for item in plan.items)
+    calls = ASKED_TWICE * items * len(plan.cells)
     usage = Usage(calls, calls * (sizes.prompt + sizes.reply), calls * sizes.reply)
     role = plan.settings.roles.get(JUDGE, RoleSettings())
     known = role.model_copy(update={"model": judge or role.model or plan.settings.model or OFFLINE})
@@ -143,10 +143,8 @@ def compute_bound(workflow: BuiltIn, settings: Settings) -> tuple[Mapping[str, U
     roles = {}
     for role, usage in bounds.items():
         price = configs.get(role, configs["*"]).price if settings.model else None
-        cost = price.of(usage) if price else None
-        own = settings.roles.get(role, RoleSettings())
-        fewest = min((most for most in (calls, own.max_calls) if most), default=None)
-        roles[role] = _limit_role(replace(usage, cost=cost), own.model_copy(update={"max_calls": fewest}))
+        priced = replace(usage, cost=price.of(usage) if price else None)
+        roles[role] = _limit_role(priced, settings.roles.get(role, RoleSettings()), calls)
     most = add_bounds(roles, list_alternatives(getattr(workflow, "experts", ())))
     tokens = min(most.tokens, settings.max_tokens or most.tokens)
     tokens = min(tokens, count_tokens(roles.values(), calls)) if calls else tokens
@@ -157,19 +155,16 @@ def compute_bound(workflow: BuiltIn, settings: Settings) -> tuple[Mapping[str, U
     return roles, Total(min(most.calls, calls or most.calls), tokens, cost)
 
 
-def _limit_role(usage: Usage, role_settings: RoleSettings) -> Usage:
-    """The usage within the role's own limits, its tokens and costs in proportion."""
-    limits = (
-        (role_settings.max_tokens, usage.tokens),
-        (role_settings.max_calls, usage.calls),
-        (role_settings.max_cost, usage.cost),
-    )
+def _limit_role(usage: Usage, role: RoleSettings, most_calls: int | None) -> Usage:
+    """The usage within the role's own limits and these calls, its tokens and costs in proportion."""
+    calls = min((most for most in (most_calls, role.max_calls) if most), default=None)
+    limits = ((role.max_tokens, usage.tokens), (calls, usage.calls), (role.max_cost, usage.cost))
     share = min((limit / used for limit, used in limits if limit is not None and used), default=1.0)
     if share >= 1:
         return usage
-    calls = min(usage.calls, role_settings.max_calls or usage.calls)
     cost = None if usage.cost is None else usage.cost * share
-    return Usage(calls, int(usage.prompt_tokens * share), int(usage.completion_tokens * share), cost=cost)
+    prompt, completion = int(usage.prompt_tokens * share), int(usage.completion_tokens * share)
+    return Usage(min(usage.calls, calls or usage.calls), prompt, completion, cost=cost)
 
 
 def _format_cost(cost: float | None) -> str:

@@ -26,8 +26,7 @@ from hira.workflows import WORKFLOWS
 
 @dataclass(frozen=True, slots=True)
 class EvalOptions:
-    """The options of all kinds of `eval`. An option that a kind lacks has its default. Fields without a text are
-    explained by the help of their flags."""
+    """The options of all kinds of `eval`, each with a default; the help of their flags explains the others."""
 
     what: str
     settings: Mapping[str, Any]
@@ -97,15 +96,14 @@ def eval(options: EvalOptions, shell: Shell) -> int:  # noqa: A001 - the command
 
 
 def make_cells(options: EvalOptions, workflows: list[str], table: Table | None = None) -> list[Cell]:
-    models = options.models
+    models, repeats, is_ablation = options.models, options.repeats, options.what == "ablate"
     if options.what == "run":
-        return grid(workflows, models, options.repeats, table)
+        return grid(workflows, models, repeats, table)
     if len(workflows) != 1:
-        what = "an ablation" if options.what == "ablate" else "a sweep"
+        what = "an ablation" if is_ablation else "a sweep"
         raise UsageError(f"{what} takes one workflow", fix="name one with --workflow")
-    if options.what == "ablate":
-        return ablation(workflows[0], models, options.repeats)
-    return sweep(options.subtasks, workflows[0], models, options.repeats)
+    (name,) = workflows
+    return ablation(name, models, repeats) if is_ablation else sweep(options.subtasks, name, models, repeats)
 
 
 def read_workflows(named: Sequence[str] | str) -> list[str]:
@@ -146,11 +144,8 @@ async def _evaluate(plan: EvaluationPlan, folder: Path, options: EvalOptions, sh
     for line in dict.fromkeys(filter(None, map(announce_model, evaluation.sessions.values()))):
         shell.remark(line)
     rows = report.write(evaluation)
-    shell.say(
-        (folder / "summary.json").read_text(encoding="utf-8").rstrip()
-        if options.json
-        else report.markdown(rows, plan.data, plan.metric).rstrip()
-    )
+    summary = (folder / "summary.json").read_text(encoding="utf-8")
+    shell.say((summary if options.json else report.markdown(rows, plan.data, plan.metric)).rstrip())
     shell.remark(f"the report is in {folder / 'report.html'}")
     if evaluation.failure:
         return report_failure(evaluation.failure, shell)

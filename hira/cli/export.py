@@ -3,7 +3,6 @@
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -18,10 +17,12 @@ from hira.evidence.references import references
 from hira.runtime.answer import Answer
 from hira.tools.documents.own_files import MARK
 
-Form = Callable[[Answer], str | bytes]
+Form = Callable[[Answer], str]
+_PLAIN: Mapping[str, Form] = {".txt": text}
 _PACKAGES = {".docx": ("docx", "python-docx"), ".pdf": ("typst", "typst")}
 """The module and the package that write a kind of file."""
 PAGES = (".html", ".htm")
+SUFFIXES = (".md", ".json", *PAGES, ".docx", ".pdf", ".bib", ".ris", ".txt")
 _ACTING = re.compile(r"([\\`*_{}\[\]<>#|!])")
 
 
@@ -30,17 +31,15 @@ def markdown(answer: Answer) -> str:
     parts = [f"# {escape_markdown(answer.rollout.question)}", answer.flagged]
     if answer.status in ("unverified", "insufficient_evidence"):
         parts.append(f"*{what_is_missing(answer, searched=True).what}*")
-    if answer.cited:
-        parts.append("## Sources")
-        parts.append("\n".join(f"- [{source.id}] {describe_source(answer, source)}" for source in answer.cited))
-    quotes = [
-        f"- [{', '.join(filter(None, (citation.source, escape_markdown(citation.place))))}] {citation.flag()}: "
-        f"“{escape_markdown(citation.quote)}”"
-        for citation in answer.citations
-        if citation.quote
-    ]
-    if quotes:
-        parts += ["## Evidence", "\n".join(quotes)]
+    sources = [f"- [{source.id}] {describe_source(answer, source)}" for source in answer.cited]
+    quotes = []
+    for citation in answer.citations:
+        if citation.quote:
+            where = ", ".join(filter(None, (citation.source, escape_markdown(citation.place))))
+            quotes.append(f"- [{where}] {citation.flag()}: “{escape_markdown(citation.quote)}”")
+    for title, lines in (("Sources", sources), ("Evidence", quotes)):
+        if lines:
+            parts += [f"## {title}", "\n".join(lines)]
     return "\n\n".join(parts)
 
 
@@ -49,7 +48,7 @@ def describe_source(answer: Answer, source: Source) -> str:
     from hira.cli.report_sources import find_url
 
     place = f"<{find_url(source)}>" if find_url(source) else escape_markdown(locate(source, answer.citations))
-    return " — ".join(part for part in (escape_markdown(source.title), place) if part)
+    return " — ".join(filter(None, (escape_markdown(source.title), place)))
 
 
 def escape_markdown(text: str) -> str:
@@ -57,35 +56,29 @@ def escape_markdown(text: str) -> str:
     return _ACTING.sub(r"\\\1", " ".join(text.split()))
 
 
-def make_forms(markdown: Callable[[Answer], str]) -> dict[str, Form]:
-    """Return how each suffix is written, given the Markdown that documents are rendered from."""
-    suffixes = (*PAGES, ".docx", ".pdf", ".bib", ".ris")
-    exported = {suffix: partial(_export, suffix, markdown) for suffix in suffixes}
-    return {".md": markdown, ".json": lambda answer: format_json(answer.json()), **exported}
+def _render(suffix: str, answer: Answer, markdown: Form = markdown) -> str | bytes:
+    """Render the answer in a format, from its Markdown or its JSON, with a module that most commands do without."""
+    match suffix:
+        case ".json":
+            return format_json(answer.json())
+        case ".html" | ".htm":
+            from hira.cli.report_page import make_page, render_markdown
 
+            listed = references(answer.text, answer.rollout.sources.read)
+            return make_page(answer.rollout.question, render_markdown(markdown(answer), listed))
+        case ".docx":
+            from hira.cli.report_word import render_word
 
-def _export(suffix: str, markdown: Callable[[Answer], str], answer: Answer) -> str | bytes:
-    """Render a page, a document or a bibliography, with a module that most commands do without."""
-    if suffix in PAGES:
-        from hira.cli.report_page import make_page, render_markdown
+            return render_word(markdown(answer))
+        case ".pdf":
+            from hira.cli.report_pdf import render_pdf
 
-        listed = references(answer.text, answer.rollout.sources.read)
-        return make_page(answer.rollout.question, render_markdown(markdown(answer), listed))
-    if suffix == ".docx":
-        from hira.cli.report_word import render_word
+            return render_pdf(markdown(answer))
+        case ".bib" | ".ris":
+            from hira.cli.report_sources import format_bibtex, format_ris, list_entries
 
-        return render_word(markdown(answer))
-    if suffix == ".pdf":
-        from hira.cli.report_pdf import render_pdf
-
-        return render_pdf(markdown(answer))
-    from hira.cli.report_sources import format_bibtex, format_ris, list_entries
-
-    return "\n\n".join(map(format_bibtex if suffix == ".bib" else format_ris, list_entries(answer)))
-
-
-FORMS = {**make_forms(markdown), ".txt": text}
-SUFFIXES = tuple(FORMS)
+            return "\n\n".join(map(format_bibtex if suffix == ".bib" else format_ris, list_entries(answer)))
+    return markdown(answer)
 
 
 def check_output_path(
@@ -127,11 +120,13 @@ def _is_own(path: Path) -> bool:
         return False
 
 
-def write(answer: Answer, path: Path, forms: Mapping[str, Form] = FORMS) -> None:
-    """Write the answer in the format of the file's suffix. Without text, write nothing."""
+def write(answer: Answer, path: Path, markdown: Form = markdown, forms: Mapping[str, Form] = _PLAIN) -> None:
+    """Write the answer in the format of the file's suffix, with its function in `forms` or from the Markdown. Without
+    text, write nothing."""
     if answer.text:
-        content = forms[path.suffix.lower()](answer)
-        mark = f"\n{MARK}\n" if path.suffix.lower() == ".md" else ""
+        suffix = path.suffix.lower()
+        content = forms[suffix](answer) if suffix in forms else _render(suffix, answer, markdown)
+        mark = f"\n{MARK}\n" if suffix == ".md" else ""
         write_file(path, content if isinstance(content, bytes) else f"{visible(content)}\n{mark}")
 
 

@@ -1,10 +1,8 @@
-"""The parser of the command line, and the flags of the commands, each described once, with those of `ask` and `chat`.
-Light: it is read at every start."""
+"""The parser of the command line, and the flags of the commands, each described once. It is read at every start."""
 
 import argparse
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, NoReturn
 
@@ -26,7 +24,7 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         from hira.cli.advice import advise  # most command lines are right
 
-        fix = advise(message, self.prog, self.hints, self._find_elsewhere)
+        fix = advise(message, self.prog, self.hints, self.commands().values())
         if fix.startswith("did you mean"):  # then nobody reads the whole list
             message = message.partition(" (choose from")[0]
         raise UsageError(message, fix=fix)
@@ -35,16 +33,12 @@ class Parser(argparse.ArgumentParser):
         """Parse the arguments. The command reports those that it does not take."""
         known, left = self.parse_known_args(args, namespace)
         if left:
-            fix = self.find_command(known).about(left, self.commands().values())
+            command = self
+            for name in (getattr(known, "command", None), getattr(known, "what", None)):
+                command = command.commands().get(str(name), command)
+            fix = command.about(left, self.commands().values())
             raise UsageError(f"unrecognized arguments: {' '.join(left)}", fix=fix)
         return known
-
-    def find_command(self, known: argparse.Namespace) -> "Parser":
-        """Return the parser of the command line's command, at any depth."""
-        for name in (getattr(known, "command", None), getattr(known, "what", None)):
-            if name in self.commands():
-                return self.commands()[str(name)].find_command(known)
-        return self
 
     def about(self, left: Sequence[str], commands: "Iterable[Parser]") -> str:
         """Suggest what to do about arguments that this command does not take, but perhaps another one does."""
@@ -59,6 +53,17 @@ class Parser(argparse.ArgumentParser):
             return f"{flag} is for {', '.join(others[:3])}; {self.prog} --help lists its own flags"
         return suggest(flag, self.flags()) or f"{self.prog} --help lists the flags"
 
+    def add(self, *arguments: "Arguments | FlagGroup") -> None:
+        """Add flags and positional arguments, in their groups."""
+        for argument in arguments:
+            if isinstance(argument, FlagGroup):
+                group = self.add_argument_group(argument.title)
+                for names, named in argument.flags:
+                    group.add_argument(*names, **named)
+            else:
+                names, named = argument
+                self.add_argument(*names, **named)
+
     def commands(self) -> "dict[str, Parser]":
         """Return the parsers of this parser's commands, by name."""
         parsers: dict[str, Parser] = {}
@@ -67,14 +72,6 @@ class Parser(argparse.ArgumentParser):
                 parsers |= action.choices
         return parsers
 
-    def _find_elsewhere(self, name: str) -> str:
-        """Return the command that has this name as its own command or flag, such as `hira ask --batch` for `batch`."""
-        for parser in self.commands().values():
-            for spelling in (name, f"--{name}"):
-                if spelling in (*parser.commands(), *parser.flags()):
-                    return f"{parser.prog} {spelling}"
-        return ""
-
     def flags(self) -> list[str]:
         """Return all flags of this parser and of its commands."""
         flags = [flag for action in self._actions for flag in action.option_strings]
@@ -82,41 +79,27 @@ class Parser(argparse.ArgumentParser):
 
 
 def parse_duration(text: str) -> object:
-    """Return the seconds of a duration such as "90", "90s", "5m" or "1.5h"."""
     try:
         return read_duration(text)
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r} is not a duration") from None
 
 
-def read_number(text: str) -> float:
-    """Return a number; NaN if the text does not have one."""
-    try:
-        return float(text)
-    except ValueError:
-        return math.nan
-
-
 def parse_number(text: str) -> float:
     """Return a finite number of at least 0."""
-    number = read_number(text)
-    if not 0 <= number < math.inf:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of 0 or more")
-    return number
+    try:
+        if 0 <= (number := float(text)) < math.inf:
+            return number
+    except ValueError:
+        pass
+    raise argparse.ArgumentTypeError(f"{text!r} is not a number of 0 or more")
 
 
-_TYPES = {
-    "N": int,
-    "K": int,
-    "PORT": int,
-    "USD": parse_number,
-    "TIME": parse_duration,
-}
+_TYPES = {"N": int, "K": int, "PORT": int, "USD": parse_number, "TIME": parse_duration}
 
 
 def flag(names: str, metavar: str, about: str, **more: Any) -> Arguments:
-    """Describe a flag with a value, or a positional argument. The metavar decides on the type, unless it is
-    given; an empty one is the choices, or the argument's name."""
+    """Describe a flag, or a positional argument. The metavar, empty for that of argparse, decides on the type."""
     kind = {"type": _TYPES[metavar]} if metavar in _TYPES else {}
     return tuple(names.split()), {"metavar": metavar or None, "help": about, **kind, **more}
 
@@ -129,16 +112,12 @@ def switch(names: str, about: str, **more: Any) -> Arguments:
     return tuple(names.split()), {"action": "store_true", "help": about, **more}
 
 
-@dataclass(frozen=True, slots=True)
 class FlagGroup:
     """Flags under a heading of the help."""
 
-    title: str
-    flags: tuple[Arguments, ...]
-
-
-def group(title: str, *flags: Arguments) -> FlagGroup:
-    return FlagGroup(title, flags)
+    def __init__(self, title: str, *flags: Arguments) -> None:
+        self.title = title
+        self.flags = flags
 
 
 _NAMED = "model name, gguf:FILE to run a file with llama.cpp, hf:PATH to load weights in this process, or `offline`"
@@ -151,9 +130,9 @@ _MODEL = (
         "--role", "ROLE=M", "model for one role; several separated by commas are tried in order", default=[]
     ),
 )
-MODEL = group("model", flag("-m --model", "M", _NAMED), *_MODEL)
-MODELS = group("model", repeatable_flag("-m --model", "M", _NAMED, dest="models"), *_MODEL)
-SOURCES = group(
+MODEL = FlagGroup("model", flag("-m --model", "M", _NAMED), *_MODEL)
+MODELS = FlagGroup("model", repeatable_flag("-m --model", "M", _NAMED, dest="models"), *_MODEL)
+SOURCES = FlagGroup(
     "sources",
     repeatable_flag("--docs", "PATH", "file or folder to search"),
     flag(
@@ -165,14 +144,14 @@ SOURCES = group(
 MEMORY = switch("--memory", "keep verified claims about your documents, and find them again", default=None)
 FILES = repeatable_flag("--file", "PATH", "file to attach to the question", default=[], dest="files")
 OPTIONS = repeatable_flag("--set", "NAME.OPTION=VALUE", "option of a workflow, such as mars.max_turns=5", default=[])
-WORK = group(
+WORK = FlagGroup(
     "workflow",
     flag("--workflow", "NAME", "auto (default), hira, mars, rag, react …; docs/workflows.md lists them"),
     repeatable_flag("--tools", "NAME", "your own tool as module:function, or one of an installed package"),
     repeatable_flag("--without", "PART", SHARED["without"], choices=PARTS),
     *(flag(f"--{name.replace('_', '-')}", "N", about) for name, about in COUNTS.items()),
 )
-_LIMITS = group(
+_LIMITS = FlagGroup(
     "limits of the run; a tenth is reserved for the answer",
     flag("--max-tokens", "N", "prompt and reply tokens"),
     flag("--max-cost", "USD", "US dollars"),
@@ -181,9 +160,9 @@ _LIMITS = group(
     flag("--max-reply-tokens", "N", "tokens of one reply (4096)"),
 )
 _CHECKS = "check claims by words alone, ask the model about doubtful ones (default), or check nothing"
-_CHECKING = group("verification", flag("--verify", "", _CHECKS, choices=("lexical", "model", "off")))
+_CHECKING = FlagGroup("verification", flag("--verify", "", _CHECKS, choices=("lexical", "model", "off")))
 LIMITS = (_LIMITS, _CHECKING)
-RECORD = group(
+RECORD = FlagGroup(
     "record",
     flag("--journal", "FILE", "journal file; `off` records nothing"),
     switch("--cache", "reuse the replies of recorded runs", dest="cache_responses", default=None),
@@ -214,19 +193,12 @@ def add_command(
     description = f"{about[0].upper()}{about[1:]}.{f' {more}' if more else ''}"
     command: Parser = commands.add_parser(name, help=about, description=description, allow_abbrev=False)
     command.hints = hints or {}
-    for argument in (*arguments, DEBUG) if debug else arguments:
-        place, flags = (
-            (command.add_argument_group(argument.title), argument.flags)
-            if isinstance(argument, FlagGroup)
-            else (command, (argument,))
-        )
-        for names, named in flags:
-            place.add_argument(*names, **named)
+    command.add(*arguments, *([DEBUG] if debug else []))
     return command
 
 
 def add_asking(commands: Any) -> None:
-    many = group(
+    many = FlagGroup(
         "many questions at once",
         flag("--batch", "FILE", "file of questions, one per line: text, or JSON with question, id and files"),
         flag("--concurrency", "N", "questions at a time (8)"),

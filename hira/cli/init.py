@@ -33,11 +33,11 @@ class SetupFindings:
     """The findings for a hira.toml. `keys` and `base_url` are names of variables: of those that contain keys, never the
     keys, and of the one that names an endpoint, which is the only one of the `servers` then."""
 
-    servers: tuple[Probe, ...]
-    keys: tuple[str, ...]
+    servers: Sequence[Probe]
+    keys: Sequence[str]
     model: str
-    searches: tuple[str, ...]
-    docs: tuple[str, ...]
+    searches: Sequence[str]
+    docs: Sequence[str]
     base_url: str = ""
 
 
@@ -51,16 +51,12 @@ class InitOptions:
 def init(options: InitOptions, shell: Shell) -> int:
     path = shell.folder / FILE
     if path.is_symlink() or (path.exists() and not options.force):
-        what = (
-            f"{FILE} already exists"
-            if not path.is_symlink()
-            else f"{FILE} is a symbolic link, which is not overwritten"
-        )
-        raise UsageError(what, where=f"at {path}", fix="--force overwrites a file; hira doctor shows the settings")
-    if options.docs:
-        docs = [shell.folder / Path(name).expanduser() for name in options.docs]
-        walk(docs)  # raises for one that is not there
-        _check_below(docs, shell)
+        why = "is a symbolic link, which is not overwritten" if path.is_symlink() else "already exists"
+        fix = "--force overwrites a file; hira doctor shows the settings"
+        raise UsageError(f"{FILE} {why}", where=f"at {path}", fix=fix)
+    docs = [shell.folder / Path(name).expanduser() for name in options.docs]
+    walk(docs)  # raises for one that is not there
+    _check_below(docs, shell)
     findings = asyncio.run(find_configuration(shell, options.docs))
     _write(path, format_settings(findings), force=options.force)
     shell.remark(f"wrote {path}")
@@ -88,29 +84,26 @@ def _check_below(docs: Sequence[Path], shell: Shell) -> None:
     somebody else may have written it."""
     for path in docs:
         if not path.resolve().is_relative_to(shell.folder.resolve()):
+            what = f"the {FILE} of a folder may name only documents in that folder, not {path}"
             own = find_own_file(shell.environ, shell.home)
-            raise UsageError(
-                f"the {FILE} of a folder may name only documents in that folder, not {path}",
-                where=f"in {shell.folder}; nothing was written",
-                fix=f"run hira init in a folder that holds them, or name them with --docs, HIRA_DOCS or docs in {own}",
-            )
+            fix = f"run hira init in a folder that holds them, or name them with --docs, HIRA_DOCS or docs in {own}"
+            raise UsageError(what, where=f"in {shell.folder}; nothing was written", fix=fix)
 
 
 async def find_configuration(shell: Shell, docs: Sequence[str]) -> SetupFindings:
     """Look at the environment, this machine and this folder. Only local servers, and the endpoint that a variable
     names, are asked for models."""
-    base_url = next((name for name in BASE_URLS if shell.environ.get(name)), "")
-    servers: tuple[Probe, ...] = ()
-    if not shell.environ.get("HIRA_MODEL"):
-        key = shell.environ.get(BASE_URLS.get(base_url, ""), "")
-        found = [await probe(shell.environ[base_url], key)] if base_url else await find_local(LOCAL_PORTS)
-        servers = tuple(found)
-    keys = tuple(name for name in KEYS if shell.environ.get(name))
-    searches = [name for name, variable in SEARCH_KEYS.items() if shell.environ.get(variable)]
-    searches += ["searxng"] if shell.environ.get("SEARXNG_BASE_URL") else []
+    environ = shell.environ
+    base_url = next((name for name in BASE_URLS if environ.get(name)), "")
+    servers: Sequence[Probe] = ()
+    if not environ.get("HIRA_MODEL"):
+        key = environ.get(BASE_URLS.get(base_url, ""), "")
+        servers = [await probe(environ[base_url], key)] if base_url else await find_local(LOCAL_PORTS)
+    keys = [name for name in KEYS if environ.get(name)]
+    searches = [name for name, variable in SEARCH_KEYS.items() if environ.get(variable)]
+    searches += ["searxng"] if environ.get("SEARXNG_BASE_URL") else []
     folders = [name for name in FOLDERS if (shell.folder / name).is_dir() and walk([shell.folder / name]).files]
-    named = tuple(docs or folders[:1])
-    return SetupFindings(servers, keys, shell.environ.get("HIRA_MODEL", ""), tuple(searches), named, base_url)
+    return SetupFindings(servers, keys, environ.get("HIRA_MODEL", ""), searches, docs or folders[:1], base_url)
 
 
 def format_settings(findings: SetupFindings) -> str:

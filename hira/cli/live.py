@@ -1,5 +1,4 @@
-"""The live display of a terminal, redrawn in place by rich: planner → subtasks → experts → tools of a run, or the
-progress of many questions."""
+"""The live display of a terminal, redrawn in place by rich: the tree of a run, or the progress of many questions."""
 
 import asyncio
 import textwrap
@@ -68,11 +67,6 @@ class Writing:
         speed = f" · {self.tokens / wrote:.1f} tokens/s" if wrote >= 1 else ""
         return f"{waited} · {count_of(self.tokens, 'token')}{speed}"
 
-    def lines(self, number: int, width: int) -> list[Text]:
-        """Return the last lines of the text."""
-        wrapped = textwrap.wrap(" ".join(visible(self.text).split()), width)[-number:]
-        return [Text(line, style="dim", no_wrap=True, overflow="ellipsis") for line in wrapped]
-
 
 @dataclass(slots=True)
 class Branch:
@@ -89,8 +83,8 @@ class Branch:
 class Drawing(View):
     """The drawing on a terminal, which replaces the one before it."""
 
-    def __init__(self, shell: Shell) -> None:
-        super().__init__(shell)
+    def __init__(self, shell: Shell, counts: CellCounts | None = None) -> None:
+        super().__init__(shell, counts)
         self.console = Console(file=shell.stderr)
         self.began = time.monotonic()
         self.still = False
@@ -109,10 +103,6 @@ class Drawing(View):
         if self._live.is_started:
             self._live.refresh()
             self._live.stop()
-
-    def start(self) -> None:
-        if not self._live.is_started:
-            self._live.start()
 
     def say(self, text: str) -> None:
         self.console.print(Text(f"hira: {visible(text)}"), soft_wrap=True)
@@ -139,17 +129,11 @@ class Drawing(View):
 class CountTable(Drawing):
     """How far many questions are: a row for each cell that has a name, and a bar."""
 
-    def __init__(self, shell: Shell, counts: CellCounts) -> None:
-        self.counts = counts
-        super().__init__(shell)
+    counts: CellCounts
 
     def __enter__(self) -> Self:
-        self.start()
+        self._live.start()
         return self
-
-    def stop(self, text: str) -> None:
-        self.counts.stopping = True
-        self.say(text)
 
     def draw(self) -> Group:
         table = Table(box=None, pad_edge=False)
@@ -179,14 +163,17 @@ class RunTree(Drawing):
         super().__init__(shell)
 
     def __call__(self, event: events.Event) -> None:
-        self.start()
+        self._live.start()
         self._take(event)
         super().__call__(event)
 
     def _take(self, event: events.Event) -> None:
         match event:
-            case events.DocumentsRead() | events.RunStarted():
-                self._begin(event)
+            case events.DocumentsRead():
+                self.reading = format_reading(event)
+            case events.RunStarted():
+                self.reading, self.limits = "", event.limits
+                self.planner.text = f"{event.question}  ({', '.join(dict.fromkeys(event.models.values()))})"
             case events.TurnStarted() | events.TurnEnded():
                 self._turn(event)
             case events.TurnText(conversation=conversation, text=text):
@@ -204,13 +191,6 @@ class RunTree(Drawing):
                 self.ended = describe_event(event)
             case _:
                 self._take_subtask(event)
-
-    def _begin(self, event: events.DocumentsRead | events.RunStarted) -> None:
-        if isinstance(event, events.DocumentsRead):
-            self.reading = format_reading(event)
-            return
-        self.reading, self.limits = "", event.limits
-        self.planner.text = f"{event.question}  ({', '.join(dict.fromkeys(event.models.values()))})"
 
     def _take_subtask(self, event: events.Event) -> None:
         match event:
@@ -271,11 +251,12 @@ class RunTree(Drawing):
         return tree
 
     def _show_writing(self, node: Tree, name: str, writing: Writing, width: int) -> None:
-        """Show the text that a role is writing, and its speed."""
+        """Show the last lines that a role is writing, and its speed."""
         at_work = sum(len(branch.busy) for branch in (self.planner, *self.subtasks.values()))
         turn = node.add(Spinner("dots", Text(f"{name} · {writing.state}", style="dim")))
-        for line in writing.lines(LINES_SHOWN if at_work == 1 else 1, width - 8):
-            turn.add(line)
+        lines = textwrap.wrap(" ".join(visible(writing.text).split()), width - 8)
+        for line in lines[-(LINES_SHOWN if at_work == 1 else 1) :]:
+            turn.add(Text(line, style="dim", no_wrap=True, overflow="ellipsis"))
 
     def _show(self, tree: Tree, title: str, branch: Branch, width: int) -> None:
         node = tree.add(Text(brief(title, width)))
@@ -296,16 +277,16 @@ class RunTree(Drawing):
 
 
 def format_spent(usage: Usage, seconds: float, limits: Mapping[str, float]) -> str:
-    """Format the usage of a run against its limits, with a bar for the nearest limit."""
+    """Format the usage of a run against its limits, with a bar for the nearest one: `1,200 of 9,000 tokens`."""
     used = {"tokens": usage.tokens, "cost": usage.cost or 0.0, "seconds": seconds, "calls": usage.calls}
-    parts = [_format_part(name, used[name], limits.get(name)) for name in used if name in limits or used[name]]
-    share = max((used[name] / limit for name, limit in limits.items()), default=0.0)
-    return " · ".join([*([draw_bar(share)] if limits else []), *parts])
-
-
-def _format_part(name: str, used: float, limit: float | None) -> str:
-    """Such as `1,200 of 9,000 tokens`, `$0.0123 of $0.5`, `12 of 60 s`."""
-    if name == "cost":
-        return f"${used:.4f}" + (f" of ${limit:g}" if limit is not None else "")
-    unit = {"tokens": "tokens", "seconds": "s", "calls": "call" if limit is None and used == 1 else "calls"}[name]
-    return f"{used:,.0f}" + (f" of {limit:,.0f} {unit}" if limit is not None else f" {unit}")
+    parts = [draw_bar(max(used[name] / limit for name, limit in limits.items()))] if limits else []
+    for name, amount in used.items():
+        limit = limits.get(name)
+        if limit is None and not amount:
+            continue
+        if name == "cost":
+            parts.append(f"${amount:.4f}" + (f" of ${limit:g}" if limit is not None else ""))
+        else:
+            unit = "s" if name == "seconds" else "call" if limit is None and (name, amount) == ("calls", 1) else name
+            parts.append(f"{amount:,.0f}" + (f" of {limit:,.0f}" if limit is not None else "") + f" {unit}")
+    return " · ".join(parts)

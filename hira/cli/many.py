@@ -31,8 +31,7 @@ def tell_once(say: Callable[[str], None], subject: Callable[[Notice], str]) -> R
 
 
 def tell_waiting(say: Callable[[str], None]) -> Reader:
-    """Return a reader for many runs that prints that a call waits for an endpoint: for each endpoint once that it is
-    asked again, and once that calls pause."""
+    """Return a reader for many runs that prints once for each endpoint that it is asked again, and that calls pause."""
 
     def find_subject(notice: Notice) -> str:
         doing = notice.text.rpartition("; ")[2]  # trying again in 1 s (2 of 5), or continuing in 30 s
@@ -45,8 +44,7 @@ def tell_waiting(say: Callable[[str], None]) -> Reader:
 def short_pauses() -> Iterator[None]:
     """Leave out of later collections what is loaded by now, go through the rest more rarely, and switch threads often.
 
-    Modules, classes and settings stay to the end of such a process. Only for a process that is hira's own: how its
-    memory and threads are looked after is the program's matter.
+    Only for a process that is hira's own: how its memory and threads are looked after is the program's matter.
     """
     gc.collect()
     gc.freeze()

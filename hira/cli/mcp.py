@@ -1,5 +1,4 @@
-"""`hira mcp`: hira as an MCP server with the tools `ask`, `search` and `open`, over stdio or, on this machine alone,
-over HTTP."""
+"""`hira mcp`: hira as an MCP server with the tools `ask`, `search` and `open`, over stdio or, on this machine, HTTP."""
 
 import asyncio
 import json
@@ -8,9 +7,10 @@ import signal
 import socket
 import sys
 import threading
+from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -20,12 +20,15 @@ import hira
 from hira.agents.trajectory import Status
 from hira.api import Hira
 from hira.cli import INTERRUPTED, OK, output
-from hira.cli.mcp_search import PASSAGES, SOME_DOCS, OpenArguments, Reading, SearchArguments, as_text
 from hira.cli.progress import describe_event
 from hira.cli.running import announce_model
 from hira.cli.shell import Shell, brief, format_json
-from hira.core.errors import HiraError, UsageError, did_you_mean, uncapitalise
+from hira.core.errors import HiraError, ToolError, UsageError, did_you_mean, uncapitalise
+from hira.core.events import Events
+from hira.core.sanitize import clean
+from hira.core.tool import Context, Observation
 from hira.runtime.answer import Answer
+from hira.runtime.session import budget_of
 from hira.runtime.settings import Settings
 from hira.tools.mcp import require
 from hira.workflows import WORKFLOWS
@@ -39,6 +42,9 @@ HOST = "127.0.0.1"
 PATH = "/mcp"
 LEAVING = 2
 _CHUNK = 65_536
+REMEMBERED = 1_000
+"""The latest locations that were shown; of the web, only these can be opened."""
+SOME_DOCS = "paths of the server's documents to search (default: all)"
 
 Tell = Callable[[str], Awaitable[None]]
 
@@ -53,6 +59,24 @@ class AskArguments(BaseModel):
     docs: list[str] = Field([], description=SOME_DOCS)
 
 
+class SearchArguments(BaseModel):
+    """The arguments of the tool `search`."""
+
+    model_config = ConfigDict(extra="forbid", str_strip_whitespace=True)
+
+    query: str = Field(min_length=1, description="a question or its key words")
+    docs: list[str] = Field([], description=SOME_DOCS)
+
+
+class OpenArguments(BaseModel):
+    """The arguments of the tool `open`."""
+
+    model_config = ConfigDict(extra="forbid", str_strip_whitespace=True)
+
+    location: str = Field(min_length=1, description="the location of a passage, as the search shows it")
+    intent: str = Field("", description="what to look for in a long document")
+
+
 ANSWER: dict[str, Any] = {
     "type": "object",
     "properties": {
@@ -64,6 +88,21 @@ ANSWER: dict[str, Any] = {
     "required": ["answer", "status", "citations", "sources"],
 }
 """The schema of what `ask` returns."""
+PASSAGES: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "passages": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {name: {"type": "string"} for name in ("title", "location", "place", "text")},
+            },
+        },
+        "note": {"type": "string"},
+    },
+    "required": ["passages", "note"],
+}
+"""The schema of what `search` and `open` return."""
 TOOLS: dict[str, type[AskArguments | SearchArguments | OpenArguments]] = {
     "ask": AskArguments,
     "search": SearchArguments,
@@ -79,8 +118,7 @@ class McpOptions:
 
 def mcp(options: McpOptions, shell: Shell) -> int:
     require()
-    settings = shell.load_settings(options.settings)
-    return asyncio.run(_serve(settings, options.http, shell))
+    return asyncio.run(_serve(shell.load_settings(options.settings), options.http, shell))
 
 
 async def _serve(settings: Settings, port: int | None, shell: Shell) -> int:
@@ -92,15 +130,40 @@ async def _serve(settings: Settings, port: int | None, shell: Shell) -> int:
         async with Hira(settings=settings) as client:
             if line := announce_model(await client.open_session()):
                 shell.remark(line)
-            if port is None:
-                await _over_stdio(server(client, shell.folder))
-            else:
-                await _over_http(server(client, shell.folder), port, shell)
+            served = server(client, shell.folder)
+            await (_over_stdio(served) if port is None else _over_http(served, port, shell))
     except asyncio.CancelledError:
         return INTERRUPTED
     finally:
         signal.signal(signal.SIGTERM, before)
     return OK
+
+
+@dataclass(slots=True)
+class Reading:
+    """Searches and opens what the `client` reads, each call with separate tools."""
+
+    client: Hira
+    _shown: deque[str] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
+
+    async def read(self, name: str, arguments: dict[str, str], docs: tuple[Path, ...] | None = None) -> Observation:
+        """Return what the tool `search` or `browse` reads. Raises `HiraError` if it fails."""
+        session = await self.client.open_session()
+        if docs is not None:
+            session = await session.with_docs(docs)
+        context = Context(session.options.deps, "mcp", " ".join(self._shown))
+        async with session.toolset.toolbox(context, (), Events(), budget_of(session.settings)) as tools:
+            tool = tools.search if name == "search" else tools.browse
+            if tool is None:
+                raise ToolError("there is nothing to read; give the server documents (--docs) or a search (--search)")
+            try:
+                observation = await tool.call(arguments)
+            except HiraError:
+                raise
+            except Exception as error:  # somebody's retriever
+                raise ToolError(f"{name} failed: {type(error).__name__}: {error}") from error
+        self._shown.extend(passage.source.location for passage in observation.passages)
+        return observation
 
 
 def server(client: Hira, folder: Path) -> "Server[Any]":
@@ -115,7 +178,9 @@ def server(client: Hira, folder: Path) -> "Server[Any]":
     async def list_tools(
         _context: "ServerRequestContext[Any]", _params: "PaginatedRequestParams | None"
     ) -> "ListToolsResult":
-        reads = await reading.find_tools()
+        toolset = (await client.open_session()).toolset
+        readable = bool(toolset.index or toolset.backends)
+        reads = [*(["search"] if readable or toolset.retrievers else []), *(["open"] if readable else [])]
         return ListToolsResult(tools=describe_tools(settings, reads))
 
     async def call_tool(context: "ServerRequestContext[Any]", params: "CallToolRequestParams") -> "CallToolResult":
@@ -137,10 +202,11 @@ def server(client: Hira, folder: Path) -> "Server[Any]":
                     text = f"{text}\n\nStatus: {answer.status.replace('_', ' ')}. {answer.error}".strip()
                 return make_result(text, json.loads(format_json(answer.json())))
             if isinstance(given, SearchArguments):
-                found = await reading.search(given.query, find_docs(given.docs, settings, folder))
+                docs = find_docs(given.docs, settings, folder)
+                found = await reading.read("search", {"query": given.query}, docs)
             else:
-                found = await reading.open(given.location, given.intent)
-            return make_result(as_text(found), found)
+                found = await reading.read("browse", {"url": given.location, "intent": given.intent})
+            return make_result(*format_passages(found))
         except ValidationError as error:
             first = error.errors()[0]
             return make_result(f"{'.'.join(map(str, first['loc']))}: {uncapitalise(first['msg'])}")
@@ -151,8 +217,7 @@ def server(client: Hira, folder: Path) -> "Server[Any]":
 
 
 def describe_tools(settings: Settings, reads: Sequence[str]) -> "list[Tool]":
-    """Describe the tool `ask`, and of `search` and `open` those named in `reads`. They have the argument `docs` only if
-    the server has documents."""
+    """Describe `ask` and those named in `reads`. They have the argument `docs` only if the server has documents."""
     from mcp_types import Tool
 
     named = ", ".join(path.name for path in settings.docs)
@@ -172,9 +237,8 @@ def describe_tools(settings: Settings, reads: Sequence[str]) -> "list[Tool]":
         if name == "ask":
             schema["properties"]["workflow"]["enum"] = ["", *WORKFLOWS]
         title, returned = ("Ask hira", ANSWER) if name == "ask" else (None, PASSAGES)
-        tools.append(
-            Tool(name=name, title=title, description=purposes[name], input_schema=schema, output_schema=returned)
-        )
+        about = purposes[name]
+        tools.append(Tool(name=name, title=title, description=about, input_schema=schema, output_schema=returned))
     return tools
 
 
@@ -198,13 +262,11 @@ def find_docs(names: Sequence[str], settings: Settings, folder: Path) -> tuple[P
 async def _answer(client: Hira, question: AskArguments, docs: tuple[Path, ...] | None, tell: Tell) -> Answer:
     """Return the answer, and report the run's progress in lines. Raises `UsageError` for an unknown workflow."""
     async with AsyncExitStack() as stack:
-        if question.workflow:
-            if question.workflow not in WORKFLOWS:
-                raise UsageError(
-                    f"unknown workflow {question.workflow!r}", fix=did_you_mean(question.workflow, WORKFLOWS)
-                )
+        if workflow := question.workflow:
+            if workflow not in WORKFLOWS:
+                raise UsageError(f"unknown workflow {workflow!r}", fix=did_you_mean(workflow, WORKFLOWS))
             assert client.settings is not None  # noqa: S101 - it was made with settings
-            changed = client.settings.with_values({"workflow": question.workflow}, "the call")
+            changed = client.settings.with_values({"workflow": workflow}, "the call")
             client = await stack.enter_async_context(Hira(settings=changed))
         run = client.stream(question.question, docs=docs)
         events: Any = aiter(run)
@@ -230,6 +292,18 @@ async def _finish(work: Coroutine[Any, Any, Answer]) -> Answer:
         with anyio.CancelScope(shield=True):
             await asyncio.wait([task])
         raise
+
+
+def format_passages(observation: Observation) -> tuple[str, dict[str, Any]]:
+    """Return the passages as text and as structure, with their locations and, if known, their places ("p. 12")."""
+    passages = []
+    blocks = []
+    for passage in observation.passages:
+        title, text, place = clean(passage.source.title), clean(passage.text), passage.source.find_place("")
+        passages.append({"title": title, "location": passage.source.location, "place": place, "text": text})
+        blocks.append(f"{title} — {', '.join(filter(None, (passage.source.location, place)))}\n{text}")
+    note = clean(observation.text)
+    return "\n\n".join(filter(None, [*blocks, note])), {"passages": passages, "note": note}
 
 
 def make_result(text: str, structured: dict[str, Any] | None = None) -> "CallToolResult":
@@ -283,8 +357,6 @@ async def _over_http(served: "Server[Any]", port: int, shell: Shell) -> None:
         raise UsageError(f"cannot listen on port {port}: {error}", fix="name another with --http PORT") from None
     with listening:
         app = served.streamable_http_app(streamable_http_path=PATH, host=HOST)
-        config = uvicorn.Config(
-            app, log_level="error", log_config=None, timeout_graceful_shutdown=LEAVING, **limit_connections()
-        )
+        options: dict[str, Any] = {"log_level": "error", "log_config": None, "timeout_graceful_shutdown": LEAVING}
         shell.remark(f"MCP server at http://{HOST}:{listening.getsockname()[1]}{PATH}; Ctrl-C ends it")
-        await uvicorn.Server(config).serve(sockets=[listening])
+        await uvicorn.Server(uvicorn.Config(app, **options, **limit_connections())).serve(sockets=[listening])

@@ -9,7 +9,7 @@ from hira.cli import OK
 from hira.cli.shell import Shell
 from hira.core.errors import UsageError
 from hira.core.sanitize import clean
-from hira.runtime.claim_memory import ClaimMemory, VerifiedClaim, is_current
+from hira.runtime.claim_memory import ClaimMemory, is_current
 from hira.runtime.settings import MEMORY, find_kept_file
 
 ALL = "all"
@@ -32,16 +32,15 @@ def memory(options: MemoryOptions, shell: Shell) -> int:
         return _forget(options.ids, claims, shell)
     kept = claims.list() if file.is_file() else []
     for claim in kept:
-        shell.say(json.dumps(claim._asdict(), ensure_ascii=False) if options.json else _describe(claim))
+        if options.json:
+            shell.say(json.dumps(claim._asdict(), ensure_ascii=False))
+            continue
+        place = ", ".join(filter(None, (Path(claim.path).name, claim.place)))
+        used = "" if is_current(claim) else " (not used: the document has changed or is gone)"
+        shell.say(" ".join(clean(f"{claim.id}  {claim.date}  {claim.claim} — {place}{used}").split()))
     if not kept:
         shell.remark(f"nothing is remembered in {file}; hira ask --memory --docs PATH remembers")
     return OK
-
-
-def _describe(claim: VerifiedClaim) -> str:
-    place = ", ".join(filter(None, (Path(claim.path).name, claim.place)))
-    used = "" if is_current(claim) else " (not used: the document has changed or is gone)"
-    return " ".join(clean(f"{claim.id}  {claim.date}  {claim.claim} — {place}{used}").split())
 
 
 def _forget(ids: Sequence[str], claims: ClaimMemory, shell: Shell) -> int:

@@ -14,8 +14,7 @@ CLOSE = 1 / 3
 
 
 def what_is_missing(answer: Answer, *, searched: bool) -> HiraError:
-    """Explain why an answer is not accepted, and what would help. If the user `searched`, the advice does not suggest
-    it."""
+    """Explain why an answer is not accepted, and what would help, which is no search if the user `searched`."""
     by_source = {citation.source: citation for citation in answer.citations if citation.verdict.denies}
     where = ""
     unchecked = any(not citation.verdict.rank for citation in answer.citations)
@@ -60,8 +59,7 @@ def what_is_missing(answer: Answer, *, searched: bool) -> HiraError:
 
 
 def find_closest(question: str, sources: Sequence[Source]) -> str:
-    """Return the sentence of the sources, outdated editions aside, that has most words of the question, with its place;
-    empty if none has a third of their weight."""
+    """Return the sentence of current sources with most words of the question, if a third of their weight; else ""."""
     current = [source for source in sources if not source.newer] or sources
     (judged,) = LexicalVerifier().judge([SourcedClaim(question, tuple(current))])
     if judged.score < CLOSE or not judged.quote:

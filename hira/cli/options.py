@@ -1,5 +1,4 @@
-"""The command line, read once into the options of a command. Each command annotates its parameter `options` with the
-class that it takes."""
+"""The command line, read once into the options of a command: the class of its parameter `options`."""
 
 import argparse
 from collections.abc import Callable, Mapping, Sequence
@@ -55,8 +54,7 @@ def build_parser(version: str, command: str = "") -> Parser:
 
 
 def read_options(command: Command, args: argparse.Namespace) -> Any:
-    """Return the frozen options of the command. An option that the command line lacks has its default; `settings` are
-    the flags that are settings."""
+    """Return the frozen options of the command, with their defaults; `settings` are the flags that are settings."""
     kind = command.__annotations__["options"]
     given = {name: tuple(value) if isinstance(value, list) else value for name, value in vars(args).items()}
     values = {option.name: given[option.name] for option in fields(kind) if given.get(option.name) is not None}
@@ -81,8 +79,7 @@ def read_options(command: Command, args: argparse.Namespace) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class AskOptions:
-    """The options of `ask`, `chat`, `report`, `compare`, `resume` and `replay`. An option that a command lacks has its
-    default."""
+    """The options of `ask`, `chat`, `report`, `compare`, `resume` and `replay`, each with a default."""
 
     question: str | None = None
     """The question or topic, `-` for standard input."""

@@ -26,19 +26,16 @@ CODES: dict[Status, int] = {
 
 
 class Output(Protocol):
-    """Prints the answer of a command, and writes it to a file."""
+    """Prints the answer of a command, and writes it to its file if it has one."""
 
     @property
     def shell(self) -> Shell: ...
     def tell(self, answer: Answer) -> None: ...
-    def write(self, answer: Answer, path: Path) -> None: ...
+    def write(self, answer: Answer) -> None: ...
 
 
 def print_answer(answer: Answer, out: Output, settings: Mapping[str, Any], *, again: str = "") -> int:
-    """Print an answer, and what is wrong with it.
-
-    `settings` are those of its run; `again` says how to resume one that its budget ended.
-    """
+    """Print an answer of a run with these `settings`, and what is wrong with it; `again` says how to resume the run."""
     out.tell(answer)
     shell = out.shell
     if answer.status in ("unverified", "insufficient_evidence"):

@@ -42,8 +42,7 @@ class Count:
 
 
 class CellCounts:
-    """The results of `items` questions in each cell. Those from `before` count as done, but not for the rate. Work that
-    is `stopping` asks no others. Answers are not kept: there may be many."""
+    """The results of `items` questions in each cell. Those from `before` count as done, but not for the rate."""
 
     def __init__(self, items: int, cells: Sequence[str] = ("",)) -> None:
         self.items = items
@@ -121,8 +120,7 @@ class Lines(View):
     def __init__(
         self, shell: Shell, counts: CellCounts | None = None, heartbeat: float = HEARTBEAT, every: float = EVERY
     ) -> None:
-        super().__init__(shell)
-        self.counts = counts
+        super().__init__(shell, counts)
         self.heartbeat, self.every = heartbeat, every
         self.still = False
         self.last = time.monotonic()
@@ -181,18 +179,12 @@ class Lines(View):
                 self.subtasks.add(event.subtask)
             case events.SubtaskDone():  # an interrupted turn has no end of its own
                 self.conclusion = event.conclusion
-                ended = [key for key in self.waiting if key[0].startswith(f"{event.subtask}/")]
-                for key in ended:
+                for key in [key for key in self.waiting if key[0].startswith(f"{event.subtask}/")]:
                     del self.waiting[key]
 
     def update(self) -> None:
         if self.counts and (time.monotonic() - self.last >= self.every or self.counts.finished == self.counts.total):
             self._beat()
-
-    def stop(self, text: str) -> None:
-        if self.counts:
-            self.counts.stopping = True
-        self.say(text)
 
     async def keep(self) -> None:
         while True:
@@ -246,17 +238,16 @@ def format_reading(event: events.DocumentsRead) -> str:
 
 
 def format_failure(failed: events.ToolEnded) -> str:
-    """Format why a tool failed, without repeating that it did: of a program's traceback only the error, which is its
-    last line."""
+    """Format why a tool failed, without repeating that it did: of a traceback only the last line."""
     last = failed.text.rstrip().rpartition("\n")[2]
     return last if _PYTHON_ERROR.match(last) else failed.text.removeprefix(f"{failed.tool} failed: ")
 
 
 def format_call(call: events.ToolStarted) -> str:
     """Format a tool's arguments: a single text unchanged, several arguments by name."""
-    values = list(call.arguments.values())
-    if len(values) == 1:
-        return str(values[0])
+    if len(call.arguments) == 1:
+        (value,) = call.arguments.values()
+        return str(value)
     return ", ".join(f"{name} {value!r}" for name, value in call.arguments.items())
 
 

@@ -36,15 +36,15 @@ _MARK = re.compile(f"[ \\t]*{_OPEN}(\\d+){_CLOSE}")
 
 def as_markdown(answer: Answer) -> str:
     """Format the report with numbers in place of ids, and with the list of references at its end."""
-    chinese, listed = _find_references(answer)
+    chinese, read = is_chinese(answer.rollout.question), answer.rollout.sources.read
     text = flag_claims(answer.text, answer.citations, chinese=chinese)
-    parts = [add_title(answer, number_references(text, answer.rollout.sources.read))]
-    if listed:
-        lines = [
-            f"{citation.number}. {export.describe_source(answer, citation.source)}"
-            f"{_format_verdicts(answer, citation, chinese=chinese)}"
-            for citation in listed
-        ]
+    parts = [add_title(answer, number_references(text, read))]
+    lines = [
+        f"{reference.number}. {export.describe_source(answer, reference.source)}"
+        f"{_format_verdicts(answer, reference, chinese=chinese)}"
+        for reference in references(answer.text, read)
+    ]
+    if lines:
         parts += [f"## {HEADINGS[chinese]}", "\n".join(lines)]
     return "\n\n".join(parts)
 
@@ -53,12 +53,12 @@ def as_html(answer: Answer, link: Callable[[str], str] = lambda _: "") -> str:
     """Format the report as one page. Texts of models and sources are plain text in it, without their markup, pictures
     or scripts, and its links lead only to sources of the run. `link` returns the address of a document, relative to the
     page, or nothing."""
-    chinese, listed = _find_references(answer)
+    record, many = answer.rollout, len(answer.citations)
+    chinese, listed = is_chinese(record.question), references(answer.text, record.sources.read)
     shape = f"{_OPEN}{{}}{_CLOSE}"
     bare = re.sub(f"[{_OPEN}{_CLOSE}]", "", flag_claims(answer.text, answer.citations, chinese=chinese))
-    body = render_markdown(add_title(answer, number_references(bare, answer.rollout.sources.read, shape)), listed)
+    body = render_markdown(add_title(answer, number_references(bare, record.sources.read, shape)), listed)
     body = _MARK.sub(rf'{_JOINED}<sup><a href="#ref-\1">[\1]</a></sup>', body)
-    record, many = answer.rollout, len(answer.citations)
     checks = f"已核对 {many} 处引用" if chinese else f"{count_of(many, 'citation')} checked"
     origin = f"{record.today} · {record.workflow} · {answer.model} · {answer.status} · {checks}"
     shown = f"""<article>
@@ -79,20 +79,15 @@ def add_title(answer: Answer, text: str) -> str:
     return text if text.lstrip().startswith("# ") else f"# {export.escape_markdown(answer.rollout.question)}\n\n{text}"
 
 
-def _find_references(answer: Answer) -> tuple[bool, list[Reference]]:
-    """Return whether the report is in Chinese, and its references."""
-    return is_chinese(answer.rollout.question), references(answer.text, answer.rollout.sources.read)
-
-
 def _item(answer: Answer, reference: Reference, link: Callable[[str], str], *, chinese: bool) -> str:
-    title = html.escape(" ".join(reference.source.title.split()))
-    url = find_url(reference.source) or (link(reference.source.location) if reference.source.kind == "file" else "")
-    places = find_places(reference.source.id, answer.citations)
-    shown = [_link(url, reference.source.location)]
-    for place in places:  # an address can name a page of a document, and no other place
+    source = reference.source
+    title = html.escape(" ".join(source.title.split()))
+    url = find_url(source) or (link(source.location) if source.kind == "file" else "")
+    places = []
+    for place in find_places(source.id, answer.citations):  # an address can name a page of a document, no other place
         page = find_page(place)
-        shown.append(_link(f"{url}#page={page}" if url and page else "", place))
-    where = f"{', '.join(shown[:2])}{''.join(f'; {place}' for place in shown[2:])}"
+        places.append(_link(f"{url}#page={page}" if url and page else "", place))
+    where = ", ".join(filter(None, [_link(url, source.location), "; ".join(places)]))
     verdicts = _format_verdicts(answer, reference, chinese=chinese)
     return f'<li id="ref-{reference.number}">{title} {where}<em>{verdicts}</em></li>'
 
@@ -117,8 +112,6 @@ def _format_verdicts(answer: Answer, reference: Reference, *, chinese: bool) -> 
     return f" ({', '.join(lines)})" if lines else ""
 
 
-FORMS = {**export.make_forms(as_markdown), ".txt": as_markdown, **dict.fromkeys(export.PAGES, as_html)}
-SUFFIXES = tuple(FORMS)
 DEFAULT = "mams"
 
 
@@ -130,14 +123,13 @@ def report(options: AskOptions, shell: Shell) -> int:
     files = find_attached_files(options, shell)
     if options.dry_run:
         return print_bound(options, settings, shell)
-    documents = (*settings.docs, *files)
-    path = (
-        export.check_output_path(options.output, shell.folder, SUFFIXES, topic, documents) if options.output else None
-    )
+    documents, path = (*settings.docs, *files), None
+    if options.output:
+        path = export.check_output_path(options.output, shell.folder, text=topic, docs=documents)
     hira = Hira(settings=settings)
     begin = partial(hira.chat().stream, topic, files=files)
     run = asyncio.run(show(hira, begin, options, shell))
-    return finish_run(hira, run, ReportOutput(options, shell, settings.docs), path)
+    return finish_run(hira, run, ReportOutput(options, shell, path, settings.docs))
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +138,7 @@ class ReportOutput:
 
     options: AskOptions
     shell: Shell
+    path: Path | None = None
     docs: Sequence[Path] = ()
 
     def tell(self, answer: Answer) -> None:
@@ -158,7 +151,8 @@ class ReportOutput:
             many = len(references(answer.text, answer.rollout.sources.read))
             self.shell.remark(f"{self.options.output} is written, with {count_of(many, 'reference')}")
 
-    def write(self, answer: Answer, path: Path) -> None:
+    def write(self, answer: Answer) -> None:
         """Write the report in the format of the file's suffix. Without text, write nothing."""
-        page: export.Form = partial(as_html, link=partial(_link_document, self.docs, path.parent))
-        export.write(answer, path, {**FORMS, **dict.fromkeys(export.PAGES, page)})
+        if self.path:
+            page: export.Form = partial(as_html, link=partial(_link_document, self.docs, self.path.parent))
+            export.write(answer, self.path, as_markdown, {".txt": as_markdown, **dict.fromkeys(export.PAGES, page)})

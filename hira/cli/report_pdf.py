@@ -19,8 +19,7 @@ _TABLE = ("table", "thead", "tbody", "tr", "th", "td")
 
 
 def render_pdf(markdown: str) -> bytes:
-    """Return the text as a .pdf file. A link shows its address, or is plain text. Raises `UsageError` for a letter that
-    no installed font has."""
+    """Return the text as a .pdf file. Raises `UsageError` for a letter that no installed font has."""
     import typst
 
     tree = _read_tree(parse_markdown(markdown))

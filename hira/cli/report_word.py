@@ -40,8 +40,7 @@ def parse_markdown(text: str) -> "list[Token]":
 
 @dataclass(slots=True)
 class _Writer:
-    """Adds blocks of Markdown to a document. `label` is the number of the list item whose text comes next, and `rows`
-    holds the cells of the table that is being read."""
+    """Adds blocks of Markdown. `label` is the number of the next list item, `rows` holds the cells of a table."""
 
     document: "Document"
     style: str = "Normal"

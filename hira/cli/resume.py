@@ -1,18 +1,18 @@
-"""`hira resume` continues a recorded run, with its settings and today's keys; `hira replay` repeats it without making
-any call. Reports are printed and written as by `hira report`."""
+"""`hira resume` continues a recorded run, with its settings and today's keys; `hira replay` repeats it alone."""
 
 import asyncio
 import importlib
 from functools import partial
-from pathlib import Path
 
 from hira.agents.trajectory import FINAL
 from hira.api import Hira
-from hira.cli import INTERRUPTED, USAGE, export, output, report
+from hira.cli import INTERRUPTED, USAGE, output
 from hira.cli.ask import AnswerOutput, describe_resumption, finish_run, show
+from hira.cli.export import check_output_path
 from hira.cli.flags import REPORTING
 from hira.cli.options import AskOptions
 from hira.cli.output import print_answer
+from hira.cli.report import ReportOutput
 from hira.cli.running import at_terminal, open_view
 from hira.cli.runs import as_flags, load_recorded, open_journal
 from hira.cli.shell import Shell, brief
@@ -28,14 +28,13 @@ from hira.workflows import WORKFLOWS
 def resume(options: AskOptions, shell: Shell) -> int:
     with open_journal(options.journal, shell) as journal:
         entry = journal.entry(options.run)
-        out, path = choose_output(entry, options, shell)
+        out = choose_output(entry, options, shell)
         more = entry.status != "answered" and not options.settings.keys().isdisjoint(LIMITS)  # for what it left undone
         if entry.status in FINAL and not more:
             answer = read(journal, entry.id).answer
             if not options.quiet:
                 shell.remark(f"run {entry.id} has already ended; this is its answer")
-            if path:
-                out.write(answer, path)
+            out.write(answer)
             return print_answer(answer, out, entry.settings)
     if entry.workflow and entry.workflow not in WORKFLOWS and entry.settings.get("workflow") in WORKFLOWS:
         raise UsageError(f"run {entry.id} used a custom workflow, {entry.workflow!r}",
@@ -54,22 +53,22 @@ def resume(options: AskOptions, shell: Shell) -> int:
     settings = load_recorded(as_flags(entry, today), options.settings, shell, entry.files)
     hira = Hira(settings=settings, approve=approve, approve_tool=person)
     run = asyncio.run(show(hira, partial(hira.resume, entry.id), options, shell))
-    return finish_run(hira, run, out, path)
+    return finish_run(hira, run, out)
 
 
-def choose_output(entry: Entry, options: AskOptions, shell: Shell) -> tuple[output.Output, Path | None]:
-    """Return the output of a recorded run, which may be a report, and the path of its file."""
-    is_report = entry.workflow in REPORTING
-    suffixes = report.SUFFIXES if is_report else export.SUFFIXES
-    path = export.check_output_path(options.output, shell.folder, suffixes) if options.output else None
-    return (report.ReportOutput if is_report else AnswerOutput)(options, shell), path
+def choose_output(entry: Entry, options: AskOptions, shell: Shell) -> output.Output:
+    """Return the output of a recorded run, which may be a report."""
+    path = check_output_path(options.output, shell.folder) if options.output else None
+    if entry.workflow in REPORTING:
+        return ReportOutput(options, shell, path)
+    return AnswerOutput(options, shell, path)
 
 
 def replay(options: AskOptions, shell: Shell) -> int:
     again_by = importlib.import_module("hira.runtime.replay")
     with open_journal(options.journal, shell) as journal:
         entry, flow = journal.entry(options.run), None
-        out, path = choose_output(entry, options, shell)
+        out = choose_output(entry, options, shell)
         if code := again_by.find_needed_code(entry):
             load_recorded(code, {"journal": options.journal} if options.journal else {}, shell)  # raises NotTrusted
             flow = make_workflow(again_by.settings_of(entry))
@@ -78,8 +77,7 @@ def replay(options: AskOptions, shell: Shell) -> int:
     with open_view(shell, quiet=options.quiet) as view:
         for event in decode_events(again.events):
             view(event)
-    if path:
-        out.write(answer, path)
+    out.write(answer)
     run = again.entry.id
     if again.same:
         settings = again.entry.settings

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hira.agents.run_context import RunContext
 from hira.cli import OK, PARTIAL
 from hira.cli.running import open_roles
 from hira.cli.shell import Shell
@@ -38,7 +37,11 @@ def rubric(options: RubricOptions, shell: Shell) -> int:
     settings = shell.load_settings(options.settings)
     criteria, scores = asyncio.run(_make_rubric(query, report, known, settings, shell))
     if options.json:
-        shell.say_json(_to_json(query, criteria, scores))
+        record: dict[str, Any] = {"query": query, "items": criteria.json()}
+        if scores:
+            record["ratings"] = list(scores.ratings)
+            record["score"], record["weighted_mean"] = scores.normalised, scores.weighted_mean  # of eq. 2
+        shell.say_json(record)
     else:
         shell.say(_format_rubric(criteria, scores))
     if scores and (failed := scores.ratings.count(None)):
@@ -54,22 +57,16 @@ async def _make_rubric(
     """The rubric, that of the file or a new one, and the scores of the report if there is one."""
     settings = await find_model(settings)
     async with open_roles(settings, shell.remark) as context:
-        if OFFLINE in (context.config_of("rubric").policy.model, context.config_of("judge").policy.model):
+        model, judge = (context.config_of(role).policy.model for role in ("rubric", "judge"))
+        if OFFLINE in (model, judge):
             raise UsageError("`offline` writes and judges no rubrics", fix="name a model with --model (hira doctor)")
-        criteria = known or await _generate(context, query)
+        try:
+            criteria = known or await generate(context.conversation("rubric"), query)
+        except DialectError as error:
+            fix = "name another model for the role `rubric` (--role rubric=MODEL)"
+            where = f"model {model!r}: {error.what}"
+            raise EndpointError("the model wrote no valid rubric, asked twice", where=where, fix=fix) from None
         return criteria, await score(context, criteria, query, report) if report else None
-
-
-async def _generate(context: RunContext, query: str) -> Rubric:
-    try:
-        return await generate(context.conversation("rubric"), query)
-    except DialectError as error:
-        model = context.config_of("rubric").policy.model
-        raise EndpointError(
-            "the model wrote no valid rubric, asked twice",
-            where=f"model {model!r}: {error.what}",
-            fix="name another model for the role `rubric` (--role rubric=MODEL)",
-        ) from None
 
 
 def _format_rubric(criteria: Rubric, scores: Scores | None) -> str:
@@ -80,23 +77,10 @@ def _format_rubric(criteria: Rubric, scores: Scores | None) -> str:
         rated = "" if scores is None else "    –" if rating is None else f"{rating:>3}/10"
         lines += [f"{item.weight:+d} {rated}  {item.title}".replace("   ", "  "), f"    {item.description}"]
     if scores:
-        mean = _format_figure(scores.weighted_mean)
-        lines += ["", f"score: {_format_figure(scores.normalised)} of 1 (by eq. 2 of the paper: {mean})"]
+        figures = (scores.normalised, scores.weighted_mean)
+        scored, mean = ("none" if figure is None else f"{figure:.3f}" for figure in figures)
+        lines += ["", f"score: {scored} of 1 (by eq. 2 of the paper: {mean})"]
     return "\n".join(lines)
-
-
-def _format_figure(value: float | None) -> str:
-    return "none" if value is None else f"{value:.3f}"
-
-
-def _to_json(query: str, criteria: Rubric, scores: Scores | None) -> dict[str, Any]:
-    """The query and its rubric; with scores each item's rating, the score, and eq. 2."""
-    items: list[dict[str, Any]] = criteria.json()
-    record: dict[str, Any] = {"query": query, "items": items}
-    if scores:
-        record["ratings"] = list(scores.ratings)
-        record["score"], record["weighted_mean"] = scores.normalised, scores.weighted_mean
-    return record
 
 
 def _parse_rubric(text: str, name: str) -> Rubric:
@@ -104,6 +88,5 @@ def _parse_rubric(text: str, name: str) -> Rubric:
     try:
         return Rubric.of(read_json(text))
     except ValueError as error:
-        raise UsageError(
-            f"--rubric {name} does not hold a valid rubric: {error}", fix="write one with hira rubric --json"
-        ) from None
+        what = f"--rubric {name} does not hold a valid rubric: {error}"
+        raise UsageError(what, fix="write one with hira rubric --json") from None

@@ -4,8 +4,8 @@ import asyncio
 import os
 import signal
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Protocol
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from hira.cli.approve import AtTerminal
     from hira.cli.progress import CellCounts
 
-NO_MODEL = "no model is connected: `offline` {does}; --model NAME connects one (hira doctor)"
 QUIT_AFTER = 1.0
 
 
@@ -43,11 +42,10 @@ def announce_model(session: Session, files: Sequence[Path] = ()) -> str:
         documents = ["your documents"] if session.settings.docs or files else []
         searched = " and ".join([*documents, *(["the web"] if session.toolset.backends else [])])
         does = f"quotes {searched}" if searched else "only computes without documents (--docs PATH)"
-        return NO_MODEL.format(does=does)
+        return f"no model is connected: `offline` {does}; --model NAME connects one (hira doctor)"
     if "found on" in origin or "only model" in origin:
-        return (
-            f"using {session.model} at {without_userinfo(session.settings.base_url)} ({origin}); --model names another"
-        )
+        place = without_userinfo(session.settings.base_url)
+        return f"using {session.model} at {place} ({origin}); --model names another"
     return ""
 
 
@@ -65,12 +63,11 @@ async def open_roles(settings: Settings, tell: Callable[[str], None]) -> AsyncIt
 
 
 def open_view(shell: Shell, counts: "CellCounts | None" = None, *, quiet: bool = False) -> View:
-    """The view of one run, or of the `counts` of many questions, that the flags and the streams ask for: JSON lines,
-    nothing, a drawing on a terminal, plain lines elsewhere."""
+    """The view of one run, or of the `counts` of many questions, that the flags and the streams ask for."""
     if shell.events:
         return JsonLines(shell)
     if quiet:
-        return View(shell)
+        return View(shell, counts)
     if shell.stderr.isatty() and shell.environ.get("TERM") != "dumb":
         from hira.cli.live import CountTable, RunTree  # rich is only loaded where it draws
 
@@ -93,27 +90,14 @@ def at_terminal(shell: Shell) -> "AtTerminal":
 
 @asynccontextmanager
 async def show_progress(run: Stoppable, view: View) -> AsyncIterator[None]:
-    """Keep the progress of the work inside the context shown, and handle Ctrl-C as `interruptible` does."""
-    with interruptible(run, view.stop):
-        keeping = asyncio.create_task(view.keep())
-        try:
-            yield
-        finally:
-            keeping.cancel()
-            with suppress(asyncio.CancelledError):
-                await keeping
-
-
-@contextmanager
-def interruptible(run: Stoppable, say: Callable[[str], None]) -> Iterator[None]:
-    """Handle Ctrl-C: the first one answers from the results so far; the second one, or SIGTERM, cancels this task and
-    cleans up on the way."""
+    """Keep the progress of the work inside the context shown, and handle Ctrl-C: the first one answers from the results
+    so far; the second one, or SIGTERM, cancels this task and cleans up on the way."""
     loop, working = asyncio.get_running_loop(), asyncio.current_task()
     assert working is not None  # noqa: S101 - only a task has a running loop
     stop_requested = False
 
     def stop() -> None:
-        say("ending with the results so far; Ctrl-C again quits")
+        view.stop("ending with the results so far; Ctrl-C again quits")
         run.stop()
 
     def hear(number: int, _frame: FrameType | None) -> None:
@@ -127,12 +111,14 @@ def interruptible(run: Stoppable, say: Callable[[str], None]) -> Iterator[None]:
             stop_requested = True
             loop.call_soon_threadsafe(stop)
 
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = {number: signal.signal(number, hear) for number in (signal.SIGINT, signal.SIGTERM)}
+    is_main = threading.current_thread() is threading.main_thread()  # no other thread may handle signals
+    before = {number: signal.signal(number, hear) for number in (signal.SIGINT, signal.SIGTERM) if is_main}
+    keeping = asyncio.create_task(view.keep())
     try:
         yield
     finally:
+        keeping.cancel()
+        with suppress(asyncio.CancelledError):
+            await keeping
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -1,5 +1,4 @@
-"""`hira runs`: the recorded runs, newest first; `export` writes them for training, `delete` removes them. And the
-settings of a recorded run, as they would be given on the command line."""
+"""`hira runs` lists, exports and deletes recorded runs; and the settings of a run as flags of the command line."""
 
 import json
 import time
@@ -30,9 +29,8 @@ def open_journal(name: str | None, shell: Shell) -> Iterator[Journal]:
     if path is None:
         raise UsageError("nothing is recorded: the journal is off", fix="name its file with --journal")
     if not path.is_file():
-        raise UsageError(
-            "no runs are recorded yet", where=f"at {path}", fix="hira ask records them; --journal names another file"
-        )
+        fix = "hira ask records them; --journal names another file"
+        raise UsageError("no runs are recorded yet", where=f"at {path}", fix=fix)
     journal = Journal(path)
     try:
         yield journal

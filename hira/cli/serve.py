@@ -30,8 +30,7 @@ class ServeOptions:
 
 
 def serve(options: ServeOptions, shell: Shell) -> int:
-    settings = shell.load_settings(options.settings)
-    settings = _add_key(settings, _read_key(options.serve_key, shell))
+    settings = _add_key(shell.load_settings(options.settings), options.serve_key, shell)
     host, port = options.host or HOST, options.port
     if not 0 <= port <= MOST:
         raise UsageError(f"there is no port {port}", fix=f"name a port from 1 to {MOST}, or 0 for any free port")
@@ -91,20 +90,14 @@ async def _report_unready(settings: Settings, shell: Shell) -> None:
         shell.remark(line)
 
 
-def _read_key(key: str | None, shell: Shell) -> str | None:
-    """The key of --api-key, out of the file that `@FILE` names, or that of the environment."""
+def _add_key(settings: Settings, key: str | None, shell: Shell) -> Settings:
+    """The settings with the key of --api-key, or of the environment. Raises `UsageError` for an empty key."""
     if key is None:
-        return shell.environ.get(SERVE_KEY)
-    if key.startswith("@"):
-        return shell.read_text(key[1:], "--api-key").strip()
-    if key:
+        key = shell.environ.get(SERVE_KEY)
+    elif key.startswith("@"):
+        key = shell.read_text(key[1:], "--api-key").strip()
+    elif key:
         shell.remark(f"others on this machine see the key in the list of processes; use {SERVE_KEY} or --api-key @FILE")
-    return key
-
-
-def _add_key(settings: Settings, key: str | None) -> Settings:
-    """The settings with the key of the command among those that clients may send. Raises `UsageError` for an empty
-    one."""
     if key is not None:
         if not key.strip():
             raise UsageError("--api-key is empty", fix="give a long random text; is a shell variable unset?")

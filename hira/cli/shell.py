@@ -10,12 +10,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, Self, TextIO
+from typing import TYPE_CHECKING, Any, Self, TextIO
 
 from hira.core.errors import HiraError, UsageError
 from hira.core.events import Error, Event, Notice, record
 
 if TYPE_CHECKING:
+    from hira.cli.progress import CellCounts
     from hira.runtime.settings import Settings
 
 WIDTH = 160
@@ -29,8 +30,7 @@ _CONTROLS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Shell:
-    """The streams, environment and folder of a command. With `events`, a program reads stderr: one JSON object a
-    line."""
+    """The streams, environment and folder of a command. With `events`, a program reads stderr as JSON lines."""
 
     stdin: TextIO
     stdout: TextIO
@@ -63,17 +63,16 @@ class Shell:
         return text
 
     def say(self, text: str) -> None:
-        """Print the result on stdout. A reader that has closed the pipe (`| head`) is fine. Raises `HiraError` on a
-        full disk, and if stdout was closed before the start (`>&-`)."""
+        """Print the result on stdout. Raises `HiraError` on a full disk or a closed stdout, not for `| head`."""
         try:
             self.stdout.write(encodable(visible(text), self.stdout) + "\n")
             self.stdout.flush()
-        except BrokenPipeError:
-            self._close_pipe()
         except OSError as error:
-            self._close_pipe()
-            why = error.strerror or "it is closed; redirect it, such as > answer.txt"
-            raise HiraError(f"standard output cannot be written: {why}") from None
+            if self.stdout is sys.stdout:  # let the interpreter's own flush at its end go nowhere instead of failing
+                os.dup2(os.open(os.devnull, os.O_WRONLY), self.stdout.fileno())
+            if not isinstance(error, BrokenPipeError):
+                why = error.strerror or "it is closed; redirect it, such as > answer.txt"
+                raise HiraError(f"standard output cannot be written: {why}") from None
 
     def say_json(self, value: object) -> None:
         self.say(format_json(value))
@@ -117,17 +116,14 @@ class Shell:
     def event(self, event: Event, **about: str) -> None:
         self.tell(json.dumps({**about, **record(event)}, ensure_ascii=False, default=str))
 
-    def _close_pipe(self) -> None:
-        """Let the interpreter's own flush at its end go nowhere instead of failing."""
-        if self.stdout is sys.stdout:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), self.stdout.fileno())
-
 
 @dataclass(eq=False)
 class View:
-    """Shows how far work is, as a context manager. This one shows nothing, and still says what has to be said."""
+    """Shows how far a run is, or the `counts` of many questions, as a context manager. This one shows nothing, and
+    still says what has to be said."""
 
     shell: Shell
+    counts: "CellCounts | None" = None
 
     def __enter__(self) -> Self:
         return self
@@ -149,6 +145,8 @@ class View:
 
     def stop(self, text: str) -> None:
         """Print why the work ends soon."""
+        if self.counts:
+            self.counts.stopping = True
         self.say(text)
 
     async def keep(self) -> None:
@@ -172,17 +170,16 @@ def format_json(value: object) -> str:
 
 
 def open_shell() -> Shell:
-    """Return this process's streams, in UTF-8 unless PYTHONIOENCODING says otherwise; printing never fails."""
-    out = _usable(sys.stdout, "r")  # a stream that cannot be written, so that no answer is lost in silence
-    return Shell(_usable(sys.stdin), out, _usable(sys.stderr), os.environ, Path.cwd(), Path.home())
-
-
-def _usable(stream: TextIO | None, mode: Literal["r", "r+"] = "r+") -> TextIO:
-    """Set the stream's encoding. A stream that was closed before the start (None) becomes the null device."""
-    stream = stream or Path(os.devnull).open(mode, encoding="utf-8")  # noqa: SIM115 - it is open as long as the process
-    if isinstance(stream, io.TextIOWrapper):
-        stream.reconfigure(encoding=None if os.environ.get("PYTHONIOENCODING") else "utf-8", errors="replace")
-    return stream
+    """Return this process's streams, in UTF-8 unless PYTHONIOENCODING says otherwise; printing never fails. A stream
+    that was closed before the start (None) becomes the null device."""
+    encoding, streams = None if os.environ.get("PYTHONIOENCODING") else "utf-8", list[Any]()
+    # instead of stdout it is opened for reading alone, so that no answer is lost in silence
+    for given, mode in ((sys.stdin, "r+"), (sys.stdout, "r"), (sys.stderr, "r+")):
+        stream = given or Path(os.devnull).open(mode, encoding="utf-8")  # noqa: SIM115 - it is open as long as the process
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding=encoding, errors="replace")
+        streams.append(stream)
+    return Shell(*streams, os.environ, Path.cwd(), Path.home())
 
 
 def visible(text: str) -> str:
@@ -196,21 +193,17 @@ def brief(text: str, width: int = WIDTH) -> str:
     return line if len(line) <= width else line[: width - 1] + "…"
 
 
+_SPELLED = {"→": "->", "—": "-", "…": "...", "·": "-", "’": "'"}
+
+
 def encodable(text: str, stream: TextIO) -> str:
     """Return the text; of what the stream cannot write, typographic marks are spelled in ASCII, and the rest is `?`."""
     encoding = getattr(stream, "encoding", None) or "utf-8"
     try:
         text.encode(encoding)
     except UnicodeEncodeError:
-        return "".join(_spell(letter, encoding) for letter in text)
+        written = [(letter, letter.encode(encoding, "replace").decode(encoding)) for letter in text]
+        return "".join(shown if shown == letter else _SPELLED.get(letter, shown) for letter, shown in written)
     except LookupError:
-        return _spell(text, "ascii")
+        return text.encode("ascii", "replace").decode("ascii")
     return text
-
-
-_SPELLED = {"→": "->", "—": "-", "…": "...", "·": "-", "’": "'"}
-
-
-def _spell(letter: str, encoding: str) -> str:
-    written = letter.encode(encoding, "replace").decode(encoding)
-    return written if written == letter else _SPELLED.get(letter, written)

@@ -1,5 +1,4 @@
-"""A recorded run: `hira show` prints it, `hira verify` checks its claims again, `hira trace` writes it as a page or
-sends it as spans."""
+"""A recorded run: `hira show` prints it, `hira verify` checks its claims again, `hira trace` exports it."""
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,7 +12,7 @@ from hira.cli.output import describe_origin, format_source
 from hira.cli.progress import format_duration, format_usage
 from hira.cli.running import open_roles
 from hira.cli.runs import as_json, day, open_journal
-from hira.cli.shell import Shell, brief
+from hira.cli.shell import Shell, brief, format_json
 from hira.core.errors import UsageError
 from hira.core.sanitize import without_userinfo
 from hira.evidence import Citation, find_lacking, is_accepted, is_refusal, verify_answer
@@ -51,10 +50,7 @@ def _read(options: RecordOptions, shell: Shell) -> Reading:
 
 def show(options: RecordOptions, shell: Shell) -> int:
     reading = _read(options, shell)
-    if options.json:
-        shell.say_json(_as_json(reading))
-    else:
-        shell.say("\n".join(_lines(reading)))
+    shell.say(format_json(_as_json(reading)) if options.json else "\n".join(_lines(reading)))
     return OK
 
 
@@ -97,13 +93,9 @@ def _format_citation(reading: Reading, citation: Citation) -> Iterator[str]:
 def _subtask(reading: Reading, subtask: ReadSubtask, *, last: bool) -> Iterator[str]:
     stem, under = ("└─ ", "   ") if last else ("├─ ", "│  ")
     yield f"{stem}{subtask.id}. {brief(subtask.text, WIDTH)}"
-    parts = [
-        subtask.expert or "not assigned",
-        format_duration(reading.span(subtask.id)),
-        format_usage(reading.usage_of(subtask.id)),
-    ]
-    if subtask.recalled:
-        parts.append(f"{subtask.recalled} from memory")
+    expert, recalled = subtask.expert or "not assigned", subtask.recalled
+    parts = [expert, format_duration(reading.span(subtask.id)), format_usage(reading.usage_of(subtask.id))]
+    parts += [f"{recalled} from memory"] if recalled else []
     yield f"{under}├─ {' · '.join(parts)}" + (f" · {brief(subtask.reason, 60)}" if subtask.reason else "")
     for line in _conversation(reading, subtask.id):
         yield f"{under}│  {line}"
@@ -127,15 +119,10 @@ def _conversation(reading: Reading, subtask: str) -> Iterator[str]:
 def _as_json(reading: Reading) -> dict[str, object]:
     """The answer's JSON with the subtasks in full, the calls, and what ended the run."""
     answer = reading.answer.json()
-    subtasks = [
-        {
-            **asdict(subtask),
-            "seconds": round(reading.span(subtask.id), 3),
-            "tokens": reading.usage_of(subtask.id).tokens,
-            "cost": reading.usage_of(subtask.id).cost,
-        }
-        for subtask in reading.subtasks
-    ]
+    subtasks = []
+    for subtask in reading.subtasks:
+        usage, seconds = reading.usage_of(subtask.id), round(reading.span(subtask.id), 3)
+        subtasks.append({**asdict(subtask), "seconds": seconds, "tokens": usage.tokens, "cost": usage.cost})
     calls = [
         {"conversation": turn.conversation, "model": turn.model, "began": turn.began, "seconds": turn.seconds,
          "tokens": turn.usage.tokens, "cost": turn.usage.cost, "failure": turn.failure}
@@ -176,8 +163,7 @@ def verify(options: RecordOptions, shell: Shell) -> int:
 
 
 async def verify_by_model(reading: Reading, settings: Settings, shell: Shell) -> tuple[list[Citation], list[str]]:
-    """The citations as a model judges every claim, and the reasons why some are unchecked. Prints notices, such as that
-    the model failed its exam."""
+    """The citations as a model judges every claim, and the reasons why some are unchecked. Prints notices."""
     record = reading.rollout
     async with open_roles(await find_model(settings), shell.remark) as context:
         return await verify_answer(record.answer, record.sources, record.question, ModelVerifier(context))
@@ -192,15 +178,12 @@ def trace(options: RecordOptions, shell: Shell) -> int:
         write_file(path, page(reading))
         shell.remark(str(path))
     if options.otel is not None:
-        _send_spans(reading, options, shell)
+        endpoint = options.otel or shell.load_settings().otel
+        if endpoint in ("", OFF):
+            fix = "hira trace RUN --otel URL, or set OTEL_EXPORTER_OTLP_ENDPOINT"
+            raise UsageError("no collector is named", fix=fix)
+        exporter = sender(endpoint)
+        spans = spans_of(reading, content=options.content)
+        export(reading.entry.id, spans, exporter, endpoint)
+        shell.remark(f"{len(spans)} spans of run {reading.entry.id} sent to {without_userinfo(endpoint)}")
     return OK
-
-
-def _send_spans(reading: Reading, options: RecordOptions, shell: Shell) -> None:
-    endpoint = options.otel or shell.load_settings().otel
-    if endpoint in ("", OFF):
-        raise UsageError("no collector is named", fix="hira trace RUN --otel URL, or set OTEL_EXPORTER_OTLP_ENDPOINT")
-    exporter = sender(endpoint)
-    spans = spans_of(reading, content=options.content)
-    export(reading.entry.id, spans, exporter, endpoint)
-    shell.remark(f"{len(spans)} spans of run {reading.entry.id} sent to {without_userinfo(endpoint)}")

@@ -1,10 +1,10 @@
-"""Answers the questions of both APIs: begins a run, sends its answer whole or as a stream, and ends the run when the
-client disconnects."""
+"""Answers the questions of both APIs, whole or as a stream; a client that disconnects ends its run."""
 
 import asyncio
 import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from functools import partial
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
@@ -25,7 +25,7 @@ from hira.server.records import (
 )
 from hira.server.runs import NewRun, WatchedRun
 from hira.server.state import STOPPING, AppState, body_of
-from hira.server.wire import STILL, about, as_refusal, content_of, describe_progress, error_of, pieces, sse
+from hira.server.wire import STILL, about, as_refusal, content_of, describe_progress, error_of, sse
 
 
 async def complete_chat(state: AppState, request: Request) -> Response:
@@ -73,8 +73,8 @@ async def create_response(state: AppState, request: Request) -> Response:
     if response_request.stream:
         return RunStream(watched, _stream_response(state, watched, writer))
     await _wait(watched, request.receive)
-    thoughts = state.scrub("".join(map(describe_progress, watched.events)))
-    return JSONResponse(writer.whole(watched.run.answer, thoughts))
+    writer.thoughts = state.scrub("".join(map(describe_progress, watched.events)))
+    return JSONResponse(writer.whole(watched.run.answer))
 
 
 async def retrieve_response(state: AppState, request: Request) -> Response:
@@ -92,11 +92,11 @@ async def retrieve_response(state: AppState, request: Request) -> Response:
     )
     writer = responses.ResponseWriter(name, made_from, int(made), state.scrub)
     if watched and not watched.ended:
-        return JSONResponse(writer.begun())
+        return JSONResponse(writer.head("in_progress"))
     if watched and watched.failure:
         return JSONResponse(writer.failed(as_refusal(watched.failure)))
     answer = watched.run.answer if watched else await replay_answer(state, entry, journal)
-    return JSONResponse(writer.whole(answer, ""))
+    return JSONResponse(writer.whole(answer))
 
 
 async def delete_response(state: AppState, request: Request) -> Response:
@@ -166,11 +166,11 @@ async def _stream_chat(
     state: AppState, watched: WatchedRun, request: chat.ChatRequest, made: int, tool: str
 ) -> AsyncGenerator[bytes, None]:
     """Stream the run's progress as reasoning, then the answer, which is sent only after its citations are checked."""
-    run, model = watched.run.id, request.model
-    yield sse(chat.chunk(run, model, made, {"role": "assistant", "content": ""}))
+    chunk = partial(chat.chunk, watched.run.id, request.model, made)
+    yield sse(chunk({"role": "assistant", "content": ""}))
     async for news in watched.follow():
         if thought := "".join(map(describe_progress, news)):
-            yield sse(chat.chunk(run, model, made, {"reasoning_content": state.scrub(thought)}))
+            yield sse(chunk({"reasoning_content": state.scrub(thought)}))
         elif not news:
             yield STILL
     if watched.failure:
@@ -178,20 +178,13 @@ async def _stream_chat(
     else:
         answer = watched.run.answer
         text = request.cut(answer, state.scrub(answer.text))
-        record = {name: value for name, value in content_of(answer, text).items() if value}
-        for name, value in record.items():
-            if tool and name == "content":
-                deltas = chat.write_call(run, tool, value)
-            else:
-                deltas = ({name: piece} for piece in pieces(value))
-            for delta in deltas:
-                yield sse(chat.chunk(run, model, made, delta))
+        for delta in chat.split_message(watched.run.id, content_of(answer, text), tool):
+            yield sse(chunk(delta))
         marked = [] if answer.output_type else chat.annotations(answer, text)
-        ending = chat.chunk(run, model, made, {"annotations": marked}, chat.finish(answer, tool))
+        ending = chunk({"annotations": marked}, chat.finish(answer, tool))
         yield sse(state.scrub({**ending, "hira": about(answer)}))
-        if request.counts_usage:
-            last = chat.chunk(answer.rollout.run, model, made, {})
-            yield sse({**last, "choices": [], "usage": chat.usage(answer.rollout.usage)})
+        if request.stream_options and request.stream_options.include_usage:
+            yield sse({**chunk({}), "choices": [], "usage": chat.usage(answer.rollout.usage)})
     yield sse("[DONE]")
 
 
@@ -199,19 +192,11 @@ async def _stream_response(
     state: AppState, watched: WatchedRun, writer: responses.ResponseWriter
 ) -> AsyncGenerator[bytes, None]:
     """The run's progress as a summary of reasoning, then the answer, once its citations are checked."""
-    thoughts = ""
     yield writer.begin()
     async for news in watched.follow():
         if thought := state.scrub("".join(map(describe_progress, news))):
-            yield (b"" if thoughts else writer.open_reasoning()) + writer.think(thought)
-            thoughts += thought
+            yield writer.think(thought)
         elif not news:
             yield STILL
-    if thoughts:
-        for part in writer.close_reasoning(thoughts):
-            yield part
-    if watched.failure:
-        yield writer.fail(as_refusal(watched.failure))
-    else:
-        for part in writer.answer(watched.run.answer, thoughts):
-            yield part
+    for part in writer.end(as_refusal(watched.failure) if watched.failure else watched.run.answer):
+        yield part

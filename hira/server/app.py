@@ -6,10 +6,9 @@ the page at `/`.
 
 import asyncio
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -52,37 +51,30 @@ _SHOWN = 5
 
 async def unready(settings: Settings) -> list[str]:
     """A line for each endpoint that does not answer, refuses its key, lacks the model, or fails to write one token."""
-    places = _collect_endpoints(settings)
-    lines = await asyncio.gather(*(_find_problem(url, key, models) for (url, key), models in places.items()))
+    models: dict[tuple[str, str], set[str]] = {}  # by base URL and key
+    for role, role_settings in {"*": RoleSettings(), **settings.roles}.items():
+        for name in names_of(role_settings.model or settings.model):
+            place = find_place(name, role, role_settings, settings)
+            if not has_own_place(place.model):
+                models.setdefault((place.base_url or OPENAI_URL, place.secret), set()).add(place.model)
+    lines = await asyncio.gather(*(_find_problem(url, key, sorted(named)) for (url, key), named in models.items()))
     return [line for line in lines if line]
 
 
-async def _find_problem(url: str, key: str, models: frozenset[str]) -> str:
+async def _find_problem(url: str, key: str, models: Sequence[str]) -> str:
     if problem := _describe_problem(url, await probe(url, key), models):
         return problem
     statuses = await asyncio.gather(*(ask_for_token(url, key, model) for model in models))
-    failing = {model: status for model, status in sorted(zip(models, statuses, strict=True)) if status >= BROKEN}
+    failing = {model: status for model, status in zip(models, statuses, strict=True) if status >= BROKEN}
     if not failing:
         return ""
     found = ", ".join(map(str, dict.fromkeys(failing.values())))
     return f"{without_userinfo(url)} answers a chat with status {found}: questions to {', '.join(failing)} may fail"
 
 
-def _collect_endpoints(settings: Settings) -> dict[tuple[str, str], frozenset[str]]:
-    """The OpenAI-compatible endpoints that these settings ask, by base URL and key, and the models they ask there."""
-    endpoints: dict[tuple[str, str], frozenset[str]] = {}
-    for role, role_settings in {"*": RoleSettings(), **settings.roles}.items():
-        for name in names_of(role_settings.model or settings.model):
-            place = find_place(name, role, role_settings, settings)
-            if not has_own_place(place.model):
-                where = place.base_url or OPENAI_URL, place.secret
-                endpoints[where] = endpoints.get(where, frozenset()) | {place.model}
-    return endpoints
-
-
-def _describe_problem(url: str, endpoint: Probe, models: frozenset[str]) -> str:
+def _describe_problem(url: str, endpoint: Probe, models: Sequence[str]) -> str:
     """Describe why the endpoint is not ready; empty if it is, or if it does not list its models."""
-    named, url = ", ".join(sorted(models)), without_userinfo(url)
+    named, url = ", ".join(models), without_userinfo(url)
     if not endpoint.ok and not endpoint.status:
         why = "nothing listens there" if "onnect call failed" in endpoint.error else endpoint.error
         return f"{url} does not answer ({why}): questions to {named} fail until it does"
@@ -93,8 +85,7 @@ def _describe_problem(url: str, endpoint: Probe, models: frozenset[str]) -> str:
     if endpoint.lacks_v1:
         right = without_userinfo(endpoint.base_url)
         return f"the base URL {url} lacks /v1: questions to {named} fail; set it to {right}"
-    unknown = sorted(models - {*endpoint.models}) if endpoint.models else []
-    if unknown:
+    if endpoint.models and (unknown := [name for name in models if name not in endpoint.models]):
         has = ", ".join(endpoint.models[:_SHOWN]) + (", …" if len(endpoint.models) > _SHOWN else "")
         return f"{url} lists no model {', '.join(unknown)}; it has {has}"
     return ""
@@ -116,13 +107,9 @@ async def application(
         scrub = PathScrubber(settings, Path(folder))
         state = AppState(Runs(sessions, scrub.hidden), Clients(settings.keys), scrub, Path(folder), hosts)
         try:
-            app = Starlette(
-                routes=[
-                    *_routes(state),
-                    *[Route(path, _serve_file(name, kind), methods=["GET"]) for path, (name, kind) in FILES.items()],
-                ],
-                exception_handlers={404: unknown, 405: unknown},
-            )
+            routes = [Route(path, guard(state, handler), methods=[method]) for method, path, handler in HANDLERS]
+            routes += [Route(path, _serve_file(name, kind), methods=["GET"]) for path, (name, kind) in FILES.items()]
+            app = Starlette(routes=routes, exception_handlers={404: unknown, 405: unknown})
             app.state.session, app.state.models = common, list(sessions)
             yield app
         finally:
@@ -130,41 +117,22 @@ async def application(
             await common.aclose()
 
 
-def _routes(state: AppState) -> list[Route]:
-    table: list[tuple[str, str, Handler]] = [
-        ("GET", "/healthz", healthy),
-        ("GET", "/health", healthy),
-        ("GET", "/v1/models", models),
-        ("GET", "/v1/models/{model:path}", model),
-        ("POST", "/v1/chat/completions", complete_chat),
-        ("POST", "/v1/responses", create_response),
-        ("GET", "/v1/responses/{response}", retrieve_response),
-        ("DELETE", "/v1/responses/{response}", delete_response),
-        ("GET", "/api/setup", describe_setup),
-        ("GET", "/api/runs", list_runs),
-        ("POST", "/api/runs", begin),
-        ("GET", "/api/runs/{run}", one_run),
-        ("GET", "/api/runs/{run}/events", events),
-        ("POST", "/api/runs/{run}/stop", stop),
-        ("POST", "/api/runs/{run}/approve", approve),
-        ("POST", "/api/runs/{run}/resume", resume),
-    ]
-    return [Route(path, guard(state, handler), methods=[method]) for method, path, handler in table]
-
-
 async def healthy(_state: AppState, _request: Request) -> Response:
     """Report, without a key, that this server takes requests; its model is not asked."""
     return JSONResponse({"status": "ok"})
 
 
+MODEL = {"object": "model", "created": 0, "owned_by": "hira"}
+
+
 async def models(state: AppState, request: Request) -> Response:
     state.client(request)
-    return JSONResponse({"object": "list", "data": [_model(name) for name in state.runs.sessions]})
+    return JSONResponse({"object": "list", "data": [{"id": name, **MODEL} for name in state.runs.sessions]})
 
 
 async def model(state: AppState, request: Request) -> Response:
     state.client(request)
-    return JSONResponse(_model(state.runs.session(request.path_params["model"]).workflow.name))
+    return JSONResponse({"id": state.runs.session(request.path_params["model"]).workflow.name, **MODEL})
 
 
 async def describe_setup(state: AppState, request: Request) -> Response:
@@ -176,8 +144,25 @@ async def describe_setup(state: AppState, request: Request) -> Response:
     return JSONResponse(state.scrub({"models": [*models], "documents": documents}))
 
 
-def _model(name: str) -> dict[str, Any]:
-    return {"id": name, "object": "model", "created": 0, "owned_by": "hira"}
+HANDLERS: list[tuple[str, str, Handler]] = [
+    ("GET", "/healthz", healthy),
+    ("GET", "/health", healthy),
+    ("GET", "/v1/models", models),
+    ("GET", "/v1/models/{model:path}", model),
+    ("POST", "/v1/chat/completions", complete_chat),
+    ("POST", "/v1/responses", create_response),
+    ("GET", "/v1/responses/{response}", retrieve_response),
+    ("DELETE", "/v1/responses/{response}", delete_response),
+    ("GET", "/api/setup", describe_setup),
+    ("GET", "/api/runs", list_runs),
+    ("POST", "/api/runs", begin),
+    ("GET", "/api/runs/{run}", one_run),
+    ("GET", "/api/runs/{run}/events", events),
+    ("POST", "/api/runs/{run}/stop", stop),
+    ("POST", "/api/runs/{run}/approve", approve),
+    ("POST", "/api/runs/{run}/resume", resume),
+]
+"""The requests that a client sends, each with its method."""
 
 
 def _serve_file(name: str, kind: str) -> Callable[[Request], Awaitable[Response]]:

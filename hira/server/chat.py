@@ -2,15 +2,17 @@
 
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
+from urllib.parse import quote
 
 from pydantic import BaseModel, Field
 
 from hira.agents.trajectory import FINAL
 from hira.core.policy import Usage
+from hira.evidence.citations import find_page
 from hira.runtime.answer import Answer
 from hira.server.keys import RejectedRequest
 from hira.server.messages import AnswerForm, Count, Spoken, read_form, read_request, reject_fields
-from hira.server.wire import about, content_of, find_marks, pieces, url_of
+from hira.server.wire import about, content_of, find_marks, pieces
 
 LACKING = {
     "logprobs": "hira has no log-probabilities: several calls make an answer; remove it",
@@ -26,8 +28,7 @@ class StreamOptions(BaseModel):
 
 
 class ChatRequest(BaseModel):
-    """A chat completion request. Fields that hira decides by its own settings, such as the temperature, are not
-    read."""
+    """A chat completion request. Fields that hira decides by its settings, such as the temperature, are not read."""
 
     model: str = Field(min_length=1)
     messages: list[Spoken] = Field(min_length=1)
@@ -45,11 +46,6 @@ class ChatRequest(BaseModel):
     tool_choice: str | dict[str, Any] | None = None
     response_format: dict[str, Any] | None = None
 
-    @property
-    def counts_usage(self) -> bool:
-        """True if the client wants the usage at the end of a stream."""
-        return bool(self.stream_options and self.stream_options.include_usage)
-
     def cut(self, answer: Answer, text: str) -> str:
         """Return the text up to the first stop string. A typed answer stays whole."""
         stops = [self.stop] if isinstance(self.stop, str) else self.stop or []
@@ -58,8 +54,7 @@ class ChatRequest(BaseModel):
 
 
 def read_chat(body: bytes) -> ChatRequest:
-    """Parse the request. Raises `RejectedRequest` for its faults, and for requested features that hira does not
-    have."""
+    """Parse the request. Raises `RejectedRequest` for its faults, and for features that hira lacks."""
     request = read_request(body, ChatRequest)
     if request.n not in (None, 1):
         raise RejectedRequest(400, "hira gives one answer; remove it", "unsupported_value", field="n")
@@ -76,7 +71,7 @@ def read_answer_form(request: ChatRequest) -> AnswerForm:
     return read_form(form, schema, "response_format.json_schema", tools, request.tool_choice)
 
 
-def completion(answer: Answer, text: str, model: str, reasoning: str, made: int, tool: str = "") -> dict[str, Any]:
+def completion(answer: Answer, text: str, model: str, reasoning: str, made: int, tool: str) -> dict[str, Any]:
     """Format the whole answer, with this text, as one chat completion; as a call of the tool if there is one."""
     message: dict[str, Any] = {"role": "assistant", **content_of(answer, text)}
     if tool and message["content"] is not None:
@@ -104,15 +99,19 @@ def chunk(run: str, model: str, made: int, delta: Mapping[str, Any], ending: str
     return {**head, "choices": [choice]}
 
 
-def write_call(run: str, tool: str, arguments: str) -> Iterator[dict[str, Any]]:
-    """Yield the pieces of a call of the tool that takes the answer."""
-    function = {"name": tool, "arguments": ""}
-    yield {"tool_calls": [{"index": 0, "id": f"call_{run}", "type": "function", "function": function}]}
-    for piece in pieces(arguments):
-        yield {"tool_calls": [{"index": 0, "function": {"arguments": piece}}]}
+def split_message(run: str, content: Mapping[str, str | None], tool: str) -> Iterator[dict[str, Any]]:
+    """Yield the pieces of the answer: of its text or its refusal, or of a call of the tool that takes it."""
+    for name, text in content.items():
+        if text and tool and name == "content":
+            function = {"name": tool, "arguments": ""}
+            yield {"tool_calls": [{"index": 0, "id": f"call_{run}", "type": "function", "function": function}]}
+            for piece in pieces(text):
+                yield {"tool_calls": [{"index": 0, "function": {"arguments": piece}}]}
+        else:
+            yield from ({name: piece} for piece in pieces(text or ""))
 
 
-def finish(answer: Answer, tool: str = "") -> str:
+def finish(answer: Answer, tool: str) -> str:
     """`length` for an answer that a budget, a person or a failure ended early."""
     if answer.status not in FINAL:
         return "length"
@@ -131,15 +130,13 @@ def usage(spent: Usage) -> dict[str, Any]:
 
 def annotations(answer: Answer, text: str) -> list[dict[str, Any]]:
     """The citations as the chat API has them; documents have a file URL by their name, with the page."""
-    return [
-        {
-            "type": "url_citation",
-            "url_citation": {
-                "url": url_of(mark.source.location, mark.place),
-                "title": ", ".join(filter(None, (mark.source.title or mark.source.location, mark.place))),
-                "start_index": mark.start,
-                "end_index": mark.end,
-            },
-        }
-        for mark in find_marks(answer, text)
-    ]
+    entries = []
+    for start, end, source, place in find_marks(answer, text):
+        url = source.location
+        if not url.startswith(("http://", "https://")):
+            page = find_page(place)
+            url = f"file:{quote(url)}" + (f"#page={page}" if page else "")
+        title = ", ".join(filter(None, (source.title or source.location, place)))
+        citation = {"url": url, "title": title, "start_index": start, "end_index": end}
+        entries.append({"type": "url_citation", "url_citation": citation})
+    return entries

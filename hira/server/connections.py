@@ -1,5 +1,4 @@
-"""The HTTP connections of `hira serve`: limits on the time of headers and on the number of connections, and a check of
-the length that a request states."""
+"""The HTTP connections of `hira serve`: limits on their number and on the time of headers, and one stated length."""
 
 from asyncio import TimerHandle, Transport
 from typing import Any
@@ -27,8 +26,7 @@ _REPLIES = {
 
 
 class _StrictParser(h11.Connection):
-    """Refuses a request that gives its length in two ways: a proxy may believe the other one, and take a part of the
-    body for another request."""
+    """Refuses a request with two lengths: a proxy may believe the other, and take a part of the body for a request."""
 
     def next_event(self) -> Any:
         event = super().next_event()
@@ -60,8 +58,12 @@ class TimedConnection(H11Protocol):
         self._heard = self.loop.time()
         self._due = self.loop.call_later(self.header_seconds, self._refuse, 408)
         if len(self.connections) > self.most:
-            others: set[Any] = self.connections - {self}
-            unfinished = [other for other in others if isinstance(other, TimedConnection) and other.is_unfinished]
+            others = [other for other in self.connections - {self} if isinstance(other, TimedConnection)]
+            unfinished = [  # their clients have to send more before they get an answer
+                other
+                for other in others
+                if other.conn.their_state in (h11.IDLE, h11.SEND_BODY) and not other.transport.is_closing()
+            ]
             if unfinished:
                 min(unfinished, key=lambda connection: connection._heard)._refuse(503)  # noqa: SLF001 - of this class
             else:  # all of them are being answered
@@ -74,20 +76,10 @@ class TimedConnection(H11Protocol):
     def data_received(self, data: bytes) -> None:
         self._heard = self.loop.time()
         super().data_received(data)
-        if not self.waits:
+        if self.conn.their_state is not h11.IDLE:  # the headers have arrived, or a request is being answered
             self._stop_clock()
         elif self._due is None and self.timeout_keep_alive_task is None:
             self._due = self.loop.call_later(self.header_seconds, self._refuse, 408)
-
-    @property
-    def waits(self) -> bool:
-        """True if no request with complete headers has arrived, and none is being answered."""
-        return self.conn.their_state is h11.IDLE
-
-    @property
-    def is_unfinished(self) -> bool:
-        """True if the client has to send more before it gets an answer."""
-        return self.conn.their_state in (h11.IDLE, h11.SEND_BODY) and not self.transport.is_closing()
 
     def _refuse(self, status: int) -> None:
         """Close the connection, with a status if a request has begun and nothing of its answer has been sent."""

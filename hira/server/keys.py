@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 
 from hira.core.budget import Allowance, Ledger, Limits
 from hira.core.errors import OutOfBudget
-from hira.core.policy import Usage
 from hira.runtime.settings import KeySettings
 
 ANYBODY = 64
@@ -52,10 +51,6 @@ class Client:
         self.allowance = Allowance(Ledger(limits, f" of the key {self.name!r}", KeySpent))
 
     @property
-    def spent(self) -> Usage:
-        return self.allowance.ledger.spent
-
-    @property
     def mark(self) -> str:
         """The part that every name of this client's runs contains; empty for a client who sees all runs."""
         return f"-{self.tag}-" if self.tag else ""
@@ -92,7 +87,8 @@ class Client:
 
     def check_budget(self) -> None:
         """Raise `RejectedRequest` if the key's budget is used up."""
-        used = ((self.spent.tokens, self.limits.max_tokens), (self.spent.cost or 0.0, self.limits.max_cost))
+        spent = self.allowance.ledger.spent
+        used = ((spent.tokens, self.limits.max_tokens), (spent.cost or 0.0, self.limits.max_cost))
         if any(limit is not None and amount >= limit for amount, limit in used):
             raise self.refuse_spent()
 

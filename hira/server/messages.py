@@ -62,8 +62,7 @@ def reject_fields(request: BaseModel, lacking: Mapping[str, str]) -> None:
 
 
 def read_question(messages: Sequence[Spoken], field: str, more: int = 0) -> ReceivedQuestion:
-    """The question that the messages in this field of a request ask. Raises `RejectedRequest` for one that is missing,
-    or too long together with `more` characters of the request."""
+    """The question of these messages. Raises `RejectedRequest` for none, or one too long together with `more`."""
     turns = [(message.role, _text(message, field)) for message in messages]
     last = next((index for index in reversed(range(len(turns))) if turns[index][0] == "user" and turns[index][1]), None)
     if last is None:
@@ -153,8 +152,8 @@ async def write_attachments(messages: Sequence[Spoken], field: str, folder: Path
     def write() -> list[Path]:
         subfolder = Path(tempfile.mkdtemp(dir=folder))
         try:
-            paths = (_write_part(part, field, subfolder / f"attached-{number}") for number, part in enumerate(parts, 1))
-            return [path for path in paths if path]
+            named = ((subfolder / f"attached-{number}", part) for number, part in enumerate(parts, 1))
+            return [_write_part(part, field, path) for path, part in named if part.get("type") != "text"]
         except BaseException:
             shutil.rmtree(subfolder, ignore_errors=True)
             raise
@@ -162,26 +161,21 @@ async def write_attachments(messages: Sequence[Spoken], field: str, folder: Path
     return await asyncio.to_thread(write)
 
 
-def _write_part(part: Mapping[str, Any], field: str, path: Path) -> Path | None:
+def _write_part(part: Mapping[str, Any], field: str, path: Path) -> Path:
     kind = part.get("type")
     record = part.get(str(kind))
     record = record if isinstance(record, Mapping) else {}
-    if kind == "text":
-        return None
     if kind == "input_audio":
-        return _save(str(record.get("data", "")), field, path, f".{record.get('format') or 'wav'}")
-    url = str(record.get("url") or record.get("file_data") or "")
-    match = _DATA.fullmatch(url)
-    if match is None:
-        raise RejectedRequest(400, f"content of the type {kind!r} must contain its data as a data: URI", field=field)
-    name = str(record.get("filename") or "")
-    suffix = Path(name).suffix or mimetypes.guess_extension(match[1]) or ".bin"
-    if _PLAIN.fullmatch(name) and not path.with_name(name).exists():
-        path = path.with_name(Path(name).stem)
-    return _save(match[2], field, path, suffix)
-
-
-def _save(data: str, field: str, path: Path, suffix: str) -> Path:
+        data, suffix = str(record.get("data", "")), f".{record.get('format') or 'wav'}"
+    else:
+        match = _DATA.fullmatch(str(record.get("url") or record.get("file_data") or ""))
+        if match is None:
+            what = f"content of the type {kind!r} must contain its data as a data: URI"
+            raise RejectedRequest(400, what, field=field)
+        name = str(record.get("filename") or "")
+        data, suffix = match[2], Path(name).suffix or mimetypes.guess_extension(match[1]) or ".bin"
+        if _PLAIN.fullmatch(name) and not path.with_name(name).exists():
+            path = path.with_name(Path(name).stem)
     if not _SUFFIX.fullmatch(suffix):
         raise RejectedRequest(400, f"{suffix[:20]!r} is not a file format", field=field)
     path = path.with_name(path.name + suffix)

@@ -1,7 +1,4 @@
-"""Filters everything that leaves the server: a client sees names, not places on the server's machine.
-
-The terminal shows full paths; HTTP clients see them relative to the folder of the documents.
-"""
+"""Filters what leaves the server: a client sees names, relative to the documents' folder; the terminal, full paths."""
 
 import logging
 import os
@@ -22,8 +19,7 @@ LONGEST = 200
 
 
 class Hidden:
-    """Texts that no client may see: `folders` of the server, those that contain an `attached` folder for each request,
-    and `secrets`."""
+    """Texts that no client may see: `folders`, those of each request in an `attached` folder, and `secrets`."""
 
     def __init__(self, folders: Sequence[str], attached: Sequence[str], secrets: frozenset[str] = frozenset()) -> None:
         self.secrets = secrets
@@ -48,8 +44,7 @@ class Hidden:
 
 @dataclass(slots=True)
 class Deltas:
-    """The events of one run; pieces of a conversation's text are joined if a hidden text might be split between
-    them."""
+    """The events of one run; pieces of text are joined if a hidden text might be split between them."""
 
     hidden: Hidden
     _held: dict[str, TurnText] = field(default_factory=dict)
@@ -95,10 +90,7 @@ def without_folders(text: str) -> str:
 
 
 class PathScrubber:
-    """Filters any text or JSON value for clients: it removes the folders of this server from paths.
-
-    `attached` is the folder that contains a separate folder for the attachments of each request.
-    """
+    """Filters text or JSON for clients: it removes this server's folders and those in `attached` from paths."""
 
     def __init__(self, settings: Settings, attached: Path) -> None:
         docs = (Path(os.path.realpath(doc.expanduser())) for doc in settings.docs)

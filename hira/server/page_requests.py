@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,19 +16,18 @@ from hira.journal.records import Entry
 from hira.runtime.answer import Answer
 from hira.runtime.resuming import continue_run
 from hira.runtime.session import APPROVAL, HANDED, TOOL_APPROVAL
-from hira.server.keys import Client, RejectedRequest
+from hira.server.keys import RejectedRequest
 from hira.server.messages import check_length
 from hira.server.outside import Deltas, without_folders
 from hira.server.records import (
     find_entry,
     find_kept,
     find_previous,
-    is_there,
     read_journal,
     read_response,
     replay_answer,
 )
-from hira.server.runs import AT_ONCE, GOES_ON, SHAPE, ApprovalQueue, NewRun, WatchedRun, decide_in_queue, dump_event
+from hira.server.runs import AT_ONCE, GOES_ON, SHAPE, ApprovalQueue, NewRun, WatchedRun, decide_in_queue
 from hira.server.state import AppState, body_of
 from hira.server.wire import STILL, as_refusal, describe_failure, sse
 
@@ -56,7 +55,7 @@ async def begin(state: AppState, request: Request) -> Response:
     if not question:
         raise RejectedRequest(400, "the question is empty")
     check_length(len(question))
-    workflow = run_request.workflow or state.runs.default
+    workflow = run_request.workflow or next(iter(state.runs.sessions))
     state.runs.session(workflow)
     earlier = await read_response(state, client, run_request.follows, "follows") if run_request.follows else None
     new = NewRun(question, approve=run_request.approve or False, attended=True, earlier=earlier)
@@ -65,37 +64,19 @@ async def begin(state: AppState, request: Request) -> Response:
 
 
 async def list_runs(state: AppState, request: Request) -> Response:
-    """List the client's runs, newest first: those of this server and those of the journal."""
-    client = state.client(request)
-    entries = await _entries(state, client)
-    runs = {name: watched.describe() for name, watched in state.runs.known.items() if client.owns(name)}
-    for entry in entries:
-        if entry.question:
-            runs.setdefault(entry.id, _line(state, entry))
+    """List the client's runs, newest first, of this server and of the journal; forget those that were deleted there."""
+    client, journal = state.client(request), state.session.journal
+    entries = await read_journal(journal.runs, LISTED, client.mark) if journal else []
+    runs = {entry.id: _line(state, entry) for entry in entries if entry.question}
+    mine = {name: watched for name, watched in state.runs.known.items() if client.owns(name)}
+    missed = {name for name, watched in mine.items() if watched.recorded} - {entry.id for entry in entries}
+    await asyncio.gather(*(find_kept(state, client, name) for name in missed))
+    runs |= {name: watched.describe() for name, watched in mine.items() if name in state.runs.known}
     return JSONResponse({"runs": sorted(runs.values(), key=lambda run: run["began"], reverse=True)})
 
 
-async def _entries(state: AppState, client: Client) -> Sequence[Entry]:
-    """Return the client's newest runs of the journal, and forget those that were deleted there since they ended."""
-    journal = state.session.journal
-    if journal is None:
-        return ()
-    entries = await read_journal(journal.runs, LISTED, client.mark)
-    listed = {entry.id for entry in entries}
-    mine = ((name, watched) for name, watched in state.runs.known.items() if client.owns(name))
-    missed = [name for name, watched in mine if watched.recorded and name not in listed]
-    there = await asyncio.gather(*(is_there(journal, name) for name in missed))
-    for name, is_kept in zip(missed, there, strict=True):
-        if not is_kept:
-            state.runs.forget(name)
-    return entries
-
-
 async def one_run(state: AppState, request: Request) -> Response:
-    """Return a run with its answer and the texts of its sources, as far as they are available.
-
-    A run of the journal is replayed from its record, without any call.
-    """
+    """Return a run with its answer and the texts of its sources. A run of the journal is replayed, without any call."""
     client, name = state.client(request), request.path_params["run"]
     watched = await find_kept(state, client, name)
     if watched is None:
@@ -133,33 +114,36 @@ async def events(state: AppState, request: Request) -> Response:
 
 async def _live(state: AppState, watched: WatchedRun, start: int) -> AsyncIterator[bytes]:
     async for news in watched.follow(start):
-        yield b"".join(sse(state.scrub(dump_event(event))) for event in news) or STILL
+        yield b"".join(_write_event(state, record(event)) for event in news) or STILL
     yield sse({"event": "Ended", **watched.describe()})
+
+
+def _write_event(state: AppState, fields: Mapping[str, Any]) -> bytes:
+    """Write a recorded event for the page. The answer with its sources takes a separate request."""
+    is_end = fields.get("event") == RunEnded.__name__
+    return sse(state.scrub({name: value for name, value in fields.items() if not (is_end and name == "answer")}))
 
 
 async def _past(
     state: AppState, recorded: Sequence[Mapping[str, Any]], start: int, line: Mapping[str, Any]
 ) -> AsyncIterator[bytes]:
-    whole = Deltas(state.runs.hidden)
-    events = [event for record in recorded for event in _show_again(record, whole)][start:]
-    for begin in range(0, len(events), AT_ONCE):
-        yield b"".join(sse(state.scrub(event)) for event in events[begin : begin + AT_ONCE])
+    """Yield recorded events, with pieces of text joined as for a live run. Another version may have recorded unknown
+    events: of pieces of text, only the fields that join them are read; all other events are sent unchanged."""
+    whole, events = Deltas(state.runs.hidden), list[Mapping[str, Any]]()
+    for fields in recorded:
+        kind, conversation = fields.get("event"), str(fields.get("conversation", ""))
+        if kind == TurnText.__name__:
+            text, reasoning = str(fields.get("text", "")), bool(fields.get("reasoning"))
+            role, at = str(fields.get("role", "")), fields.get("at", 0.0)
+            events += map(record, whole.text(TurnText(conversation, text, reasoning, role, at=at)))
+            continue
+        if kind == TurnEnded.__name__:
+            events += map(record, whole.rest(conversation))
+        events.append(fields)
+    for begin in range(start, len(events), AT_ONCE):
+        yield b"".join(_write_event(state, event) for event in events[begin : begin + AT_ONCE])
         await asyncio.sleep(0)
     yield sse({"event": "Ended", **line})
-
-
-def _show_again(recorded: Mapping[str, Any], whole: Deltas) -> Iterator[Mapping[str, Any]]:
-    """Format a recorded event as `dump_event` does. Another version may have recorded unknown events: of pieces of
-    text, only the fields that join them are read; all other events are sent unchanged."""
-    kind, conversation = recorded.get("event"), str(recorded.get("conversation", ""))
-    if kind == TurnText.__name__:
-        text, reasoning = str(recorded.get("text", "")), bool(recorded.get("reasoning"))
-        role, at = str(recorded.get("role", "")), recorded.get("at", 0.0)
-        yield from map(record, whole.text(TurnText(conversation, text, reasoning, role, at=at)))
-        return
-    if kind == TurnEnded.__name__:
-        yield from map(record, whole.rest(conversation))
-    yield {name: value for name, value in recorded.items() if kind != RunEnded.__name__ or name != "answer"}
 
 
 async def stop(state: AppState, request: Request) -> Response:

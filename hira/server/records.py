@@ -90,24 +90,15 @@ def find_previous(entry: Entry) -> str:
 async def find_earlier(state: AppState, client: Client, messages: Messages) -> Earlier | None:
     """Return the messages, with the sources and memory of the latest answer if this client's run is still known here;
     otherwise its citations would name other sources than those of the next answer."""
-    if not messages:
-        return None
-    watched = _find_run(state, client, messages)
-    known = await earlier_of(watched.run, state.session.journal) if watched else None
-    return Earlier.of_messages(messages, known)
-
-
-def _find_run(state: AppState, client: Client, messages: Messages) -> WatchedRun | None:
-    """Return the client's latest run whose question and answer are the last two messages."""
-    if [role for role, _ in messages[-2:]] != ["user", "assistant"]:
-        return None
-    (_, question), (_, answer) = messages[-2:]
-    for name, watched in reversed(state.runs.known.items()):
-        if client.owns(name) and watched.run.question == printable(question) and watched.answered:
-            content = content_of(watched.run.answer, state.scrub(watched.run.answer.text))
-            if answer in (str(text).strip() for text in content.values()):
-                return watched
-    return None
+    if [role for role, _ in messages[-2:]] == ["user", "assistant"]:
+        (_, question), (_, answer) = messages[-2:]
+        for name, watched in reversed(state.runs.known.items()):
+            if client.owns(name) and watched.run.question == printable(question) and watched.answered:
+                content = content_of(watched.run.answer, state.scrub(watched.run.answer.text))
+                if answer in (str(text).strip() for text in content.values()):
+                    known = await earlier_of(watched.run, state.session.journal)
+                    return Earlier.of_messages(messages, known)
+    return Earlier.of_messages(messages, None) if messages else None
 
 
 async def read_response(state: AppState, client: Client, name: str, field: str = PREVIOUS) -> Earlier:

@@ -61,8 +61,7 @@ class ResponsesRequest(BaseModel):
 
 
 def read_response_request(body: bytes) -> ResponsesRequest:
-    """Parse the request. Raises `RejectedRequest` for its faults, and for requested features that hira does not
-    have."""
+    """Parse the request. Raises `RejectedRequest` for its faults, and for features that hira lacks."""
     request = read_request(body, ResponsesRequest)
     reject_fields(request, ELSEWHERE)
     if LOGPROBS in (request.include or ()):
@@ -82,20 +81,20 @@ def messages_of(request: ResponsesRequest) -> list[Spoken]:
     answer, are left out. Raises `RejectedRequest` for items that are not messages."""
     if isinstance(request.input, str):
         return [Spoken(role="user", content=request.input)]
-    return [_message(item) for item in request.input if item.type not in ("reasoning", "function_call_output")]
-
-
-def _message(item: InputItem) -> Spoken:
-    if item.type == "function_call":
-        return Spoken(role="assistant", content=item.arguments)
-    if item.type not in (None, "message"):
-        what = f"items of the type {item.type[:40]!r} are not supported; send messages"
-        raise RejectedRequest(400, what, "unsupported_value", field="input")
-    if item.role not in ("user", "assistant", "system", "developer"):
-        what = f"the role {str(item.role)[:40]!r} is not one of user, assistant, system and developer"
-        raise RejectedRequest(400, what, field="input")
-    parts = item.content
-    return Spoken(role=item.role, content=[_part(part) for part in parts] if isinstance(parts, list) else parts)  # type: ignore[arg-type]
+    messages = []
+    for item in request.input:
+        if item.type == "function_call":
+            messages.append(Spoken(role="assistant", content=item.arguments))
+        elif item.type in (None, "message"):
+            if item.role not in ("user", "assistant", "system", "developer"):
+                what = f"the role {str(item.role)[:40]!r} is not one of user, assistant, system and developer"
+                raise RejectedRequest(400, what, field="input")
+            content = [_part(part) for part in item.content] if isinstance(item.content, list) else item.content
+            messages.append(Spoken(role=item.role, content=content))  # type: ignore[arg-type]
+        elif item.type not in ("reasoning", "function_call_output"):
+            what = f"items of the type {item.type[:40]!r} are not supported; send messages"
+            raise RejectedRequest(400, what, "unsupported_value", field="input")
+    return messages
 
 
 def _part(part: Mapping[str, Any]) -> dict[str, Any]:
@@ -108,50 +107,58 @@ def _part(part: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class ResponseWriter:
-    """One response, whole or event by event. `redact` masks private values; a `tool` takes the answer."""
+    """One response, whole or event by event, with the run's course as reasoning (`thoughts`). `redact` masks private
+    values; a `tool` takes the answer."""
 
     def __init__(self, run: str, request: ResponsesRequest, made: int, redact: Any, tool: str = "") -> None:
         self.run = run
         self.request = request
         self.made = made
+        self.thoughts = ""
         self._tool = tool
         self._redact = redact
         self._numbers = count()
+        self._in_reasoning = {"item_id": f"rs_{run}", "output_index": 0, "summary_index": 0}
 
-    def whole(self, answer: Answer, thoughts: str) -> dict[str, Any]:
-        """The answer with its course as reasoning."""
-        output = [self._reasoning(thoughts)] if thoughts else []
-        ended = self._redact({**self._head(status_of(answer)), "usage": usage(answer.rollout.usage)})
+    def whole(self, answer: Answer) -> dict[str, Any]:
+        output = [self._reasoning()] if self.thoughts else []
+        ended = self._redact({**self.head(status_of(answer)), "usage": usage(answer.rollout.usage)})
         if ended["status"] == "incomplete":
             ended["incomplete_details"] = {"reason": "max_output_tokens"}
         return {**ended, "output": [*output, self._message(answer)], "hira": self._redact(about(answer))}
 
+    def failed(self, refused: RejectedRequest) -> dict[str, Any]:
+        code = {400: "invalid_prompt", 429: "rate_limit_exceeded"}.get(refused.status, "server_error")
+        return {**self.head("failed"), "error": {"code": code, "message": refused.message}}
+
     def begin(self) -> bytes:
-        head = self.begun()
+        head = self.head("in_progress")
         return self._event("response.created", response=head) + self._event("response.in_progress", response=head)
 
-    def open_reasoning(self) -> bytes:
-        item = {**self._reasoning(""), "summary": [], "status": "in_progress"}
-        added = self._event("response.output_item.added", output_index=0, item=item)
-        part = {"type": "summary_text", "text": ""}
-        return added + self._event("response.reasoning_summary_part.added", **self._in_reasoning(), part=part)
-
     def think(self, text: str) -> bytes:
-        return self._event("response.reasoning_summary_text.delta", **self._in_reasoning(), delta=text)
+        begun = b""
+        if not self.thoughts:
+            item = {**self._reasoning(), "summary": [], "status": "in_progress"}
+            part = {"type": "summary_text", "text": ""}
+            begun = self._event("response.output_item.added", output_index=0, item=item)
+            begun += self._event("response.reasoning_summary_part.added", **self._in_reasoning, part=part)
+        self.thoughts += text
+        return begun + self._event("response.reasoning_summary_text.delta", **self._in_reasoning, delta=text)
 
-    def close_reasoning(self, thoughts: str) -> Iterator[bytes]:
-        where, item = self._in_reasoning(), self._reasoning(thoughts)
-        yield self._event("response.reasoning_summary_text.done", **where, text=thoughts)
-        yield self._event("response.reasoning_summary_part.done", **where, part=item["summary"][0])
-        yield self._event("response.output_item.done", output_index=0, item=item)
-
-    def answer(self, answer: Answer, thoughts: str) -> Iterator[bytes]:
-        """The answer piece by piece, then its citations, then the response as a whole."""
-        item, place = self._message(answer), 1 if thoughts else 0
-        writing = self._write_call if item["type"] == "function_call" else self._write_message
-        yield from writing(item, place)
+    def end(self, result: Answer | RejectedRequest) -> Iterator[bytes]:
+        """The end of the reasoning, then the answer piece by piece with its citations, or the failure."""
+        if self.thoughts:
+            item = self._reasoning()
+            yield self._event("response.reasoning_summary_text.done", **self._in_reasoning, text=self.thoughts)
+            yield self._event("response.reasoning_summary_part.done", **self._in_reasoning, part=item["summary"][0])
+            yield self._event("response.output_item.done", output_index=0, item=item)
+        if isinstance(result, RejectedRequest):
+            yield self._event("response.failed", response=self.failed(result))
+            return
+        item, place = self._message(result), 1 if self.thoughts else 0
+        yield from (self._write_call if item["type"] == "function_call" else self._write_message)(item, place)
         yield self._event("response.output_item.done", output_index=place, item=item)
-        yield self._event(f"response.{status_of(answer)}", response=self.whole(answer, thoughts))
+        yield self._event(f"response.{status_of(result)}", response=self.whole(result))
 
     def _write_call(self, item: Mapping[str, Any], place: int) -> Iterator[bytes]:
         where, kind = {"item_id": item["id"], "output_index": place}, "response.function_call_arguments"
@@ -178,26 +185,11 @@ class ResponseWriter:
         yield self._event(f"response.{part['type']}.done", **where, **{field: part[field]}, **more)
         yield self._event("response.content_part.done", **where, part=part)
 
-    def begun(self) -> dict[str, Any]:
-        """The response of a run that is still in progress."""
-        return {**self._head("in_progress"), "output": []}
-
-    def failed(self, refused: RejectedRequest) -> dict[str, Any]:
-        code = {400: "invalid_prompt", 429: "rate_limit_exceeded"}.get(refused.status, "server_error")
-        error = {"code": code, "message": refused.message}
-        return {**self._head("failed"), "output": [], "error": error}
-
-    def fail(self, refused: RejectedRequest) -> bytes:
-        return self._event("response.failed", response=self.failed(refused))
-
     def _event(self, kind: str, **fields: Any) -> bytes:
         return f"event: {kind}\n".encode() + sse({"type": kind, "sequence_number": next(self._numbers), **fields})
 
-    def _in_reasoning(self) -> dict[str, Any]:
-        return {"item_id": f"rs_{self.run}", "output_index": 0, "summary_index": 0}
-
-    def _reasoning(self, thoughts: str) -> dict[str, Any]:
-        summary = [{"type": "summary_text", "text": thoughts}]
+    def _reasoning(self) -> dict[str, Any]:
+        summary = [{"type": "summary_text", "text": self.thoughts}]
         return {"id": f"rs_{self.run}", "type": "reasoning", "status": "completed", "summary": summary}
 
     def _message(self, answer: Answer) -> dict[str, Any]:
@@ -213,7 +205,8 @@ class ResponseWriter:
         head = {"id": f"msg_{self.run}", "type": "message", "role": "assistant"}
         return {**head, "status": status_of(answer), "content": [part]}
 
-    def _head(self, status: str) -> dict[str, Any]:
+    def head(self, status: str) -> dict[str, Any]:
+        """The response without its output, such as that of a run that is still in progress."""
         request = self.request
         form = request.text.format if request.text else None
         return {
@@ -233,6 +226,7 @@ class ResponseWriter:
             "error": None,
             "incomplete_details": None,
             "usage": None,
+            "output": [],
         }
 
 

@@ -13,7 +13,7 @@ from hira.agents.history import Earlier
 from hira.agents.output_type import OutputType
 from hira.agents.trajectory import Rejected, Subtask
 from hira.core.errors import HiraError, Interrupted
-from hira.core.events import Event, RunEnded, record
+from hira.core.events import Event
 from hira.core.hooks import Refusal, ToolUse, parse_arguments
 from hira.core.sanitize import printable
 from hira.runtime.run import Run
@@ -79,24 +79,18 @@ class ApprovalQueue:
             raise RejectedRequest(409, f"{kind} {name!r} does not wait for a decision", "conflict")
         proposal = self.waiting[name]
         check_length(len(text or "") + len(reason or ""))
-        if isinstance(proposal, ToolUse):
-            return name, _read_call(proposal, text, reason)
         if reason is not None:
-            return name, Rejected(proposal, printable(reason).strip())
-        if text is not None and not text.strip():
+            why = printable(reason).strip()
+            return name, Refusal(why) if isinstance(proposal, ToolUse) else Rejected(proposal, why)
+        if text is None:
+            return name, proposal
+        if isinstance(proposal, ToolUse):
+            if (arguments := parse_arguments(text)) is None:
+                raise RejectedRequest(400, f"the arguments of {name!r} must be a JSON object")
+            return name, replace(proposal, arguments=arguments)
+        if not text.strip():
             raise RejectedRequest(400, f"the text of subtask {name!r} is empty; reject it instead")
-        return name, replace(proposal, text=printable(text).strip()) if text else proposal
-
-
-def _read_call(use: ToolUse, text: str | None, reason: str | None) -> ToolUse | Refusal:
-    if reason is not None:
-        return Refusal(printable(reason).strip())
-    if text is None:
-        return use
-    arguments = parse_arguments(text)
-    if arguments is None:
-        raise RejectedRequest(400, f"the arguments of {use.id!r} must be a JSON object")
-    return replace(use, arguments=arguments)
+        return name, replace(proposal, text=printable(text).strip())
 
 
 KEPT = 200
@@ -213,19 +207,13 @@ class NewRun:
 
 
 class Runs:
-    """All runs of the server, by name. `sessions` are by workflow, the default first; `hidden` are the texts that no
-    client sees."""
+    """All runs by name. `sessions` are by workflow, the default first; no client sees the `hidden` texts."""
 
     def __init__(self, sessions: Mapping[str, Session], hidden: Hidden) -> None:
         self.sessions = sessions
         self.hidden = hidden
         self.known: dict[str, WatchedRun] = {}
         self.resuming = asyncio.Lock()
-
-    @property
-    def default(self) -> str:
-        """The workflow of requests that name none."""
-        return next(iter(self.sessions))
 
     def session(self, workflow: str) -> Session:
         """Return the session of a workflow. Raises `RejectedRequest` if it is not served."""
@@ -255,8 +243,7 @@ class Runs:
     def start(
         self, client: Client, run: Run, workflow: str, queue: ApprovalQueue | None, attached: Sequence[Path] = ()
     ) -> WatchedRun:
-        """Start the work on a new run, or on one of the journal, which keeps its attached files. Its subtasks wait in
-        the `queue` if a person approves them."""
+        """Start the work on a new run, or on one of the journal, which keeps its attached files."""
         before = self.known.get(run.id)
         attached = before.attached if before else attached
         ended = [name for name, watched in self.known.items() if watched.ended and client.owns(name)]
@@ -317,11 +304,3 @@ def decide_in_queue(session: Session, queue: ApprovalQueue | None, *, subtasks: 
 def refuse_missing(run: str) -> RejectedRequest:
     what = f"there is no run {run[:80]!r}; it may have been deleted"
     return RejectedRequest(404, what, "not_found")
-
-
-def dump_event(event: Event) -> dict[str, Any]:
-    """Format an event for a page. The answer with its sources takes a separate request."""
-    fields = record(event)
-    if isinstance(event, RunEnded):
-        fields.pop("answer", None)
-    return fields

@@ -75,14 +75,12 @@ def guard(state: AppState, handler: Handler) -> Callable[[Request], Awaitable[Re
                 async with state.turn:
                     await asyncio.sleep(0)
             return await handler(state, request)
-        except RejectedRequest as refused:
-            return refusal(refused)
+        except (RejectedRequest, HiraError) as error:
+            return refusal(as_refusal(error))
         except ClientDisconnect:
             return Response(status_code=499)
         except asyncio.CancelledError:  # the server ends, after the longest wait for the answer
             return refusal(STOPPING)
-        except HiraError as error:
-            return refusal(as_refusal(error))
         except Exception as error:  # noqa: BLE001 - a fault of hira's own
             log.exception("a fault in hira at %s %s", request.method, request.url.path)
             what = f"a fault in hira ({type(error).__name__}); see the log of this server"

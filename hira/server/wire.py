@@ -4,7 +4,6 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
-from urllib.parse import quote
 
 from hira.core.errors import AccessDenied, ContextOverflow, EndpointError, HiraError, UsageError
 from hira.core.events import (
@@ -19,7 +18,7 @@ from hira.core.events import (
     ToolStarted,
 )
 from hira.evidence import Source, claims
-from hira.evidence.citations import find_page, list_marks
+from hira.evidence.citations import list_marks
 from hira.runtime.answer import Answer
 from hira.server.keys import RejectedRequest
 from hira.server.outside import without_folders
@@ -37,14 +36,14 @@ def content_of(answer: Answer, text: str) -> dict[str, str | None]:
 
 def about(answer: Answer) -> dict[str, Any]:
     """Return the fields of an answer that the chat API does not have."""
-    values = answer.json()
+    values, record = answer.json(), answer.rollout
     return {
-        "run_id": answer.rollout.run,
+        "run_id": record.run,
         "status": answer.status,
         "error": describe_failure(answer),
-        "workflow": answer.rollout.workflow,
-        "calls": answer.rollout.usage.calls,
-        "cost": answer.rollout.usage.cost,
+        "workflow": record.workflow,
+        "calls": record.usage.calls,
+        "cost": record.usage.cost,
         **{name: values[name] for name in ("citations", "output_sources", "output_places") if name in values},
     }
 
@@ -79,19 +78,9 @@ def find_marks(answer: Answer, text: str) -> Iterator[Mark]:
             yield Mark(begin, claim.end, read[name], places[claim.text, name])
 
 
-def url_of(location: str, place: str = "") -> str:
-    if re.match(r"https?://", location):
-        return location
-    page = find_page(place)
-    return f"file:{quote(location)}#page={page}" if page else f"file:{quote(location)}"
-
-
 def describe_progress(event: Event) -> str:
-    """Describe an event of the run for a client, as its reasoning; empty for events that a client need not know.
-
-    Each is a line. Pieces of replies (`TurnText`) would need a separate case, and would show the answer before it
-    is checked.
-    """
+    """Describe an event of the run as a line of reasoning; empty for events that a client need not know, such as pieces
+    of replies (`TurnText`), which would show the answer before it is checked."""
     tell = PROGRESS.get(type(event))
     return f"{tell(event)}\n" if tell else ""
 
@@ -118,8 +107,7 @@ def pieces(text: str, size: int = 48) -> Sequence[str]:
 
 
 def as_refusal(error: HiraError | RejectedRequest) -> RejectedRequest:
-    """Convert an error for a client: it learns about faults of its request; all others are internal, because
-    addresses and keys of this server must not leave it."""
+    """Convert an error for a client: of this server, no addresses and keys may leave it with the error."""
     if isinstance(error, RejectedRequest):
         return error
     if isinstance(error, UsageError):

@@ -20,13 +20,12 @@ def main(argv: Sequence[str] | None = None, shell: Shell | None = None) -> int:
     if arguments[:1] == ["help"]:
         arguments = [*arguments[1:], "--help"]
 
-    def command(shell: Shell) -> int:
+    def run(shell: Shell) -> int:
         args = parser(hira.__version__).parse_args(arguments)
-        module = import_module(f"hira.cli.training.{args.module}")
-        training_command: Command = getattr(module, args.command)
-        return training_command(read_options(training_command, args), shell)
+        command: Command = getattr(import_module(f"hira.cli.training.{args.module}"), args.command)
+        return command(read_options(command, args), shell)
 
-    return run_command(command, shell, debug="--debug" in arguments)
+    return run_command(run, shell, debug="--debug" in arguments)
 
 
 def run_command(command: Callable[[Shell], int], shell: Shell | None = None, *, debug: bool = False) -> int:

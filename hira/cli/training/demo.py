@@ -55,14 +55,12 @@ def demo(options: DemoOptions, shell: Shell) -> int:
     from hira.trainers.demo.cited import CITED
     from hira.trainers.demo.roles import ROLES
 
-    return run_recipe(
-        ROLES[options.roles] if options.roles else CITED, options, shell, find_model(options.model, shell)
-    )
+    recipe = ROLES[options.roles] if options.roles else CITED
+    return run_recipe(recipe, options, shell, find_model(options.model, shell))
 
 
 def find_model(name: str, shell: Shell) -> str:
-    """Return the path of a GGUF file or a model's folder, or the name of a model that a package holds. Raises
-    `UsageError` for any other name."""
+    """Return the path of a GGUF file or a model's folder, or a packaged model. Raises `UsageError` for others."""
     from hira.policies.llama import PACKAGED
     from hira.trainers.models import find_gguf
 
@@ -106,18 +104,16 @@ def run_recipe(recipe: "DemoRecipe", options: DemoOptions, shell: Shell, base: s
     with records.explain_interruption(lambda: [folder]):
         check_folder(demo, options.output)
         demo.run()
-    for line in view.format_result(folder):
-        shell.tell(line)
-    code = OK
+    view.tell_result(folder)
+    limits = f" {demo.limits}" if demo.limits else ""
+    ended = f"\nModel and adapter are in {folder}. Exams and metrics: hira-train show {folder}.{limits}"
     if options.small:
         shell.tell(f"\n{UNLEARNED}")
-    else:
-        code = ask_held_out(demo, shell)
-    asking = "" if options.small else " Ask the model:"
-    limits = f" {demo.limits}" if demo.limits else ""
-    shell.tell(f"\nModel and adapter are in {folder}. Exams and metrics: hira-train show {folder}.{limits}{asking}")
-    if asking:
-        shell.say(_format_command(demo.commands[0].command, folder))
+        shell.tell(ended)
+        return OK
+    code = ask_held_out(demo, shell)
+    shell.tell(f"{ended} Ask the model:")
+    shell.say(_format_command(demo.commands[0].command, folder))
     return code
 
 
@@ -163,8 +159,7 @@ def _find_flags(demo: "Demo", began: Configuration) -> str:
 
 
 def ask_held_out(demo: "Demo", shell: Shell) -> int:
-    """Ask questions that training held out, as a user would. Return the exit code of the first command that failed; an
-    answer without evidence is not a failure."""
+    """Ask questions that training held out, and return the first code of a failure; no evidence is none."""
     codes = []
     for command in demo.commands:
         shell.tell(f"\n$ {_format_command(command.command, demo.folder)}")
@@ -192,7 +187,7 @@ class DemoView:
     began: float = field(default_factory=time.monotonic)
 
     def tell(self, text: str) -> None:
-        self.shell.tell(f"[{self.seconds:4.0f} s] {text}")
+        self.shell.tell(f"[{time.monotonic() - self.began:4.0f} s] {text}")
 
     def show_step(self, figures: Mapping[str, Any]) -> None:
         if figures.get("exam"):
@@ -211,11 +206,7 @@ class DemoView:
             shown += [f"reward {figures['reward']:.2f}"] if "reward" in figures else []
             self.tell(f"  update {figures['step']} of {self.updates}: {', '.join(shown)}")
 
-    @property
-    def seconds(self) -> float:
-        return time.monotonic() - self.began
-
-    def format_result(self, folder: Path) -> list[str]:
+    def tell_result(self, folder: Path) -> None:
         steps, exams = records.read(folder / records.METRICS), records.read(folder / records.EXAMS)
         rows = [exam for exam in exams if exam["step"] < 1 or exam is exams[-1]]
         lines = [""]
@@ -227,10 +218,11 @@ class DemoView:
             means = [_mean(row, names) for row in rows]
             shown = [f"{mean:.2f}" if effect and mean is not None else format_share(mean) for mean in means]
             lines.append(f"{label}: {' -> '.join(shown)}")
-        gained = {name: " -> ".join(format_share(row[name]) for row in rows) for name in ("sampled", "greedy")}
-        took = f"{self.seconds:.0f} seconds, {time.process_time():.0f} of the processor"
-        what = f"{self.recipe.examined}, temperature 1: {gained['sampled']}; greedy: {gained['greedy']}; {took}"
-        return [*lines, what, *([self.recipe.note] if self.recipe.note else [])]
+        sampled, greedy = (" -> ".join(format_share(row[name]) for row in rows) for name in ("sampled", "greedy"))
+        took = f"{time.monotonic() - self.began:.0f} seconds, {time.process_time():.0f} of the processor"
+        lines.append(f"{self.recipe.examined}, temperature 1: {sampled}; greedy: {greedy}; {took}")
+        for line in [*lines, *([self.recipe.note] if self.recipe.note else [])]:
+            self.shell.tell(line)
 
 
 def _mean(figures: Mapping[str, Any], names: Sequence[str]) -> float | None:

@@ -3,7 +3,6 @@
 import os
 import shlex
 import shutil
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,15 +49,13 @@ def eval(options: ModelOptions, shell: Shell) -> int:  # noqa: A001 - the comman
     run = shell.folder / options.run
     if not (run / PROFILE).is_file():
         raise explain_unfinished(run)
-    flags = [*options.flags, *(["--debug"] if options.debug else [])]
-    out = [] if _names(flags, "--output") else ["--output", str(Path("eval") / f"{Path(options.data).stem}-{run.name}")]
+    arguments = ["eval", options.data, "--profile", str(run)]
     workflow = load({"profile": run}, {}, shell.folder, Path(shell.home)).workflow
-    way = [] if _names(flags, "--workflow") else ["--workflow", workflow]
-    return hira.cli.main(["eval", options.data, "--profile", str(run), *way, *out, *flags], shell)
-
-
-def _names(flags: Sequence[str], name: str) -> bool:
-    return any(flag == name or flag.startswith(f"{name}=") for flag in flags)
+    folder = str(Path("eval") / f"{Path(options.data).stem}-{run.name}")
+    for name, default in (("--workflow", workflow), ("--output", folder)):
+        if not any(flag == name or flag.startswith(f"{name}=") for flag in options.flags):
+            arguments += [name, default]
+    return hira.cli.main([*arguments, *options.flags, *(["--debug"] if options.debug else [])], shell)
 
 
 def merge(options: ModelOptions, shell: Shell) -> int:

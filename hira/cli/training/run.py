@@ -50,15 +50,11 @@ def parse_configuration(options: TrainOptions, shell: Shell) -> Configuration:
         return configuration.model_copy(update={"out": place})
     files = [argument for argument in options.configuration if "=" not in argument]
     if len(files) > 1:
-        raise UsageError(
-            f"expected one file, got {files[0]!r} and {files[1]!r}",
-            fix="name one file, then overrides such as train.lr=1e-5",
-        )
+        what = f"expected one file, got {files[0]!r} and {files[1]!r}"
+        raise UsageError(what, fix="name one file, then overrides such as train.lr=1e-5")
     if not options.configuration:
-        raise UsageError(
-            "no configuration is named",
-            fix=f"name a file: hira-train {options.command} run.toml; docs/training.md has one to copy",
-        )
+        fix = f"name a file: hira-train {options.command} run.toml; docs/training.md has one to copy"
+        raise UsageError("no configuration is named", fix=fix)
     file = shell.folder / files[0] if files else None
     return load_configuration(file, [argument for argument in options.configuration if "=" in argument])
 
@@ -80,17 +76,15 @@ def prepare_run(options: TrainOptions, shell: Shell) -> tuple[assembly.TrainingP
 def announce_start(
     shell: Shell, plan: assembly.TrainingPlan, checkpoints: Sequence[Path], every: int, *, resumed: bool
 ) -> None:
-    """Write the run's configuration, and print where it begins or resumes: from the last of the folders of checkpoints
-    that has one. `every` is the number of steps between two."""
+    """Write the configuration, and print where the run begins or resumes; it saves a checkpoint `every` few steps."""
     assembly.write_configuration(plan)
-    saved = find_saved(checkpoints)
     if not resumed:
-        where = f"the run is in {plan.folder}"
-    elif saved is None:
-        where = f"starting over in {plan.folder}, which has no checkpoint yet (save_every: {count_of(every, 'step')})"
+        shell.remark(f"the run is in {plan.folder}")
+    elif saved := find_saved(checkpoints):
+        shell.remark(f"resuming in {plan.folder} from {saved.name}")
     else:
-        where = f"resuming in {plan.folder} from {saved.name}"
-    shell.remark(where)
+        why = f"which has no checkpoint yet (save_every: {count_of(every, 'step')})"
+        shell.remark(f"starting over in {plan.folder}, {why}")
 
 
 def plan(options: TrainOptions, shell: Shell) -> int:
@@ -99,7 +93,11 @@ def plan(options: TrainOptions, shell: Shell) -> int:
     configuration = parse_configuration(options, shell)
     if configuration.model.name:
         assembly.draft_plan(configuration, shell.folder, shell.environ, Path(shell.home))
-    shape = shape_of(configuration.model.name, shell.folder)
+    place = find_model_folder(configuration.model.name, shell.folder)
+    if place is None:
+        what = f"the configuration of {configuration.model.name!r} is not on this machine"
+        raise UsageError(what, fix=f"hf download {configuration.model.name} config.json")
+    shape = DecoderShape.read(place)
     window = configuration.rollouts.window
     if wrong := explain_window(window, own_window(configuration.model.name, shell.folder)):
         shell.remark(f"{wrong}; the figures below are for {window:,}: set rollouts.window to the model's own")
@@ -119,13 +117,9 @@ def plan(options: TrainOptions, shell: Shell) -> int:
     rows = {name: at_once(shape, work, device) for name, device in named.items()}
     estimate = sheet(shape, replace(work, at_once=rows[options.gpu] or work.at_once) if options.gpu else work)
     if options.json:
-        record = {
-            "parameters": estimate.parameters,
-            "bytes": {"rollout": dict(estimate.rollout), "update": dict(estimate.update)},
-            "peak": estimate.peak,
-            "rows": {"wanted": work.at_once, **rows},
-        }
-        shell.say_json(record)
+        needed = {"rollout": dict(estimate.rollout), "update": dict(estimate.update)}
+        record = {"parameters": estimate.parameters, "bytes": needed, "peak": estimate.peak}
+        shell.say_json({**record, "rows": {"wanted": work.at_once, **rows}})
         return OK
     shell.say(str(estimate))
     shell.say(f"\n{'device':<14}{'memory':>10}{'at once':>9}")
@@ -152,14 +146,6 @@ def work_of(configuration: Configuration) -> TrainingWork:
         bits=model.bits,
         checkpointing=configuration.train.checkpointing,
     )
-
-
-def shape_of(name: str, folder: Path) -> DecoderShape:
-    """Return the sizes from the model's folder or the Hub's cache, without a download. Raises `UsageError` if neither
-    has them."""
-    if (place := find_model_folder(name, folder)) is not None:
-        return DecoderShape.read(place)
-    raise UsageError(f"the configuration of {name!r} is not on this machine", fix=f"hf download {name} config.json")
 
 
 def sft(options: TrainOptions, shell: Shell) -> int:
@@ -219,13 +205,8 @@ def grpo(options: TrainOptions, shell: Shell) -> int:
                 shell.remark(f"{line}: {many}")
 
     with explain_interruption(lambda: [plan.folder]):
-        run_grpo(
-            plan,
-            resume=resumed,
-            on_start=start,
-            tell=shell.remark,
-            on_step=Steps(shell, configuration.train.steps),
-        )
+        steps = Steps(shell, configuration.train.steps)
+        run_grpo(plan, resume=resumed, on_start=start, tell=shell.remark, on_step=steps)
     profile.write_profiles(plan)
     shell.remark(f"done; see how it went: hira-train show {plan.folder}; ask the trained model:")
     shell.say(f'hira ask "…" --profile {plan.folder}')

@@ -88,8 +88,7 @@ def _choose_names(steps: Sequence[Mapping[str, Any]], wanted: Sequence[str]) -> 
 
 
 def describe_waiting(steps: Sequence[Mapping[str, Any]]) -> str:
-    """Return which side waits for the other: while rollouts are sampled the weights wait, and during an update the
-    sampler does, unless the pipeline samples on. "" without times."""
+    """Return which side waits for the other, rollouts or updates, unless the pipeline samples on. "" without times."""
     rollouts, updates = (
         sum(float(step.get(name, 0)) for step in steps) for name in ("rollout_seconds", "update_seconds")
     )
@@ -116,8 +115,7 @@ def describe_sample(sample: Mapping[str, Any]) -> str:
 
 
 def chart(values: Sequence[float], *, width: int = 60, height: int = 8) -> list[str]:
-    """Draw shares from 0 to 1 as columns, with the axis on the left. If there are more values than columns, they are
-    averaged."""
+    """Draw shares from 0 to 1 as columns, with the axis on the left. Too many values are averaged."""
     shown = _thin(values, width)
     lines = []
     for row in range(height, 0, -1):
