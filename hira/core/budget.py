@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import Self
 
@@ -208,12 +209,6 @@ class Budget:
     def spent(self) -> Usage:
         return self._run.spent
 
-    @property
-    def limits(self) -> dict[str, float]:
-        """The limits of the run that are set, by name."""
-        named = {"tokens": self.tokens, "cost": self.cost, "seconds": self.seconds, "calls": self.calls}
-        return {name: limit for name, limit in named.items() if limit is not None}
-
     def counts(self, role: str) -> bool:
         """Return whether the size of this role's prompts matters."""
         if not self._limited or (self.shared and self.shared.ledger.limits != Limits()):
@@ -332,6 +327,17 @@ class Spending:
     def __exit__(self, *error: object) -> None:
         if not self.need.recorded:
             self.budget.charge(self.need, self.usage)
+
+
+def affords(budget: Budget, *calls: CallNeed) -> bool:
+    """Return whether the budget pays for all of these calls and leaves its reserve."""
+    with ExitStack() as held:
+        try:
+            for call in calls:
+                held.enter_context(Spending(budget, call))
+        except OutOfBudget:
+            return False
+    return True
 
 
 def size(messages: Iterable[Message]) -> int:

@@ -277,7 +277,11 @@ def tool(
     first, deps = find_context(function)
     model, parameters = _arguments(function, first)
     description, notes = split_docstring(inspect.cleandoc(function.__doc__ or ""))
-    parameters = _add_notes(parameters, notes) if notes else parameters  # shared by tools of one signature
+    properties = {
+        name: {"description": notes[name], **schema} if name in notes else schema
+        for name, schema in parameters["properties"].items()
+    }
+    parameters = {**parameters, "properties": properties}  # a copy: tools of one signature share the original
 
     def check(arguments: Mapping[str, Any]) -> dict[str, Any]:
         from pydantic import ValidationError
@@ -353,15 +357,6 @@ def split_docstring(docstring: str) -> tuple[str, dict[str, str]]:
     entries = _PARAMETER.finditer(inspect.cleandoc(f"\n{section['entries']}"))
     notes = {entry["name"]: " ".join(entry["note"].split()) for entry in entries}
     return f"{docstring[: section.start()].rstrip()}\n\n{docstring[section.end() :].lstrip()}".strip(), notes
-
-
-def _add_notes(parameters: Mapping[str, Any], notes: Mapping[str, str]) -> Mapping[str, Any]:
-    """Return a schema with descriptions of its parameters; one that a parameter has stays."""
-    properties = {
-        name: {"description": notes[name], **schema} if name in notes else schema
-        for name, schema in parameters["properties"].items()
-    }
-    return {**parameters, "properties": properties}
 
 
 def find_context(function: Callable[..., Any]) -> tuple[str, str]:

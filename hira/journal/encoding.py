@@ -56,7 +56,12 @@ class Digests:
                 total = hashlib.blake2b(repr(about).encode("utf-8", "surrogatepass"), digest_size=16)
                 if len(self._begun) < MOST_BEGINNINGS:
                     self._begun[same] = about, total.copy()  # with the fields, so that nothing else gets those ids
-        total.update("".join(map(_spell, request.messages[begin:])).encode("utf-8", "surrogatepass"))
+        for message in request.messages[begin:]:
+            # most messages are plain text, which `repr` would read character by character
+            text = f"{message.role} {len(message.text)} {message.text}"
+            if message.calls or message.media or message.call_id:
+                text = repr(message.wire)
+            total.update(text.encode("utf-8", "surrogatepass"))
         self.latest[request.conversation] = _DigestedRequest(about, request.messages, total)
         return total.hexdigest(), kept
 
@@ -66,14 +71,6 @@ class Digests:
             self.latest[conversation] = to
         else:
             self.latest.pop(conversation, None)
-
-
-def _spell(message: Message) -> str:
-    """Write the message as a text that differs from that of every other message, also in a sequence. Most messages are
-    plain text, which `repr` would read character by character."""
-    if message.calls or message.media or message.call_id:
-        return repr(message.wire)
-    return f"{message.role} {len(message.text)} {message.text}"
 
 
 def digest_of_tool(name: str, arguments: Mapping[str, Any]) -> str:

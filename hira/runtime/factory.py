@@ -107,7 +107,16 @@ async def open_session(  # noqa: PLR0913 - one for each thing that a program may
         flow,
         toolset,
         policies_to_close,
-        make_run_options(settings, verify, verifier, hooks, deps),
+        RunOptions(
+            verify,
+            verifier,
+            settings.verifier_exam,
+            settings.evidence,
+            settings.rewrite,
+            settings.instructions,
+            hooks=hooks,
+            deps=deps,
+        ),
         journal,
         telemetry,
         tuple(handed),
@@ -129,22 +138,6 @@ def check_names(
 
         check_searches(names, settings)
     return flow
-
-
-def make_run_options(
-    settings: Settings, verify: Verify, verifier: Verifier | None, hooks: Hooks = NO_HOOKS, deps: Any = None
-) -> RunOptions:
-    """The options of runs as the settings and the program have them."""
-    return RunOptions(
-        verify,
-        verifier,
-        settings.verifier_exam,
-        settings.evidence,
-        settings.rewrite,
-        settings.instructions,
-        hooks=hooks,
-        deps=deps,
-    )
 
 
 def choose_verify(settings: Settings, policies: Mapping[str, Policy], roles: Mapping[str, RoleConfig]) -> Verify:
@@ -212,7 +205,12 @@ def configure_roles(
     }
     opened: dict[EndpointList, Policy] = {}
 
-    def configure(role: str, role_settings: RoleSettings) -> RoleConfig:
+    configs: dict[str, RoleConfig] = {}
+    for role, role_settings in {
+        "*": RoleSettings(),
+        **dict.fromkeys(policies, RoleSettings()),
+        **settings.roles,
+    }.items():
         continuation = role_settings.continuation or settings.continuation
         model = role_settings.model or settings.model
         names = names_of(model) or [model]
@@ -253,7 +251,5 @@ def configure_roles(
         about = ModelFacts() if is_given else ModelFacts(facts)
         if not is_given and first.model != OFFLINE:
             about = facts.about(first.base_url or OPENAI_URL, first.model)
-        return RoleConfig(policy, sampling, spoken, goes_on, prices, otherwise, replies, about)
-
-    roles = {"*": RoleSettings(), **dict.fromkeys(policies, RoleSettings()), **settings.roles}
-    return {role: configure(role, role_settings) for role, role_settings in roles.items()}, tuple(opened.values())
+        configs[role] = RoleConfig(policy, sampling, spoken, goes_on, prices, otherwise, replies, about)
+    return configs, tuple(opened.values())

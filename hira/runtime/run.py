@@ -181,7 +181,7 @@ class Run:
             self._begun = True
             past = self._past
             kept = (past.status, past.answer, past.error) if past and past.status != "running" else None
-            self._log.end(*(kept or ("interrupted", "", why)), Usage(**past.usage) if past else Usage())
+            self._log.end(*(kept or ("interrupted", "", why)), (past and past.usage) or Usage())
 
     async def work(self, *readers: Reader, stream: bool = False, notice: str = "") -> None:
         """Ask the question, once; afterwards `answer` is ready. `stream` sends the models' text to the readers as it

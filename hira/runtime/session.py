@@ -198,13 +198,18 @@ class Session:
         seen = [settings.web_searches, settings.searxng_url, sorted(settings.mcp)]
         scope = "" if settings.docs or files else json.dumps(seen)
         asked_with = {**(earlier.recorded if earlier else {}), **(output.recorded if output else {})}
+        # of hira, of Python, and of the loaded packages that speak to models
+        versions = {"python": sys.version.split()[0]}
+        for name in ("hira", "openai", "httpx", "litellm", "xllamacpp"):
+            if (version := getattr(sys.modules.get(name), "__version__", None)) is not None:
+                versions[name] = version
         return self.journal.begin(
             run,
             question,
             self.workflow.name,
             settings={**self._shown, **record, **of_question, **asked_with},
             files=files,
-            versions=versions(),
+            versions=versions,
             scope=scope,
             reuse=self.settings.cache_responses_hours * 3600 if self.settings.cache_responses else None,
         )
@@ -345,10 +350,3 @@ def log_event(run: str, event: Event) -> None:
             cost = "" if usage.cost is None else f", ${usage.cost:.4f}"
             calls = f"{usage.calls} calls, {usage.tokens} tokens{cost}"
             RUNS.info("run %s ended: %s, %s, %.1f s", run, event.status, calls, event.at)
-
-
-def versions() -> Mapping[str, str]:
-    """Return the versions of hira, of Python, and of the loaded packages that speak to models."""
-    loaded = ((name, sys.modules.get(name)) for name in ("hira", "openai", "httpx", "litellm", "xllamacpp"))
-    known = {name: module.__version__ for name, module in loaded if module and hasattr(module, "__version__")}
-    return {"python": sys.version.split()[0], **known}

@@ -306,29 +306,21 @@ class Settings(StrictModel):
         try:
             return handler(values)
         except ValidationError as error:
-            from hira.core.wrong_values import list_wrong_values
-            from hira.runtime.settings.mistakes import explain_wrong_values  # most values are right
+            from hira.core.wrong_values import explain_wrong_values, list_wrong_values  # most values are right
 
-            raise explain_wrong_values(
-                list_wrong_values(error, values), (info.context or {}).get(ORIGINS, {})
-            ) from None
+            origins = (info.context or {}).get(ORIGINS, {})
+            raise explain_wrong_values(list_wrong_values(error, values), origins) from None
 
-    @field_validator("experts", mode="before")
+    @field_validator("docs", "exclude", "tools", "experts", "journal", "memory", mode="before")
     @classmethod
-    def _name_experts(cls, experts: Any) -> Any:
-        """Name experts that are listed without a table by their places."""
-        names = [experts] if isinstance(experts, str) else experts
-        return {name: {"object": name} for name in names} if isinstance(names, list | tuple) else names
-
-    @field_validator("docs", "exclude", "tools", mode="before")
-    @classmethod
-    def _one_or_several(cls, paths: Any) -> Any:
-        return (paths,) if paths and isinstance(paths, str | Path) else paths
-
-    @field_validator("journal", "memory", mode="before")
-    @classmethod
-    def _drop_off(cls, file: Any) -> Any:
-        return None if str(file) == OFF else file
+    def _read_short_form(cls, value: Any, info: ValidationInfo) -> Any:
+        """Read "off" for a file, one value where several may stand, and experts that are listed without tables."""
+        if info.field_name in ("journal", "memory"):
+            return None if str(value) == OFF else value
+        several = (value,) if value and isinstance(value, str | Path) else value
+        if info.field_name == "experts" and isinstance(several, list | tuple):
+            return {name: {"object": name} for name in several}
+        return several
 
     @model_validator(mode="after")
     def _chains_in_tags(self) -> Self:

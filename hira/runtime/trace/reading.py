@@ -167,7 +167,7 @@ def _read(journal: Journal, entry: Entry, earlier: Earlier | None) -> Reading:
         _read_output(record, output)
     record.notices = [event.text for event in events if isinstance(event, Notice) and not event.passing]
     paid = sum((call.usage for call in calls), Usage())
-    usage = Usage(**entry.usage) if entry.ended and any(entry.usage.values()) else paid
+    usage = entry.usage if entry.ended and entry.usage not in (None, Usage()) else paid
     record.unused = usage - record.usage
     return Reading(entry, record, turns, tools_of(calls, events), subtasks, remembered, usage, earlier)
 
