@@ -135,7 +135,6 @@ class Ledger:
 
 
 def _measure(usage: Usage) -> dict[str, float]:
-    """Return a usage by the names of its limits."""
     return {"tokens": usage.tokens, "US dollars": usage.cost or 0.0, "calls": usage.calls}
 
 

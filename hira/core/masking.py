@@ -110,7 +110,6 @@ def _replace(pattern: re.Pattern[str], text: str) -> _Decoded:
 
 
 def _value(token: str) -> str:
-    """Return what an encoded character means."""
     if token[0] == "%":
         return unquote(token)
     if token[0] == "&":

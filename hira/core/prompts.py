@@ -50,7 +50,6 @@ class Prompt:
 
     @cached_property
     def slots(self) -> frozenset[str]:
-        """The names that need a value."""
         return frozenset(name for token in _TOKEN.finditer(self.text) if (name := token["test"] or token["slot"]))
 
     def fill(self, **values: Any) -> Filled:

@@ -242,7 +242,6 @@ class Journal:
             self._reader.execute("pragma wal_checkpoint(truncate)")
 
     def close(self) -> None:
-        """Write what waits and close the file."""
         self._writer.close()
         self._reader.close()
 

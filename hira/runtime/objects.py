@@ -29,14 +29,12 @@ _POLICY = "a policy has a model and async complete(request, watch): docs/policie
 
 
 def check_verifier(verifier: Any, name: str = "`verifier`") -> None:
-    """Raise `UsageError` for what is no verifier."""
     if not isinstance(verifier, Verifier):
         fix = "a verifier has a name and async verify(claims, question): docs/evidence.md"
         raise UsageError(f"{name} is not a verifier: {verifier!r:.80}", fix=fix)
 
 
 def check_workflow(workflow: Any) -> None:
-    """Raise `UsageError` for what is no workflow."""
     _no_class(workflow, "workflow")
     if not isinstance(getattr(workflow, "name", None), str) or not workflow.name:
         raise UsageError(f"workflow has no name: {workflow!r}", fix=_WORKFLOW)

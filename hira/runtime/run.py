@@ -146,7 +146,6 @@ class Run:
             self.task.cancel()
 
     def list_calls(self) -> list[str]:
-        """The names of the tools whose calls are in progress."""
         return [*self._context.state.calling.values()] if self._context else []
 
     async def __aiter__(self) -> AsyncGenerator[AnyEvent]:

@@ -22,7 +22,6 @@ IDLE = 5.0
 
 
 def page(reading: Reading) -> str:
-    """The page, as HTML."""
     title = " ".join(reading.entry.question.split())[:80] or reading.entry.id
     body = f"""<noscript>This page shows its run by a program of its own; it needs JavaScript.</noscript>
 <div id="page"></div>

@@ -112,7 +112,6 @@ class Reading:
 
     @property
     def steps(self) -> "list[ReadTurn | ReadTool]":
-        """The turns, then the calls of tools."""
         return [*self.turns, *self.tools]
 
     def usage_of(self, subtask: str) -> Usage:
@@ -213,7 +212,6 @@ def read_conversation(journal: Journal, run: str, earlier: Earlier | None = None
 
 
 def _check_answered(entry: Entry) -> None:
-    """Raise `UsageError` for a run without an answer."""
     if not entry.answer:
         what = f"run {entry.id} has no answer to continue from"
         raise UsageError(what, fix=f"resume it first: hira resume {entry.id}")
@@ -348,7 +346,6 @@ def sources_of(calls: Sequence[RecordedCall], ids: Mapping[str, str], sources: S
 
 
 def fill_memory(memory: DualMemory, remembered: Sequence[Remembered]) -> None:
-    """Enter what a run remembered."""
     for memory_entry in remembered:
         if memory_entry.channel == "fact":
             ids = tuple(part for part in memory_entry.origin.split(", ") if part)
