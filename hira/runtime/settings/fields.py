@@ -301,15 +301,23 @@ class Settings(StrictModel):
 
     @model_validator(mode="wrap")
     @classmethod
-    def _explain(cls, values: Any, handler: ModelWrapValidatorHandler[Self], info: ValidationInfo) -> Self:
-        """A wrong value is a `UsageError`; the context of the validation may say where each value came from."""
+    def _validate(cls, values: Any, handler: ModelWrapValidatorHandler[Self], info: ValidationInfo) -> Self:
+        """Validate the values. A wrong one is a `UsageError`; the context may say where each came from. So is a chain
+        with native calls: such a call ends its message, so that nothing is left to continue."""
         try:
-            return handler(values)
+            settings = handler(values)
         except ValidationError as error:
             from hira.core.wrong_values import explain_wrong_values, list_wrong_values  # most values are right
 
             origins = (info.context or {}).get(ORIGINS, {})
             raise explain_wrong_values(list_wrong_values(error, values), origins) from None
+        for role, role_settings in {"": RoleSettings(), **settings.roles}.items():
+            way = role_settings.continuation or settings.continuation
+            if way != "turns" and (role_settings.dialect or settings.dialect) in (None, "native"):
+                what = f'continuation = "{way}" does not work with native tool calls'
+                fix = 'also set dialect = "tags", or set continuation = "turns"'
+                raise UsageError(f"{what} (role {role!r})" if role else what, fix=fix)
+        return settings
 
     @field_validator("docs", "exclude", "tools", "experts", "journal", "memory", mode="before")
     @classmethod
@@ -321,19 +329,6 @@ class Settings(StrictModel):
         if info.field_name == "experts" and isinstance(several, list | tuple):
             return {name: {"object": name} for name in several}
         return several
-
-    @model_validator(mode="after")
-    def _chains_in_tags(self) -> Self:
-        """Refuse a chain with native calls: such a call ends its message, so that nothing is left to continue."""
-        for role, role_settings in {"": RoleSettings(), **self.roles}.items():
-            way, dialect = role_settings.continuation or self.continuation, role_settings.dialect or self.dialect
-            if way != "turns" and dialect in (None, "native"):
-                raise UsageError(
-                    f'continuation = "{way}" does not work with native tool calls'
-                    + (f" (role {role!r})" if role else ""),
-                    fix='also set dialect = "tags", or set continuation = "turns"',
-                )
-        return self
 
     @property
     def secrets(self) -> frozenset[str]:
