@@ -95,6 +95,7 @@ class Hooks:
 
     @property
     def sees_tools(self) -> bool:
+        """True if a hook sees tool calls."""
         return self.before_tool is not None or self.after_tool is not None
 
 

@@ -156,6 +156,7 @@ class Tool(Generic[P, R]):
 
     @cached_property
     def spec(self) -> dict[str, Any]:
+        """The function definition of the chat API."""
         function = {"name": self.name, "description": self.description, "parameters": self.parameters}
         return {"type": "function", "function": function}
 

@@ -67,12 +67,12 @@ async def rollout(workflow: Workflow, question: str, context: RunContext, earlie
         context.earlier = earlier.messages
     models = {role: config.policy.model for role, config in context.roles.items()}
     budget = context.budget
-    limits = {"tokens": budget.tokens, "cost": budget.cost, "seconds": budget.seconds, "calls": budget.calls}
-    limits_set = {name: limit for name, limit in limits.items() if limit is not None}
+    every = {"tokens": budget.tokens, "cost": budget.cost, "seconds": budget.seconds, "calls": budget.calls}
+    limits = {name: limit for name, limit in every.items() if limit is not None}
     try:
         if context.log:
             await context.log.settle()  # whoever sees its id can resume it
-        context.events(RunStarted(record.run, question, workflow.name, models, limits_set))
+        context.events(RunStarted(record.run, question, workflow.name, models, limits))
         try:
             full_question, output = question, context.options.output
             if earlier:
