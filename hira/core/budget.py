@@ -20,8 +20,7 @@ INTERRUPTED_TOKENS, INTERRUPTED_SECONDS = 1024, 60.0  # of the closing answer af
 
 @dataclass(frozen=True, slots=True)
 class ReplyBound:
-    """Tokens of one reply. If it holds only reasoning, it is requested once more with `again` tokens, if that is
-    more."""
+    """Tokens of one reply. One with only reasoning is requested again with `again` tokens, if that is more."""
 
     tokens: int = REPLY
     again: int = 2 * REPLY

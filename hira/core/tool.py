@@ -373,8 +373,7 @@ def find_context(function: Callable[..., Any]) -> tuple[str, str]:
 
 
 def _arguments(function: Callable[..., Any], context: str = "") -> "tuple[type[BaseModel], Mapping[str, Any]]":
-    """Return the model that checks the arguments of a function, and their JSON schema. Raises `UsageError` for a
-    parameter that no model could give."""
+    """Return the model of a function's arguments and their JSON schema. Raises `UsageError` if none fits."""
     if not inspect.isroutine(function):
         raise UsageError(f"a tool needs a function, got {function!r}", fix="write @tool above a def")
     if inspect.isasyncgenfunction(function) or inspect.isgeneratorfunction(function):
@@ -454,8 +453,7 @@ def _make_comparable(hint: Any) -> Any:
 
 @lru_cache(maxsize=64)
 def _model(name: str, fields: tuple[_Field, ...]) -> "tuple[type[BaseModel], Mapping[str, Any]]":
-    """Create the model and the schema. Cached, since the tools of each run have the same few signatures, and a class is
-    expensive to create and to free."""
+    """Create the model and the schema; cached, because tools have few signatures and a class is expensive to create."""
     from pydantic import ConfigDict, create_model
 
     parameters: dict[str, Any] = {parameter.name: (parameter.hint, parameter.default) for parameter in fields}

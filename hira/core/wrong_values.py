@@ -54,8 +54,7 @@ class WrongValue:
 
 
 def explain_wrong_values(wrong: Sequence[WrongValue], origins: Mapping[str, str]) -> UsageError:
-    """Explain wrong settings in one error: their names, what they take, what they are unless they may be secrets, who
-    set them."""
+    """Explain wrong settings in one error: what they take, what they are if that is no secret, and who set them."""
     paths = [[str(key) for key in value.keys] for value in wrong if value.keys]
     places = [origins.get(".".join(path[:2])) or origins.get(path[0], "") for path in paths]
     named = " and ".join(dict.fromkeys(filter(None, places)))

@@ -93,8 +93,7 @@ def dump_request(model: str, request: Request, kept: int, *, forced: bool = Fals
 
 
 def dump_messages(messages: Iterable[Message], known: Sequence[Message] = ()) -> list[Any]:
-    """Return the stored form of messages: the position of one that is `known`; of any other the wire form with the name
-    of its prompt, for `read_message`."""
+    """Return the stored form of messages: the position of a `known` one, else the wire form with its prompt's name."""
     places = {id(message): index for index, message in enumerate(known)}
     return [places.get(id(message), {**message.wire, "prompt": message.prompt}) for message in messages]
 
@@ -106,8 +105,7 @@ _COMPRESSED = b"\x78"
 
 
 def pack(value: Any) -> bytes:
-    """Return the record of a value, dataclasses too: JSON, compressed if it is long. `json` writes halves of
-    characters, which pydantic refuses."""
+    """Return a value as JSON, compressed if it is long. pydantic refuses halves of characters, `json` does not."""
     try:
         raw = to_json(value)
     except ValueError:
@@ -151,8 +149,7 @@ class Damage:
 
 
 def read_json(raw: Any) -> Any:
-    """Return the value of a JSON text, which may be compressed. Raises `DamagedRecord` if it is not valid, too large,
-    or nested in more than 200 levels."""
+    """Return the value of a JSON text, compressed or not. Raises `DamagedRecord`, also for more than 200 levels."""
     if not isinstance(raw, bytes | str):
         raise DamagedRecord("not JSON")
     if isinstance(raw, bytes):

@@ -107,16 +107,7 @@ async def open_session(  # noqa: PLR0913 - one for each thing that a program may
         flow,
         toolset,
         policies_to_close,
-        RunOptions(
-            verify,
-            verifier,
-            settings.verifier_exam,
-            settings.evidence,
-            settings.rewrite,
-            settings.instructions,
-            hooks=hooks,
-            deps=deps,
-        ),
+        make_run_options(settings, verify, verifier, hooks, deps),
         journal,
         telemetry,
         tuple(handed),
@@ -138,6 +129,22 @@ def check_names(
 
         check_searches(names, settings)
     return flow
+
+
+def make_run_options(
+    settings: Settings, verify: Verify, verifier: Verifier | None, hooks: Hooks = NO_HOOKS, deps: Any = None
+) -> RunOptions:
+    """The options of runs as the settings and the program have them."""
+    return RunOptions(
+        verify,
+        verifier,
+        settings.verifier_exam,
+        settings.evidence,
+        settings.rewrite,
+        settings.instructions,
+        hooks=hooks,
+        deps=deps,
+    )
 
 
 def choose_verify(settings: Settings, policies: Mapping[str, Policy], roles: Mapping[str, RoleConfig]) -> Verify:
@@ -206,11 +213,8 @@ def configure_roles(
     opened: dict[EndpointList, Policy] = {}
 
     configs: dict[str, RoleConfig] = {}
-    for role, role_settings in {
-        "*": RoleSettings(),
-        **dict.fromkeys(policies, RoleSettings()),
-        **settings.roles,
-    }.items():
+    roles = {"*": RoleSettings(), **dict.fromkeys(policies, RoleSettings()), **settings.roles}
+    for role, role_settings in roles.items():
         continuation = role_settings.continuation or settings.continuation
         model = role_settings.model or settings.model
         names = names_of(model) or [model]

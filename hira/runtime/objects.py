@@ -44,8 +44,7 @@ def check_workflow(workflow: Any) -> None:
 
 
 def check_tools(tools: Any) -> None:
-    """Raise `UsageError` for a list that contains something other than a tool, or a tool that conflicts with hira's
-    own."""
+    """Raise `UsageError` for a list that contains something else, or a tool that conflicts with hira's own."""
     for tool in _several(tools, "tools", _TOOL):
         if not isinstance(tool, Tool):
             raise UsageError(f"`tools` must contain only tools, got {tool!r}", fix=_TOOL)
@@ -65,8 +64,7 @@ def check_tools(tools: Any) -> None:
 
 
 def check_experts(experts: Any) -> None:
-    """Raise `UsageError` for a list that contains something other than an expert, or an expert that conflicts with
-    hira's own."""
+    """Raise `UsageError` for a list that contains something else, or an expert that conflicts with hira's own."""
     for candidate in _several(experts, "experts", _EXPERT):
         _no_class(candidate, "experts")
         for name, kinds in (("name", str), ("description", str), ("ability", str), ("cost", (int, float))):
@@ -148,7 +146,7 @@ _CHECKS: Mapping[str, Callable[[Any], None]] = {
     "policies": _check_policies,
     "verifier": check_verifier,
 }
-"""What checks arguments of `Hira` that are objects."""
+"""The checks of those arguments of `Hira` that are objects."""
 
 
 def check_objects(given: Mapping[str, Any]) -> None:
@@ -220,8 +218,7 @@ def gather_tools(
 
 
 def load_tools(names: Sequence[str]) -> tuple[list[Tool], list[str]]:
-    """The tools that the settings name, and notices about those that hira does not use, because it has a tool of that
-    name."""
+    """Return the tools that the settings name, and notices about those whose name a tool of hira's own has."""
     tools: list[Tool] = []
     lines: list[str] = []
     for name in names:

@@ -2,14 +2,14 @@
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from typing_extensions import TypedDict
 
 from hira.agents.output_type import find_recorded_output
-from hira.agents.run_context import RunContext, RunOptions
+from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Rollout
 from hira.core.errors import ToolError, UsageError
 from hira.core.events import Events, Notice, RunStarted
@@ -21,7 +21,7 @@ from hira.journal import Journal, NotRecorded
 from hira.journal.encoding import validate
 from hira.journal.records import Entry, decode_events
 from hira.runtime.answer import Answer, answer_of
-from hira.runtime.factory import configure_roles
+from hira.runtime.factory import configure_roles, make_run_options
 from hira.runtime.registry import dialect_of, make_workflow
 from hira.runtime.session import HANDED, HOOK, in_dialects
 from hira.runtime.settings import Settings
@@ -104,16 +104,7 @@ async def replay(journal: Journal, run: str, workflow: Workflow | None = None) -
     hooks = Hooks(**dict.fromkeys(names.intersection(Hooks.__dataclass_fields__), _absent_hook))
     verifier = AbsentVerifier(settings.verifier) if settings.verifier else None
     output = find_recorded_output(entry.settings)
-    options = RunOptions(
-        settings.verify or "lexical",
-        verifier,
-        settings.verifier_exam,
-        settings.evidence,
-        settings.rewrite,
-        settings.instructions,
-        hooks=hooks,
-        output=output,
-    )
+    options = replace(make_run_options(settings, settings.verify or "lexical", verifier, hooks), output=output)
     tools = stand_ins(entry.tools)
     context = RunContext(roles, record, Events(), tools=tools, files=files, log=log, options=options)
     record.notices = [event.text for event in decode_events(events) if isinstance(event, Notice) and not event.passing]

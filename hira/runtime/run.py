@@ -104,8 +104,7 @@ class Run:
 
     @property
     def answer(self) -> Answer:
-        """The answer of a run that has ended; `failure` says what made it fail, if it did. Raises `UsageError` before
-        its end."""
+        """The answer; `failure` says what made the run fail, if it did. Raises `UsageError` before the run's end."""
         if self._answer is None:
             how = "iterate over it to its end, or leave it early inside of contextlib.aclosing(aiter(run))"
             raise UsageError("the run has not ended yet", fix=how)
@@ -228,8 +227,7 @@ class Run:
             self.going, self.task = False, None
 
     def _end_cancelled(self, session: Session) -> bool:
-        """End a run that was cancelled. Returns whether `stop` has cancelled it; raises `UsageError` where `cut_off`
-        has."""
+        """End a cancelled run. Returns whether `stop` has cancelled it; raises `UsageError` if `cut_off` has."""
         cut = bool(self._cut and self.task and not self.task.uncancel())
         why = self._cut if cut else "cancelled"
         self.give_up(why)

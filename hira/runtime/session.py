@@ -79,8 +79,7 @@ class Runs:
         self.begun.add(run)
 
     async def end(self, seconds: float) -> None:
-        """Cancel the runs in progress and wait until they have recorded their end, for these seconds at most. One
-        warning names the others."""
+        """Cancel the runs and wait so long until they have recorded their end. A warning names the others."""
         self.is_closed = True
         own = asyncio.current_task()
         ending = {run.task: run for run in self.begun if run.task and run.task is not own}
@@ -97,8 +96,7 @@ class Runs:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """Everything that all runs of one `Hira` in one event loop share: the roles, the workflow, the tools, and their
-    closing."""
+    """The parts that all runs of one `Hira` in one event loop share: roles, workflow, tools, and their closing."""
 
     settings: Settings
     roles: Mapping[str, RoleConfig]
@@ -338,8 +336,7 @@ def warn_of_missing_prices(events: Events) -> Reader:
 
 
 def log_event(run: str, event: Event) -> None:
-    """Log a line for the start, the end and each notice of a run, such as a repeated request. No line has its question
-    or its answer."""
+    """Log the start, the end and each notice of a run, such as a repeated request, without its question and answer."""
     match event:
         case RunStarted():
             models = ", ".join(dict.fromkeys(event.models.values()))

@@ -123,8 +123,7 @@ def _make_spans(run: str, spans: Sequence[Span]) -> "list[ReadableSpan]":
 
 
 class Telemetry:
-    """Where the spans of all runs of a process go. In a program that has set OpenTelemetry up itself, they go its way,
-    below the span that is current there."""
+    """Where all spans of a process go: those of a program that has set OpenTelemetry up, below its current span."""
 
     def __init__(self, endpoint: str) -> None:
         from opentelemetry import trace
@@ -150,8 +149,7 @@ class Telemetry:
             run.close()
 
     def close(self) -> None:
-        """Send the waiting spans, for a few seconds at most. A failure is only logged: the runs have ended, and lack
-        nothing."""
+        """Send the waiting spans, for a few seconds at most. A failure is only logged: the runs have ended."""
         if self._own:
             self._own.shutdown()
         if self._refused:

@@ -143,8 +143,7 @@ class TimeoutSettings(StrictModel):
 
 
 class PriceSettings(StrictModel):
-    """The price of a model, in US dollars per million tokens; `cached` is for prompt tokens from the endpoint's cache,
-    None if they cost as much as others."""
+    """US dollars per million tokens. `cached` is for prompt tokens from the endpoint's cache, None for the same."""
 
     input: float = Field(ge=0)
     output: float = Field(ge=0)
@@ -322,7 +321,7 @@ class Settings(StrictModel):
     @field_validator("docs", "exclude", "tools", "experts", "journal", "memory", mode="before")
     @classmethod
     def _read_short_form(cls, value: Any, info: ValidationInfo) -> Any:
-        """Read "off" for a file, one value where several may stand, and experts that are listed without tables."""
+        """Read "off" for a file, one value in place of several, and experts that are listed without tables."""
         if info.field_name in ("journal", "memory"):
             return None if str(value) == OFF else value
         several = (value,) if value and isinstance(value, str | Path) else value

@@ -92,8 +92,7 @@ class ReadSubtask:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One run. `usage` is all that was paid for, also for what a resumed run had no more use for; `earlier` are the
-    turns before it in its conversation."""
+    """One run. `usage` is all that was paid for, used or not; `earlier` are the turns before it in its conversation."""
 
     entry: Entry
     rollout: Rollout
@@ -333,8 +332,7 @@ def _read_output(record: Rollout, output: OutputType) -> None:
 
 
 def sources_of(calls: Sequence[RecordedCall], ids: Mapping[str, str], sources: Sources) -> Sources:
-    """Return the sources of the calls, with their texts and ids (`ids`, by location), and the `sources` of earlier
-    turns."""
+    """Return the sources of the calls, with the ids by location (`ids`), and the `sources` of earlier turns."""
     sources.reserved.update(ids)
     for call in calls:
         if call.kind == "tool" and isinstance(call.result, dict):
