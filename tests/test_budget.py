@@ -257,7 +257,7 @@ async def test_an_expert_is_offered_no_more_subtasks_than_it_may_have() -> None:
 def test_settings_become_limits_of_the_run_and_of_roles() -> None:
     roles = {"code": RoleSettings(max_tokens=100, max_calls=2), "planner": RoleSettings(temperature=0.1)}
     budget = budget_of(Settings(max_tokens=1000, max_cost=0.5, max_time=60, max_calls=9, roles=roles))
-    assert budget.limits == {"tokens": 1000, "cost": 0.5, "seconds": 60, "calls": 9}
+    assert (budget.tokens, budget.cost, budget.seconds, budget.calls) == (1000, 0.5, 60, 9)
     assert budget.roles == {"code": Limits(tokens=100, calls=2)}
 
 

@@ -17,8 +17,7 @@ from pydantic import TypeAdapter
 
 from hira.agents.ruling import SECONDS, VERSION, ask_model
 from hira.agents.run_context import RunContext
-from hira.core.affords import affords
-from hira.core.budget import CallNeed
+from hira.core.budget import CallNeed, affords
 from hira.core.errors import DialectError, EndpointError, OutOfBudget, Stop
 from hira.core.events import Notice
 from hira.core.policy import VERIFIER

@@ -85,7 +85,7 @@ def runs(options: RunsOptions, shell: Shell) -> int:
 def find_cost(journal: Journal, entry: Entry) -> Usage:
     """Return the cost of a run: as recorded at its end, or else the sum of its calls."""
     if entry.usage:
-        return Usage(**entry.usage)
+        return entry.usage
     from hira.runtime.trace import read  # asking does without it
 
     return read(journal, entry.id).usage

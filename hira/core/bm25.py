@@ -51,17 +51,14 @@ class BM25:
         self.mean = sum(self.lengths) / len(texts) if texts else 0.0
         self.frequency = Counter(word for count in self.counts for word in count)
 
-    def weight(self, word: str) -> float:
-        """Return the inverse document frequency of a word, always positive."""
-        n = self.frequency[word]
-        return math.log(1 + (len(self.counts) - n + 0.5) / (n + 0.5))
-
     def scores(self, query: str) -> list[float]:
-        wanted = set(words(query))
+        of_texts = {word: self.frequency[word] for word in set(words(query))}
+        # the inverse document frequency, always positive
+        weights = {word: math.log(1 + (len(self.counts) - n + 0.5) / (n + 0.5)) for word, n in of_texts.items()}
         return [
             sum(
-                self.weight(word) * count[word] * (K1 + 1) / (count[word] + K1 * (1 - B + B * length / self.mean))
-                for word in wanted
+                weight * count[word] * (K1 + 1) / (count[word] + K1 * (1 - B + B * length / self.mean))
+                for word, weight in weights.items()
                 if word in count
             )
             for count, length in zip(self.counts, self.lengths, strict=True)

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import Self
 
@@ -19,8 +20,7 @@ INTERRUPTED_TOKENS, INTERRUPTED_SECONDS = 1024, 60.0  # of the closing answer af
 
 @dataclass(frozen=True, slots=True)
 class ReplyBound:
-    """Tokens of one reply. If it holds only reasoning, it is requested once more with `again` tokens, if that is
-    more."""
+    """Tokens of one reply. One with only reasoning is requested again with `again` tokens, if that is more."""
 
     tokens: int = REPLY
     again: int = 2 * REPLY
@@ -134,7 +134,6 @@ class Ledger:
 
 
 def _measure(usage: Usage) -> dict[str, float]:
-    """Return a usage by the names of its limits."""
     return {"tokens": usage.tokens, "US dollars": usage.cost or 0.0, "calls": usage.calls}
 
 
@@ -207,12 +206,6 @@ class Budget:
     @property
     def spent(self) -> Usage:
         return self._run.spent
-
-    @property
-    def limits(self) -> dict[str, float]:
-        """The limits of the run that are set, by name."""
-        named = {"tokens": self.tokens, "cost": self.cost, "seconds": self.seconds, "calls": self.calls}
-        return {name: limit for name, limit in named.items() if limit is not None}
 
     def counts(self, role: str) -> bool:
         """Return whether the size of this role's prompts matters."""
@@ -332,6 +325,17 @@ class Spending:
     def __exit__(self, *error: object) -> None:
         if not self.need.recorded:
             self.budget.charge(self.need, self.usage)
+
+
+def affords(budget: Budget, *calls: CallNeed) -> bool:
+    """Return whether the budget pays for all of these calls and leaves its reserve."""
+    with ExitStack() as held:
+        try:
+            for call in calls:
+                held.enter_context(Spending(budget, call))
+        except OutOfBudget:
+            return False
+    return True
 
 
 def size(messages: Iterable[Message]) -> int:

@@ -1,5 +1,4 @@
-"""Concurrent work: works that run together, calls that run once for all who wait, blocks that end early, and work on
-long texts off the event loop."""
+"""Works that run together, calls that run once for all who wait, blocks that end early, long texts off the loop."""
 
 import asyncio
 import time

@@ -77,8 +77,7 @@ class NotTrusted(UsageError):
 
 
 class HookError(HiraError):
-    """A hook or a function that approves raised an error, or a hook returned something that no hook may return. It ends
-    the run."""
+    """A hook or a function that approves raised an error, or returned something that it may not. It ends the run."""
 
 
 class PromptError(HiraError): ...

@@ -166,8 +166,7 @@ class SourceRead(Event):
 
 @dataclass(frozen=True, slots=True)
 class DocumentsRead(Event):
-    """The number of changed documents that have been indexed so far, before the run begins; or of passages that have
-    been encoded, if `what` says so."""
+    """Changed documents indexed so far, before the run begins; or passages encoded, if `what` says so."""
 
     done: Count
     total: Count

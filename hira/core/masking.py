@@ -7,7 +7,7 @@ key, or encode it, which a model reads as well: percent-encoding, references of 
 import base64
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import quote, unquote
@@ -28,7 +28,7 @@ _SPACE = compile_lazily(r"\s+")
 _URL_SAFE = str.maketrans("-_", "+/")
 
 
-class _Spellings(NamedTuple):
+class Spellings(NamedTuple):
     """How the secrets may be spelled: as they are, decoded, and without whitespace in base64 and hex."""
 
     plain: tuple[str, ...]
@@ -59,7 +59,7 @@ class _Decoded(NamedTuple):
 
 def mask(text: str, secrets: frozenset[str]) -> str:
     """Return the text with `MASK` for each secret. Takes time in proportion to the text's length."""
-    spellings = _spell(secrets)
+    spellings = spell(secrets)
     for spelling in spellings.plain:
         text = text.replace(spelling, MASK)
     rounds = list(_decode(text))
@@ -72,7 +72,13 @@ def mask(text: str, secrets: frozenset[str]) -> str:
         places += [bare.find_origin(*place) for place in _find_all(spellings.packed, packed)]
     for earlier in reversed(rounds):
         places = [earlier.find_origin(*place) for place in places]
-    return _cover(text, places)
+    parts: list[str] = []
+    covered = 0
+    for begin, end in sorted(places):
+        if begin >= covered:
+            parts += text[covered:begin], MASK
+        covered = max(covered, end)
+    return "".join([*parts, text[covered:]])
 
 
 def _decode(text: str) -> Iterator[_Decoded]:
@@ -104,7 +110,6 @@ def _replace(pattern: re.Pattern[str], text: str) -> _Decoded:
 
 
 def _value(token: str) -> str:
-    """Return what an encoded character means."""
     if token[0] == "%":
         return unquote(token)
     if token[0] == "&":
@@ -120,37 +125,17 @@ def _find_all(spellings: Sequence[str], text: str) -> list[tuple[int, int]]:
     return [match.span() for spelling in spellings for match in re.finditer(re.escape(spelling), text)]
 
 
-def _cover(text: str, places: Iterable[tuple[int, int]]) -> str:
-    parts: list[str] = []
-    covered = 0
-    for begin, end in sorted(places):
-        if begin >= covered:
-            parts += text[covered:begin], MASK
-        covered = max(covered, end)
-    return "".join([*parts, text[covered:]])
-
-
-def list_encodings(secrets: frozenset[str]) -> frozenset[str]:
-    """Return each secret as it is and as it may be encoded as a whole."""
-    spellings = _spell(secrets)
-    return frozenset((*spellings.plain, *spellings.packed))
-
-
 @lru_cache(maxsize=8)
-def _spell(secrets: frozenset[str]) -> _Spellings:
+def spell(secrets: frozenset[str]) -> Spellings:
     """Return the spellings of the secrets, longest first; cached, because every text is searched for them."""
     plain, decoded, packed = set[str](), set[str](), set[str]()
     for secret in secrets:
         raw = secret.encode("utf-8", "surrogatepass")
         plain |= {secret, quote(raw, safe="")}
         decoded |= {secret, *(decoding.text for decoding in _decode(secret))}
-        packed |= {raw.hex(), raw.hex().upper(), *_pack(raw)}
+        packed |= {raw.hex(), raw.hex().upper()}
+        for before in range(3):  # in base64 after none, one and two other bytes: what only these bytes decide
+            coded = base64.b64encode(bytes(before) + raw).decode()
+            packed.add(coded[-(-before * 8 // 6) : (before + len(raw)) * 8 // 6])
     longest_first = (tuple(sorted(forms - {""}, key=len, reverse=True)) for forms in (plain, decoded, packed))
-    return _Spellings(*longest_first)
-
-
-def _pack(raw: bytes) -> Iterator[str]:
-    """Yield the base64 of the bytes after none, one and two others: the characters that only these bytes decide."""
-    for before in range(3):
-        packed = base64.b64encode(bytes(before) + raw).decode()
-        yield packed[-(-before * 8 // 6) : (before + len(raw)) * 8 // 6]
+    return Spellings(*longest_first)

@@ -43,21 +43,19 @@ class Recall:
 
     @property
     def lines(self) -> list[str]:
-        """One line per entry, as a prompt shows it."""
-        return list(map(_line, self.entries))
+        """One line per entry, as a prompt shows it: a second one would count as another entry."""
+        lines = []
+        for entry in self.entries:
+            if isinstance(entry, Resource):
+                line = f"{entry.description}: {entry.path}"
+            else:
+                line = f"{NAMED.sub('', entry.text)} (source: {', '.join(entry.sources) or 'inferred'})"
+            lines.append(" ".join(line.split()))
+        return lines
 
     def take(self, chosen: Iterable[int], most: int | None = None) -> "Recall":
         """Return the entries at the chosen positions, each once, in the order chosen, at most `most` of them."""
         return Recall(tuple(self.entries[index] for index in list(dict.fromkeys(chosen))[:most]))
-
-
-def _line(entry: Fact | Resource) -> str:
-    """Return the entry on one line, because a second one would count as another entry, with its resolved sources."""
-    if isinstance(entry, Resource):
-        line = f"{entry.description}: {entry.path}"
-    else:
-        line = f"{NAMED.sub('', entry.text)} (source: {', '.join(entry.sources) or 'inferred'})"
-    return " ".join(line.split())
 
 
 @dataclass(slots=True)

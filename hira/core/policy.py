@@ -203,8 +203,7 @@ UNWATCHED = CallOptions()
 
 @runtime_checkable
 class Policy(Protocol):
-    """Answers requests, and calls `watch`, if given, with each piece as it arrives. hira passes `CallOptions`, which
-    also bound the reply."""
+    """Answers requests, and calls `watch`, if given, with each piece. hira's `CallOptions` also bound the reply."""
 
     @property
     def model(self) -> str: ...
@@ -216,8 +215,7 @@ class Policy(Protocol):
 
 @runtime_checkable
 class TokenCounter(Protocol):
-    """A policy that can count the tokens of a text for its model, without a network. It may take a while: it is called
-    in a thread."""
+    """A policy that counts the tokens of a text for its model, without a network. It is called in a thread."""
 
     def count(self, text: str) -> int: ...
 

@@ -35,10 +35,6 @@ class Prompt:
     file: str
     section: str = ""
 
-    @property
-    def name(self) -> str:
-        return self.section or self.file
-
     @cached_property
     def text(self) -> str:
         """The text of the file, or of its section."""
@@ -54,11 +50,10 @@ class Prompt:
 
     @cached_property
     def slots(self) -> frozenset[str]:
-        """The names that need a value."""
         return frozenset(name for token in _TOKEN.finditer(self.text) if (name := token["test"] or token["slot"]))
 
     def fill(self, **values: Any) -> Filled:
-        name = self.name
+        name = self.section or self.file
         if values.keys() != self.slots:
             missing, extra = sorted(self.slots - values.keys()), sorted(values.keys() - self.slots)
             raise PromptError(f"prompt {name!r}: missing values {missing}, values without a slot {extra}")

@@ -96,8 +96,7 @@ _ROUNDS = 4
 
 
 def clip_title(title: str) -> str:
-    """Return a title on one line, of at most `LONGEST_TITLE` characters, because prompts and lists show it, and a page,
-    a file or a server may choose any title."""
+    """Return a title on one line, of at most `LONGEST_TITLE` characters: a page, a file or a server may choose any."""
     flat = " ".join(title[: 4 * LONGEST_TITLE].split())
     return flat if len(flat) <= LONGEST_TITLE else f"{flat[: LONGEST_TITLE - 1].rstrip()}…"
 
@@ -240,8 +239,7 @@ def _break_markup(text: str, read: Container[str], kept: list[str]) -> str:
 
 
 def shorten_references(text: str) -> str:
-    """Cut HTML's numeric references to eight digits, which name no character, because Python raises when it converts a
-    number of thousands of digits."""
+    """Cut HTML's numeric references to eight digits, which name no character: Python raises for thousands of digits."""
     return _NUMBER.sub(r"&#\1", text)
 
 

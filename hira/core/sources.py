@@ -61,8 +61,7 @@ class Source:
         return ""
 
     def find_place(self, quote: str) -> str:
-        """Return where the passage is that holds a quotation ("p. 12"), empty if it is unknown; without a quotation,
-        the only place that there is."""
+        """Return where a quotation is ("p. 12"), empty if unknown; without a quotation, the only place."""
         known = {place for _, place in self.places}
         if not known:
             return ""

@@ -59,13 +59,11 @@ def is_alike(known: str, new: str) -> bool:
 
 
 def _common(first: Sequence[str], other: Sequence[str]) -> int:
-    """Count the words with which both begin."""
     pairs = enumerate(zip(first, other, strict=False))
     return next((index for index, (a, b) in pairs if a.casefold() != b.casefold()), min(len(first), len(other)))
 
 
 def _has_mark(tokens: Sequence[str]) -> bool:
-    """Return whether any of the words is a name or has a digit."""
     return any(sign.isupper() or sign.isdigit() for word in tokens for sign in word)
 
 

@@ -26,8 +26,7 @@ Counter = Callable[[str], int]
 
 @cache
 def _encoding(name: str = _NEWEST) -> Any:
-    """Return tiktoken's encoding if its file is already cached, because nothing is ever downloaded; None otherwise, and
-    if tiktoken is not installed."""
+    """Return tiktoken's encoding, None without it or its cached file: nothing is ever downloaded."""
     folder = os.environ.get("TIKTOKEN_CACHE_DIR") or os.environ.get("DATA_GYM_CACHE_DIR")
     cached = Path(folder or Path(tempfile.gettempdir()) / "data-gym-cache")
     place = _VOCABULARY.format(_SAME_FILE.get(name, name))

@@ -277,7 +277,11 @@ def tool(
     first, deps = find_context(function)
     model, parameters = _arguments(function, first)
     description, notes = split_docstring(inspect.cleandoc(function.__doc__ or ""))
-    parameters = _add_notes(parameters, notes) if notes else parameters  # shared by tools of one signature
+    properties = {
+        name: {"description": notes[name], **schema} if name in notes else schema
+        for name, schema in parameters["properties"].items()
+    }
+    parameters = {**parameters, "properties": properties}  # a copy: tools of one signature share the original
 
     def check(arguments: Mapping[str, Any]) -> dict[str, Any]:
         from pydantic import ValidationError
@@ -355,15 +359,6 @@ def split_docstring(docstring: str) -> tuple[str, dict[str, str]]:
     return f"{docstring[: section.start()].rstrip()}\n\n{docstring[section.end() :].lstrip()}".strip(), notes
 
 
-def _add_notes(parameters: Mapping[str, Any], notes: Mapping[str, str]) -> Mapping[str, Any]:
-    """Return a schema with descriptions of its parameters; one that a parameter has stays."""
-    properties = {
-        name: {"description": notes[name], **schema} if name in notes else schema
-        for name, schema in parameters["properties"].items()
-    }
-    return {**parameters, "properties": properties}
-
-
 def find_context(function: Callable[..., Any]) -> tuple[str, str]:
     """Return the name of the first parameter if it takes the run's `Context`, and the type of its `deps`."""
     if not inspect.isroutine(function):
@@ -378,8 +373,7 @@ def find_context(function: Callable[..., Any]) -> tuple[str, str]:
 
 
 def _arguments(function: Callable[..., Any], context: str = "") -> "tuple[type[BaseModel], Mapping[str, Any]]":
-    """Return the model that checks the arguments of a function, and their JSON schema. Raises `UsageError` for a
-    parameter that no model could give."""
+    """Return the model of a function's arguments and their JSON schema. Raises `UsageError` if none fits."""
     if not inspect.isroutine(function):
         raise UsageError(f"a tool needs a function, got {function!r}", fix="write @tool above a def")
     if inspect.isasyncgenfunction(function) or inspect.isgeneratorfunction(function):
@@ -459,8 +453,7 @@ def _make_comparable(hint: Any) -> Any:
 
 @lru_cache(maxsize=64)
 def _model(name: str, fields: tuple[_Field, ...]) -> "tuple[type[BaseModel], Mapping[str, Any]]":
-    """Create the model and the schema. Cached, since the tools of each run have the same few signatures, and a class is
-    expensive to create and to free."""
+    """Create the model and the schema; cached, because tools have few signatures and a class is expensive to create."""
     from pydantic import ConfigDict, create_model
 
     parameters: dict[str, Any] = {parameter.name: (parameter.hint, parameter.default) for parameter in fields}

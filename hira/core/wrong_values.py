@@ -1,19 +1,21 @@
 """The faults that pydantic finds in a value, in plain English for the person who wrote it."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from hira.core.errors import did_you_mean, uncapitalise
+from hira.core.errors import UsageError, did_you_mean, uncapitalise
 from hira.core.sanitize import without_userinfo
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
 LONGEST_SHOWN = 100
+_SECRETS = ("api_key", "search_keys", "mcp", "keys", "experts")
+"""The settings whose values are not shown, because they may be keys or passwords."""
 MUST_BE, MISSING = "must be ", "is missing"
 _TAKES = {
     "bool": "true or false", "int": "a whole number", "float": "a number", "finite": "a number", "string": "text",
@@ -49,6 +51,20 @@ class WrongValue:
         choices = re.findall(r"'([^']*)'", self.what) if self.what.startswith(MUST_BE) else []
         known = choices and isinstance(self.value, str)
         return did_you_mean(str(self.value), choices) if known else "correct it, or leave it out"
+
+
+def explain_wrong_values(wrong: Sequence[WrongValue], origins: Mapping[str, str]) -> UsageError:
+    """Explain wrong settings in one error: what they take, what they are if that is no secret, and who set them."""
+    paths = [[str(key) for key in value.keys] for value in wrong if value.keys]
+    places = [origins.get(".".join(path[:2])) or origins.get(path[0], "") for path in paths]
+    named = " and ".join(dict.fromkeys(filter(None, places)))
+    fix = wrong[0].fix if len(wrong) == 1 else "correct them, or leave them out"
+    lines = []
+    for value in wrong:
+        name = ".".join(key for key in value.keys if isinstance(key, str))
+        secret = not name or value.keys[0] in _SECRETS or value.keys[-1] == "api_key"
+        lines.append(value.explain(name, secret=secret))
+    return UsageError("; ".join(lines), where=f"set by {named}" if named else "", fix=fix)
 
 
 def list_wrong_values(error: ValidationError, values: object) -> list[WrongValue]:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from hira.core.errors import FULL, Interrupted, OutOfBudget, Stop, UsageError
 from hira.journal.encoding import LARGEST, Damage, DamagedRecord, RecordTooLarge, decompress, read_json, storable
-from hira.journal.log import OWN, CallSpec, Key, Kind, Log, NotRecorded, RecordedCall, Reuse, clock_from
+from hira.journal.log import OWN, CallSpec, Kind, Log, NotRecorded, RecordedCall, Reuse, clock_from
 from hira.journal.store import PATIENCE, STATEMENTS, Statement, Writer, busy, check_locks, connect, do, migrate
 
 if TYPE_CHECKING:
@@ -112,13 +112,14 @@ class Journal:
         entry = self.entry(run) if isinstance(run, str) else run
         run = entry.id
         self._claim(entry)
-        known, sources = self._read_known(run)
+        known = {call.key: call for call in self.calls(run)}
         from hira.journal.records import find_ending  # a new run reads none
 
         latest = max((call.ended for call in known.values()), default=0.0)
         again = find_ending(known, cut=entry.status == "partial") | {key for key in known if key[1] == without}
         self._writer.begin(run)
         began, clock, dialects = entry.began, clock_from(latest), entry.settings.get("dialects", {})
+        sources = self.sources(run)
         return Log(run, self._writer, known, sources, began=began, clock=clock, dialects=dialects, again=again)
 
     def replay(self, run: str) -> Log:
@@ -127,7 +128,8 @@ class Journal:
         stop = _STOPS.get(entry.status) if entry.answer else None
         ended = stop(entry.error.partition("\n")[0]) if stop else None
         dialects = entry.settings.get("dialects", {})
-        return Log(entry.id, None, *self._read_known(entry.id), ended=ended, began=entry.began, dialects=dialects)
+        known, sources = {call.key: call for call in self.calls(entry.id)}, self.sources(entry.id)
+        return Log(entry.id, None, known, sources, ended=ended, began=entry.began, dialects=dialects)
 
     def runs(self, limit: int = 50, named: str = "") -> "list[Entry]":
         """The newest runs, newest first, of those whose id holds `named`."""
@@ -240,7 +242,6 @@ class Journal:
             self._reader.execute("pragma wal_checkpoint(truncate)")
 
     def close(self) -> None:
-        """Write what waits and close the file."""
         self._writer.close()
         self._reader.close()
 
@@ -277,9 +278,6 @@ class Journal:
             return {**result, "usage": {}} if result and kind == "policy" else result
 
         return reuse
-
-    def _read_known(self, run: str) -> tuple[dict[Key, RecordedCall], dict[str, str]]:
-        return {call.key: call for call in self.calls(run)}, self.sources(run)
 
     def _rows(self, query: str, values: Sequence[Any] = ()) -> list[sqlite3.Row]:
         self._writer.settle()

@@ -56,7 +56,12 @@ class Digests:
                 total = hashlib.blake2b(repr(about).encode("utf-8", "surrogatepass"), digest_size=16)
                 if len(self._begun) < MOST_BEGINNINGS:
                     self._begun[same] = about, total.copy()  # with the fields, so that nothing else gets those ids
-        total.update("".join(map(_spell, request.messages[begin:])).encode("utf-8", "surrogatepass"))
+        for message in request.messages[begin:]:
+            # most messages are plain text, which `repr` would read character by character
+            text = f"{message.role} {len(message.text)} {message.text}"
+            if message.calls or message.media or message.call_id:
+                text = repr(message.wire)
+            total.update(text.encode("utf-8", "surrogatepass"))
         self.latest[request.conversation] = _DigestedRequest(about, request.messages, total)
         return total.hexdigest(), kept
 
@@ -66,14 +71,6 @@ class Digests:
             self.latest[conversation] = to
         else:
             self.latest.pop(conversation, None)
-
-
-def _spell(message: Message) -> str:
-    """Write the message as a text that differs from that of every other message, also in a sequence. Most messages are
-    plain text, which `repr` would read character by character."""
-    if message.calls or message.media or message.call_id:
-        return repr(message.wire)
-    return f"{message.role} {len(message.text)} {message.text}"
 
 
 def digest_of_tool(name: str, arguments: Mapping[str, Any]) -> str:
@@ -96,8 +93,7 @@ def dump_request(model: str, request: Request, kept: int, *, forced: bool = Fals
 
 
 def dump_messages(messages: Iterable[Message], known: Sequence[Message] = ()) -> list[Any]:
-    """Return the stored form of messages: the position of one that is `known`; of any other the wire form with the name
-    of its prompt, for `read_message`."""
+    """Return the stored form of messages: the position of a `known` one, else the wire form with its prompt's name."""
     places = {id(message): index for index, message in enumerate(known)}
     return [places.get(id(message), {**message.wire, "prompt": message.prompt}) for message in messages]
 
@@ -109,8 +105,7 @@ _COMPRESSED = b"\x78"
 
 
 def pack(value: Any) -> bytes:
-    """Return the record of a value, dataclasses too: JSON, compressed if it is long. `json` writes halves of
-    characters, which pydantic refuses."""
+    """Return a value as JSON, compressed if it is long. pydantic refuses halves of characters, `json` does not."""
     try:
         raw = to_json(value)
     except ValueError:
@@ -154,8 +149,7 @@ class Damage:
 
 
 def read_json(raw: Any) -> Any:
-    """Return the value of a JSON text, which may be compressed. Raises `DamagedRecord` if it is not valid, too large,
-    or nested in more than 200 levels."""
+    """Return the value of a JSON text, compressed or not. Raises `DamagedRecord`, also for more than 200 levels."""
     if not isinstance(raw, bytes | str):
         raise DamagedRecord("not JSON")
     if isinstance(raw, bytes):

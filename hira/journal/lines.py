@@ -1,5 +1,4 @@
-"""Files of JSON lines that survive a crash: a record is written as one line, and a last line that was cut off is
-dropped."""
+"""Files of JSON lines that survive a crash: each record is one line, and a last line that was cut off is dropped."""
 
 import json
 from collections.abc import Iterable, Iterator

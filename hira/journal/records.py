@@ -14,7 +14,7 @@ from typing_extensions import TypedDict
 
 from hira.core.events import KINDS, Event
 from hira.core.messages import Speaker
-from hira.core.policy import VERIFIER, Completion, Count, Dollars, Sampling, Seconds, role_of
+from hira.core.policy import VERIFIER, Completion, Count, Sampling, Seconds, Usage, role_of
 from hira.core.sources import Source
 from hira.journal.encoding import Damage, DamagedRecord, read_json, validate
 from hira.journal.log import Key, RecordedCall
@@ -42,15 +42,6 @@ class SettingsRecord(TypedDict, total=False):
     continues: str
     history: list[tuple[str, str]]
     output_schema: dict[str, Any]
-
-
-class UsageRecord(TypedDict, total=False):
-    calls: Count
-    prompt_tokens: Count
-    completion_tokens: Count
-    cached_tokens: Count
-    cost: Dollars | None
-    seconds: Seconds
 
 
 class _Function(TypedDict):
@@ -186,8 +177,8 @@ class Entry:
     host: str
     tools: dict[str, Any]
     """The tools that the run had."""
-    usage: UsageRecord
-    """The cost of the run, empty until it ends."""
+    usage: Usage | None
+    """The cost of the run, None until it ends."""
     scope: str
     """Names the runs whose tools see the same."""
     heard: Seconds | None
@@ -229,7 +220,7 @@ def read_entry(row: sqlite3.Row) -> Entry:
             values[name] = read_json(values.get(name))
         except DamagedRecord as error:
             raise DamagedRecord(f"{name}: {error.what}") from None
-    entry: Entry = validate(Entry, values)
+    entry: Entry = validate(Entry, {**values, "usage": None if values["usage"] == {} else values["usage"]})
     return entry
 
 

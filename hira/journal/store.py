@@ -274,8 +274,7 @@ def _ahead(connection: sqlite3.Connection) -> bool:
 
 
 def check_locks(folder: Path) -> None:
-    """Raise `OSError` where no file in the folder can be locked, as on some network drives. The database would only
-    seem to be held by somebody else, for ever."""
+    """Raise `OSError` where no file can be locked, as on some network drives: the database would seem held for ever."""
     try:
         import fcntl
     except ImportError:

@@ -78,8 +78,7 @@ class Answer(Generic[T]):
 
     @property
     def output_places(self) -> dict[str, tuple[str, ...]]:
-        """For each field of `output`, the places of the supported claims that contain its value, such as "prices.pdf,
-        p. 12"."""
+        """For each field of `output`, the places of supported claims with its value, such as "prices.pdf, p. 12"."""
         return self._describe_fields(lambda citation: locate(self.rollout.sources.read[citation.source], [citation]))
 
     def _describe_fields(self, describe: Callable[[Citation], str]) -> dict[str, tuple[str, ...]]:
@@ -121,8 +120,7 @@ class Answer(Generic[T]):
         return flag_claims(self.text, self.citations)
 
     def source(self, source: str) -> Source:
-        """The source with an id such as `s1`. Raises `NoSource`, a `UsageError` and a `KeyError`, for an
-        unknown id."""
+        """The source with an id such as `s1`. Raises `NoSource`, a `UsageError` and a `KeyError`, for an unknown id."""
         read = self.rollout.sources.read
         if source not in read:
             raise NoSource(f"this answer has no source {source!r}", fix=f"it has {', '.join(read) or 'none'}")

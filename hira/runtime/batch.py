@@ -40,8 +40,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """A question with its answer; `answer.status` tells a failed one. A question that is wrong itself, such as an empty
-    one, is not begun."""
+    """A question with its answer, whose status tells a failed one. A wrong question (an empty one) is not begun."""
 
     question: Question
     answer: Answer

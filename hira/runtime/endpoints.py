@@ -85,8 +85,7 @@ def _check_keys(settings: Settings) -> None:
 
 
 class EndpointList(NamedTuple):
-    """Endpoints of a role, in order of preference, and how they are asked. `extra_body` is JSON, so that equal lists
-    have equal hashes."""
+    """Endpoints of a role, in order of preference. `extra_body` is JSON, so that equal lists have equal hashes."""
 
     places: tuple[EndpointPlace, ...]
     continuation: Continuation

@@ -212,7 +212,9 @@ def configure_roles(
     }
     opened: dict[EndpointList, Policy] = {}
 
-    def configure(role: str, role_settings: RoleSettings) -> RoleConfig:
+    configs: dict[str, RoleConfig] = {}
+    roles = {"*": RoleSettings(), **dict.fromkeys(policies, RoleSettings()), **settings.roles}
+    for role, role_settings in roles.items():
         continuation = role_settings.continuation or settings.continuation
         model = role_settings.model or settings.model
         names = names_of(model) or [model]
@@ -253,7 +255,5 @@ def configure_roles(
         about = ModelFacts() if is_given else ModelFacts(facts)
         if not is_given and first.model != OFFLINE:
             about = facts.about(first.base_url or OPENAI_URL, first.model)
-        return RoleConfig(policy, sampling, spoken, goes_on, prices, otherwise, replies, about)
-
-    roles = {"*": RoleSettings(), **dict.fromkeys(policies, RoleSettings()), **settings.roles}
-    return {role: configure(role, role_settings) for role, role_settings in roles.items()}, tuple(opened.values())
+        configs[role] = RoleConfig(policy, sampling, spoken, goes_on, prices, otherwise, replies, about)
+    return configs, tuple(opened.values())

@@ -3,16 +3,15 @@
 import inspect
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any, cast
 
 from hira.agents.expert import Expert
 from hira.core.errors import UsageError, did_you_mean, find_near
-from hira.core.hooks import Hooks
+from hira.core.hooks import NO_HOOKS, Hooks
 from hira.core.loading import Configurable, load_named, load_object
 from hira.core.plugin import TOOLS
 from hira.evidence import Verifier
-from hira.runtime.settings import ExpertSettings, McpSettings, Settings, list_retrievers
+from hira.runtime.settings import ExpertSettings, Settings, list_retrievers
 from hira.tools import Tool
 from hira.tools.retriever import Retriever, make_search_tool
 from hira.workflows import WORKFLOWS, Workflow
@@ -29,28 +28,13 @@ LONGEST_NAME = 64
 _POLICY = "a policy has a model and async complete(request, watch): docs/policies.md"
 
 
-def _check_hooks(hooks: Any) -> None:
-    if not isinstance(hooks, Hooks):
-        raise UsageError(f"`hooks` must be Hooks, got {hooks!r:.80}", fix="write hooks=Hooks(before_tool=…)")
-    for name in hooks.names:
-        if not callable(getattr(hooks, name)):
-            raise UsageError(f"the hook {name} must be a function, got {getattr(hooks, name)!r:.80}")
-
-
 def check_verifier(verifier: Any, name: str = "`verifier`") -> None:
-    """Raise `UsageError` for what is no verifier."""
     if not isinstance(verifier, Verifier):
         fix = "a verifier has a name and async verify(claims, question): docs/evidence.md"
         raise UsageError(f"{name} is not a verifier: {verifier!r:.80}", fix=fix)
 
 
-def _check_function(name: str, argument: str, function: Any) -> None:
-    if not callable(function):
-        raise UsageError(f"`{name}` must be a function, got {function!r}", fix=f"give a function of {argument}")
-
-
 def check_workflow(workflow: Any) -> None:
-    """Raise `UsageError` for what is no workflow."""
     _no_class(workflow, "workflow")
     if not isinstance(getattr(workflow, "name", None), str) or not workflow.name:
         raise UsageError(f"workflow has no name: {workflow!r}", fix=_WORKFLOW)
@@ -60,8 +44,7 @@ def check_workflow(workflow: Any) -> None:
 
 
 def check_tools(tools: Any) -> None:
-    """Raise `UsageError` for a list that contains something other than a tool, or a tool that conflicts with hira's
-    own."""
+    """Raise `UsageError` for a list that contains something else, or a tool that conflicts with hira's own."""
     for tool in _several(tools, "tools", _TOOL):
         if not isinstance(tool, Tool):
             raise UsageError(f"`tools` must contain only tools, got {tool!r}", fix=_TOOL)
@@ -81,8 +64,7 @@ def check_tools(tools: Any) -> None:
 
 
 def check_experts(experts: Any) -> None:
-    """Raise `UsageError` for a list that contains something other than an expert, or an expert that conflicts with
-    hira's own."""
+    """Raise `UsageError` for a list that contains something else, or an expert that conflicts with hira's own."""
     for candidate in _several(experts, "experts", _EXPERT):
         _no_class(candidate, "experts")
         for name, kinds in (("name", str), ("description", str), ("ability", str), ("cost", (int, float))):
@@ -158,16 +140,13 @@ def _name_of(expert: Any) -> str:
 
 
 _CHECKS: Mapping[str, Callable[[Any], None]] = {
-    "workflow": lambda workflow: None if isinstance(workflow, str) else check_workflow(workflow),
+    "workflow": check_workflow,
     "tools": check_tools,
     "experts": check_experts,
     "policies": _check_policies,
-    "verifier": lambda verifier: None if isinstance(verifier, str) else check_verifier(verifier),
-    "approve": partial(_check_function, "approve", "a list of subtasks"),
-    "approve_tool": partial(_check_function, "approve_tool", "a hira.ToolUse"),
-    "hooks": _check_hooks,
+    "verifier": check_verifier,
 }
-"""For arguments of `Hira` that are given: what checks each of them."""
+"""The checks of those arguments of `Hira` that are objects."""
 
 
 def check_objects(given: Mapping[str, Any]) -> None:
@@ -176,8 +155,19 @@ def check_objects(given: Mapping[str, Any]) -> None:
         what = f"`client` must be an asynchronous OpenAI client, got {type(given['client']).__name__}"
         raise UsageError(what, fix="give an openai.AsyncOpenAI or openai.AsyncAzureOpenAI")
     for name, check in _CHECKS.items():
-        if name in given:
+        is_named = name in ("workflow", "verifier") and isinstance(given.get(name), str)
+        if name in given and not is_named:
             check(given[name])
+    for name, argument in (("approve", "a list of subtasks"), ("approve_tool", "a hira.ToolUse")):
+        if not callable(given.get(name, callable)):
+            what = f"`{name}` must be a function, got {given[name]!r}"
+            raise UsageError(what, fix=f"give a function of {argument}")
+    hooks = given.get("hooks", NO_HOOKS)
+    if not isinstance(hooks, Hooks):
+        raise UsageError(f"`hooks` must be Hooks, got {hooks!r:.80}", fix="write hooks=Hooks(before_tool=…)")
+    for name in hooks.names:
+        if not callable(getattr(hooks, name)):
+            raise UsageError(f"the hook {name} must be a function, got {getattr(hooks, name)!r:.80}")
 
 
 def load_experts(settings: Settings) -> Iterator[Expert]:
@@ -228,8 +218,7 @@ def gather_tools(
 
 
 def load_tools(names: Sequence[str]) -> tuple[list[Tool], list[str]]:
-    """The tools that the settings name, and notices about those that hira does not use, because it has a tool of that
-    name."""
+    """Return the tools that the settings name, and notices about those whose name a tool of hira's own has."""
     tools: list[Tool] = []
     lines: list[str] = []
     for name in names:
@@ -254,26 +243,19 @@ def find_unused_tools(settings: Settings, workflow: Workflow, tools: Sequence[To
     takes = getattr(workflow, "takes_tools", None)
     if takes is None:
         return []
-    unused = [
-        f"those of MCP server {name!r}"
-        for name, server in settings.mcp.items()
-        if not takes & roles_of_server(server, takes)
-    ]
+    # all roles are given a server's tools unless some are named
+    given = {name: frozenset(server.roles) if server.for_some else takes for name, server in settings.mcp.items()}
+    unused = [f"those of MCP server {name!r}" for name, served in given.items() if not takes & served]
     unused += ["the given tools"] if tools and not takes else []
     lines = [f"no role of workflow {workflow.name!r} gets these tools: {', '.join(unused)}"] if unused else []
     made = [make() for make in WORKFLOWS.values()] if settings.mcp else []
     anywhere = takes.union(*(workflow.takes_tools for workflow in made))
     roles = {*getattr(workflow, "roles", ()), *(role for workflow in made for role in workflow.roles)}
-    for name, server in settings.mcp.items():
-        for role in sorted(roles_of_server(server, takes) - anywhere):
+    for name, served in given.items():
+        for role in sorted(served - anywhere):
             if role in roles or find_near(role, anywhere):
                 fix = did_you_mean(role, sorted(takes)) if takes else "remove `roles`"
                 what = f"`roles` of [mcp.{name}]: role {role!r} takes no tools"
                 raise UsageError(what, where=settings.locate(f"mcp.{name}"), fix=fix)
             lines.append(f"[mcp.{name}] names {role!r}, which is not a role of this workflow")
     return lines
-
-
-def roles_of_server(server: McpSettings, takes: frozenset[str]) -> frozenset[str]:
-    """The roles that are given a server's tools: all of them unless some are named."""
-    return frozenset(server.roles) if server.for_some else takes

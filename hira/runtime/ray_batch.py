@@ -104,7 +104,6 @@ class RayBatch(Batch):
             raise EndpointError(f"the Ray cluster cannot be joined: {first}", where=f"at {self._address}") from None
 
     async def _start(self) -> None:
-        """Start the workers and open their sessions."""
         cpus = int(self._ray.cluster_resources().get("CPU", 1))
         workers = max(1, min(cpus, math.ceil(self._concurrency / EACH)))
         made = self._ray.remote(num_cpus=1, max_restarts=-1, scheduling_strategy="SPREAD")(Asker)

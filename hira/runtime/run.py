@@ -104,8 +104,7 @@ class Run:
 
     @property
     def answer(self) -> Answer:
-        """The answer of a run that has ended; `failure` says what made it fail, if it did. Raises `UsageError` before
-        its end."""
+        """The answer; `failure` says what made the run fail, if it did. Raises `UsageError` before the run's end."""
         if self._answer is None:
             how = "iterate over it to its end, or leave it early inside of contextlib.aclosing(aiter(run))"
             raise UsageError("the run has not ended yet", fix=how)
@@ -146,7 +145,6 @@ class Run:
             self.task.cancel()
 
     def list_calls(self) -> list[str]:
-        """The names of the tools whose calls are in progress."""
         return [*self._context.state.calling.values()] if self._context else []
 
     async def __aiter__(self) -> AsyncGenerator[AnyEvent]:
@@ -181,7 +179,7 @@ class Run:
             self._begun = True
             past = self._past
             kept = (past.status, past.answer, past.error) if past and past.status != "running" else None
-            self._log.end(*(kept or ("interrupted", "", why)), Usage(**past.usage) if past else Usage())
+            self._log.end(*(kept or ("interrupted", "", why)), (past and past.usage) or Usage())
 
     async def work(self, *readers: Reader, stream: bool = False, notice: str = "") -> None:
         """Ask the question, once; afterwards `answer` is ready. `stream` sends the models' text to the readers as it
@@ -229,8 +227,7 @@ class Run:
             self.going, self.task = False, None
 
     def _end_cancelled(self, session: Session) -> bool:
-        """End a run that was cancelled. Returns whether `stop` has cancelled it; raises `UsageError` where `cut_off`
-        has."""
+        """End a cancelled run. Returns whether `stop` has cancelled it; raises `UsageError` if `cut_off` has."""
         cut = bool(self._cut and self.task and not self.task.uncancel())
         why = self._cut if cut else "cancelled"
         self.give_up(why)

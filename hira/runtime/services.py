@@ -82,7 +82,6 @@ def mark_for_approval(tools: Sequence[Tool], server: str, approve: bool | Sequen
 
 
 def mcp_servers(settings: Settings) -> "list[Server]":
-    """The MCP servers of the settings, as they are opened."""
     from hira.tools.mcp import Server
 
     return [

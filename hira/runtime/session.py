@@ -79,8 +79,7 @@ class Runs:
         self.begun.add(run)
 
     async def end(self, seconds: float) -> None:
-        """Cancel the runs in progress and wait until they have recorded their end, for these seconds at most. One
-        warning names the others."""
+        """Cancel the runs and wait so long until they have recorded their end. A warning names the others."""
         self.is_closed = True
         own = asyncio.current_task()
         ending = {run.task: run for run in self.begun if run.task and run.task is not own}
@@ -97,8 +96,7 @@ class Runs:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """Everything that all runs of one `Hira` in one event loop share: the roles, the workflow, the tools, and their
-    closing."""
+    """The parts that all runs of one `Hira` in one event loop share: roles, workflow, tools, and their closing."""
 
     settings: Settings
     roles: Mapping[str, RoleConfig]
@@ -198,13 +196,18 @@ class Session:
         seen = [settings.web_searches, settings.searxng_url, sorted(settings.mcp)]
         scope = "" if settings.docs or files else json.dumps(seen)
         asked_with = {**(earlier.recorded if earlier else {}), **(output.recorded if output else {})}
+        # of hira, of Python, and of the loaded packages that speak to models
+        versions = {"python": sys.version.split()[0]}
+        for name in ("hira", "openai", "httpx", "litellm", "xllamacpp"):
+            if (version := getattr(sys.modules.get(name), "__version__", None)) is not None:
+                versions[name] = version
         return self.journal.begin(
             run,
             question,
             self.workflow.name,
             settings={**self._shown, **record, **of_question, **asked_with},
             files=files,
-            versions=versions(),
+            versions=versions,
             scope=scope,
             reuse=self.settings.cache_responses_hours * 3600 if self.settings.cache_responses else None,
         )
@@ -333,8 +336,7 @@ def warn_of_missing_prices(events: Events) -> Reader:
 
 
 def log_event(run: str, event: Event) -> None:
-    """Log a line for the start, the end and each notice of a run, such as a repeated request. No line has its question
-    or its answer."""
+    """Log the start, the end and each notice of a run, such as a repeated request, without its question and answer."""
     match event:
         case RunStarted():
             models = ", ".join(dict.fromkeys(event.models.values()))
@@ -345,10 +347,3 @@ def log_event(run: str, event: Event) -> None:
             cost = "" if usage.cost is None else f", ${usage.cost:.4f}"
             calls = f"{usage.calls} calls, {usage.tokens} tokens{cost}"
             RUNS.info("run %s ended: %s, %s, %.1f s", run, event.status, calls, event.at)
-
-
-def versions() -> Mapping[str, str]:
-    """Return the versions of hira, of Python, and of the loaded packages that speak to models."""
-    loaded = ((name, sys.modules.get(name)) for name in ("hira", "openai", "httpx", "litellm", "xllamacpp"))
-    known = {name: module.__version__ for name, module in loaded if module and hasattr(module, "__version__")}
-    return {"python": sys.version.split()[0], **known}

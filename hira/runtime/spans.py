@@ -125,7 +125,12 @@ def _subtask(subtask: ReadSubtask, inner: Sequence[Span], content: bool) -> Span
 
 
 def _turn(turn: ReadTurn, reading: Reading, *, content: bool) -> Span:
-    attributes = turn_attributes(turn.role, turn.conversation, turn.model) | _describe_sampling(turn)
+    attributes = turn_attributes(turn.role, turn.conversation, turn.model)
+    for name in ("temperature", "top_p", "top_k", "max_tokens", "seed"):
+        if (value := getattr(turn.request.sampling, name)) is not None:
+            attributes[f"gen_ai.request.{name}"] = value
+    if turn.request.stop:
+        attributes["gen_ai.request.stop_sequences"] = list(turn.request.stop)
     attributes["gen_ai.conversation.id"] = reading.entry.id
     if host := urlsplit(str(reading.entry.settings.get("base_url", ""))).hostname:
         attributes["server.address"] = host
@@ -140,21 +145,8 @@ def _turn(turn: ReadTurn, reading: Reading, *, content: bool) -> Span:
         if content:
             said = _message(assistant(reply.text, reply.calls), reply.reasoning)
             attributes["gen_ai.output.messages"] = _json([{**said, "finish_reason": _FINISHES[reply.finish]}])
-    name, end = f"turn {turn.conversation} {turn.position}", turn.began + turn.seconds
-    return Span(
-        name, reading.subtask_of(turn), f"chat {turn.model}", turn.began, end, attributes, turn.failure, remote=True
-    )
-
-
-def _describe_sampling(turn: ReadTurn) -> Attributes:
-    """How it was sampled."""
-    sampling, attributes = turn.request.sampling, Attributes()
-    for name in ("temperature", "top_p", "top_k", "max_tokens", "seed"):
-        if (value := getattr(sampling, name)) is not None:
-            attributes[f"gen_ai.request.{name}"] = value
-    if turn.request.stop:
-        attributes["gen_ai.request.stop_sequences"] = list(turn.request.stop)
-    return attributes
+    key, parent, end = f"turn {turn.conversation} {turn.position}", reading.subtask_of(turn), turn.began + turn.seconds
+    return Span(key, parent, f"chat {turn.model}", turn.began, end, attributes, turn.failure, remote=True)
 
 
 def _tool(key: str, tool: ReadTool, parent: str, *, content: bool) -> Span:
@@ -179,7 +171,6 @@ def _message(message: Message, thought: str = "") -> dict[str, Any]:
 
 
 def _exchange(question: str, answer: str) -> Attributes:
-    """A question and its answer as messages."""
     return {
         "gen_ai.input.messages": _json([_message(user(question))]),
         "gen_ai.output.messages": _json([{**_message(assistant(answer)), "finish_reason": "stop"}]),

@@ -7,20 +7,8 @@ from contextlib import contextmanager
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
+from hira.core import events
 from hira.core.errors import EndpointError, UsageError
-from hira.core.events import (
-    Event,
-    Reader,
-    RunEnded,
-    RunStarted,
-    SubtaskAssigned,
-    SubtaskDone,
-    SubtaskIssued,
-    ToolEnded,
-    ToolStarted,
-    TurnEnded,
-    TurnStarted,
-)
 from hira.core.sanitize import without_userinfo
 from hira.runtime.spans import (
     RUN,
@@ -135,10 +123,9 @@ def _make_spans(run: str, spans: Sequence[Span]) -> "list[ReadableSpan]":
 
 
 class Telemetry:
-    """Where the spans of all runs of a process go. In a program that has set OpenTelemetry up itself, they go its way,
-    below the span that is current there."""
+    """Where all spans of a process go: those of a program that has set OpenTelemetry up, below its current span."""
 
-    def __init__(self, endpoint: str, exporter: "SpanExporter | None" = None) -> None:
+    def __init__(self, endpoint: str) -> None:
         from opentelemetry import trace
         from opentelemetry.sdk.trace import TracerProvider
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
@@ -147,14 +134,13 @@ class Telemetry:
         self._own: TracerProvider | None = None
         self._endpoint = endpoint
         self._refused: list[int] = []
-        if exporter or not isinstance(provider, TracerProvider):
+        if not isinstance(provider, TracerProvider):
             provider = self._own = TracerProvider(resource=resource(), shutdown_on_exit=False)
-            counted = counting(exporter or sender(endpoint), self._refused)
-            provider.add_span_processor(BatchSpanProcessor(counted))
+            provider.add_span_processor(BatchSpanProcessor(counting(sender(endpoint), self._refused)))
         self._tracer = provider.get_tracer("hira")
 
     @contextmanager
-    def watching(self) -> Iterator[Reader]:
+    def watching(self) -> Iterator[events.Reader]:
         """A reader for one run; what is still open when the context is left ends with it."""
         run = _OpenSpans(self._tracer)
         try:
@@ -163,8 +149,7 @@ class Telemetry:
             run.close()
 
     def close(self) -> None:
-        """Send the waiting spans, for a few seconds at most. A failure is only logged: the runs have ended, and lack
-        nothing."""
+        """Send the waiting spans, for a few seconds at most. A failure is only logged: the runs have ended."""
         if self._own:
             self._own.shutdown()
         if self._refused:
@@ -184,31 +169,31 @@ class _OpenSpans:
         self._open: dict[str, OpenSpan] = {}
         self._models: dict[str, str] = {}
 
-    def hear(self, event: Event) -> None:
+    def hear(self, event: events.Event) -> None:
         match event:
-            case RunStarted():
+            case events.RunStarted():
                 self._models = dict(event.models)
                 self._begin(RUN, f"invoke_workflow {event.workflow}", run_attributes(event.run, event.workflow))
-            case RunEnded():
+            case events.RunEnded():
                 failed = event.status if event.status in ("failed", "interrupted") else ""
                 self._end(RUN, usage_attributes(event.usage) | {"hira.status": event.status}, failed)
-            case SubtaskIssued():
+            case events.SubtaskIssued():
                 self._begin(f"subtask {event.subtask}", "invoke_agent", subtask_attributes("", event.subtask))
-            case SubtaskAssigned() if span := self._open.get(f"subtask {event.subtask}"):
+            case events.SubtaskAssigned() if span := self._open.get(f"subtask {event.subtask}"):
                 span.update_name(f"invoke_agent {event.expert}")
                 span.set_attribute("gen_ai.agent.name", event.expert)
-            case SubtaskDone():
+            case events.SubtaskDone():
                 self._end(f"subtask {event.subtask}", {}, "" if event.ok else "failed")
-            case TurnStarted():
+            case events.TurnStarted():
                 model = self._models.get(event.role) or self._models.get("*", "")
                 attributes = turn_attributes(event.role, event.conversation, model)
                 self._begin(f"turn {event.conversation}", f"chat {model}", attributes, remote=True)
-            case TurnEnded():
+            case events.TurnEnded():
                 self._end(f"turn {event.conversation}", usage_attributes(event.usage))
-            case ToolStarted():
+            case events.ToolStarted():
                 attributes = tool_attributes(event.tool, event.conversation)
                 self._begin(f"tool {event.conversation} {event.call}", f"execute_tool {event.tool}", attributes)
-            case ToolEnded():
+            case events.ToolEnded():
                 self._end(f"tool {event.conversation} {event.call}", {}, "" if event.ok else "failed")
 
     def close(self) -> None:

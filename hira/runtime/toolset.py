@@ -56,8 +56,7 @@ def find_readable(
     exclude: Sequence[Path] = (),
     listing: "WalkResult | None" = None,
 ) -> ReadableFiles:
-    """Look up the readable documents and files, without the excluded ones; a `listing` of the documents that exists
-    already is used. Blocking."""
+    """Look up the readable documents and files but the excluded ones; a known `listing` is used. Blocking."""
     if not (docs or files):
         return ReadableFiles(read_at=time.monotonic())
     from hira.tools.documents.walk import beginnings, walk
@@ -405,8 +404,7 @@ def _unread(paths: Sequence[Path], why: Sequence[str], *, unseen: bool = False) 
 
 @dataclass(slots=True)
 class _Progress:
-    """Tells now and then how far the reading of documents or the encoding of passages is; may be called in a
-    thread."""
+    """Tells now and then how far reading documents or encoding passages is; may be called in a thread."""
 
     events: Events
     what: str = "documents"

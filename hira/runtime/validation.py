@@ -1,5 +1,4 @@
-"""Validation of the arguments of `Hira`, before anything is built. Every mistake is a `UsageError` that names the
-argument and says what to write."""
+"""Validation of the arguments of `Hira`, before anything is built: a `UsageError` names the argument and a fix."""
 
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
@@ -58,8 +57,7 @@ LONGEST_QUESTION = 400_000
 
 
 def question_of(question: object) -> str:
-    """Return the question with printable characters only. Raises `UsageError` if it is not a string, blank, or too
-    long."""
+    """Return the printable question. Raises `UsageError` if it is not a string, blank, or too long."""
     if not isinstance(question, str):
         fix = 'write ask("…"), or in a batch Question("…") of hira.runtime.batch'
         raise UsageError(f"the question must be a string, got {question!r:.200}", fix=fix)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hira.core.events import Event, TurnEnded, TurnText
-from hira.core.masking import list_encodings
+from hira.core.masking import spell
 from hira.core.sanitize import redact
 from hira.runtime.settings import OFF, Settings
 
@@ -25,7 +25,8 @@ class Hidden:
         self.secrets = secrets
         paths = {f"{folder}/" for folder in (*folders, *attached)}
         self._begins: dict[str, list[str]] = {}
-        forms = paths | {f"file://{path}" for path in paths} | list_encodings(secrets)
+        spellings = spell(secrets)
+        forms = {*paths, *(f"file://{path}" for path in paths), *spellings.plain, *spellings.packed}
         self._longest = max(map(len, forms), default=0) - 1
         for form in forms:
             self._begins.setdefault(form[0], []).append(form)

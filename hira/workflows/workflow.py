@@ -66,10 +66,13 @@ async def rollout(workflow: Workflow, question: str, context: RunContext, earlie
         earlier.seed(record)
         context.earlier = earlier.messages
     models = {role: config.policy.model for role, config in context.roles.items()}
+    budget = context.budget
+    every = {"tokens": budget.tokens, "cost": budget.cost, "seconds": budget.seconds, "calls": budget.calls}
+    limits = {name: limit for name, limit in every.items() if limit is not None}
     try:
         if context.log:
             await context.log.settle()  # whoever sees its id can resume it
-        context.events(RunStarted(record.run, question, workflow.name, models, context.budget.limits))
+        context.events(RunStarted(record.run, question, workflow.name, models, limits))
         try:
             full_question, output = question, context.options.output
             if earlier:
@@ -78,9 +81,9 @@ async def rollout(workflow: Workflow, question: str, context: RunContext, earlie
                 full_question = (await sum_up(context, earlier)).extend(question)
             full_question = output.extend(full_question) if output else full_question
             # hira's own workflows look at the time themselves, and answer before it is over
-            left = None if hasattr(workflow, "bound") else partial(context.budget.remaining_seconds, last=True)
+            left = None if hasattr(workflow, "bound") else partial(budget.remaining_seconds, last=True)
             with contain(f"the workflow {workflow.name!r}"):
-                async with EndsEarly(left, context.budget.make_late_error):
+                async with EndsEarly(left, budget.make_late_error):
                     answer = await workflow.run(full_question, context)
             record.answer = _take_answer(answer, workflow, context, full_question)
         except HiraError as error:

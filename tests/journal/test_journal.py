@@ -490,7 +490,7 @@ async def test_a_file_of_an_older_form_is_brought_to_todays_and_its_runs_resume(
 
     journal = Journal(path)
     entry = journal.entry("r1")
-    assert (entry.question, entry.state, entry.tools, entry.usage) == ("q", "interrupted", {}, {})
+    assert (entry.question, entry.state, entry.tools, entry.usage) == ("q", "interrupted", {}, None)
     assert [event["text"] for event in journal.events("r1")] == ["x"]
     log = journal.resume("r1")
     assert await log.policy("m", request, never) == COMPLETION

@@ -143,8 +143,7 @@ class TimeoutSettings(StrictModel):
 
 
 class PriceSettings(StrictModel):
-    """The price of a model, in US dollars per million tokens; `cached` is for prompt tokens from the endpoint's cache,
-    None if they cost as much as others."""
+    """US dollars per million tokens. `cached` is for prompt tokens from the endpoint's cache, None for the same."""
 
     input: float = Field(ge=0)
     output: float = Field(ge=0)
@@ -301,47 +300,34 @@ class Settings(StrictModel):
 
     @model_validator(mode="wrap")
     @classmethod
-    def _explain(cls, values: Any, handler: ModelWrapValidatorHandler[Self], info: ValidationInfo) -> Self:
-        """A wrong value is a `UsageError`; the context of the validation may say where each value came from."""
+    def _validate(cls, values: Any, handler: ModelWrapValidatorHandler[Self], info: ValidationInfo) -> Self:
+        """Validate the values. A wrong one is a `UsageError`; the context may say where each came from. So is a chain
+        with native calls: such a call ends its message, so that nothing is left to continue."""
         try:
-            return handler(values)
+            settings = handler(values)
         except ValidationError as error:
-            from hira.core.wrong_values import list_wrong_values
-            from hira.runtime.settings.mistakes import explain_wrong_values  # most values are right
+            from hira.core.wrong_values import explain_wrong_values, list_wrong_values  # most values are right
 
-            raise explain_wrong_values(
-                list_wrong_values(error, values), (info.context or {}).get(ORIGINS, {})
-            ) from None
+            origins = (info.context or {}).get(ORIGINS, {})
+            raise explain_wrong_values(list_wrong_values(error, values), origins) from None
+        for role, role_settings in {"": RoleSettings(), **settings.roles}.items():
+            way = role_settings.continuation or settings.continuation
+            if way != "turns" and (role_settings.dialect or settings.dialect) in (None, "native"):
+                what = f'continuation = "{way}" does not work with native tool calls'
+                fix = 'also set dialect = "tags", or set continuation = "turns"'
+                raise UsageError(f"{what} (role {role!r})" if role else what, fix=fix)
+        return settings
 
-    @field_validator("experts", mode="before")
+    @field_validator("docs", "exclude", "tools", "experts", "journal", "memory", mode="before")
     @classmethod
-    def _name_experts(cls, experts: Any) -> Any:
-        """Name experts that are listed without a table by their places."""
-        names = [experts] if isinstance(experts, str) else experts
-        return {name: {"object": name} for name in names} if isinstance(names, list | tuple) else names
-
-    @field_validator("docs", "exclude", "tools", mode="before")
-    @classmethod
-    def _one_or_several(cls, paths: Any) -> Any:
-        return (paths,) if paths and isinstance(paths, str | Path) else paths
-
-    @field_validator("journal", "memory", mode="before")
-    @classmethod
-    def _drop_off(cls, file: Any) -> Any:
-        return None if str(file) == OFF else file
-
-    @model_validator(mode="after")
-    def _chains_in_tags(self) -> Self:
-        """Refuse a chain with native calls: such a call ends its message, so that nothing is left to continue."""
-        for role, role_settings in {"": RoleSettings(), **self.roles}.items():
-            way, dialect = role_settings.continuation or self.continuation, role_settings.dialect or self.dialect
-            if way != "turns" and dialect in (None, "native"):
-                raise UsageError(
-                    f'continuation = "{way}" does not work with native tool calls'
-                    + (f" (role {role!r})" if role else ""),
-                    fix='also set dialect = "tags", or set continuation = "turns"',
-                )
-        return self
+    def _read_short_form(cls, value: Any, info: ValidationInfo) -> Any:
+        """Read "off" for a file, one value in place of several, and experts that are listed without tables."""
+        if info.field_name in ("journal", "memory"):
+            return None if str(value) == OFF else value
+        several = (value,) if value and isinstance(value, str | Path) else value
+        if info.field_name == "experts" and isinstance(several, list | tuple):
+            return {name: {"object": name} for name in several}
+        return several
 
     @property
     def secrets(self) -> frozenset[str]:

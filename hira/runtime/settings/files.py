@@ -1,6 +1,6 @@
 """Files of settings: a hira.toml, of a project or of the user, and a profile that a training run wrote."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -8,8 +8,8 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
-from hira.core.errors import UsageError
-from hira.core.wrong_values import list_wrong_values
+from hira.core.errors import UsageError, did_you_mean, find_near
+from hira.core.wrong_values import explain_wrong_values, list_wrong_values
 from hira.runtime.settings.fields import (
     FILE,
     PROFILE,
@@ -24,7 +24,6 @@ from hira.runtime.settings.fields import (
     list_entries,
     resolve_paths,
 )
-from hira.runtime.settings.mistakes import explain_unknown_keys, explain_wrong_values
 
 _LONGEST_NUMBER = 63
 LONGEST = 64 * 1024
@@ -109,7 +108,7 @@ def file_layer(kind: Literal["project", "user"], path: Path) -> Layer:
 def _check_tables(values: Mapping[str, Any], path: Path) -> None:
     """Raise `UsageError` for the unknown keys, or a value that is no table, anywhere in the file."""
     if unknown := _list_unknown(values):
-        raise explain_unknown_keys(unknown, FILE, path)
+        raise _explain_unknown_keys(unknown, path)
     for name, value in values.items():
         if isinstance(value, Mapping) and name in ("role", "workflow", "expert"):
             entry = next((key for key, table in value.items() if isinstance(table, Mapping)), "NAME")
@@ -151,6 +150,20 @@ def _list_unknown(values: Mapping[str, Any]) -> list[tuple[str, str, Collection[
         for key in table
         if key not in model.model_fields
     ]
+
+
+def _explain_unknown_keys(unknown: Sequence[tuple[str, str, Collection[str]]], path: Path) -> UsageError:
+    """Explain the unknown keys of a file, all in one error."""
+    if len(unknown) == 1:
+        (table, key, known), *_ = unknown
+        where = f"in {path}, table [{table}]" if table else f"in {path}"
+        return UsageError(f"unknown key {key!r} in {FILE}", where=where, fix=did_you_mean(key, known))
+    named = ", ".join(f"{key!r} in [{table}]" if table else repr(key) for table, key, _ in unknown)
+    near = {key: find_near(key, known) for _, key, known in unknown}
+    fixes = [f"{meant[0]!r} for {key!r}" for key, meant in near.items() if meant]
+    useless = [repr(key) for key, meant in near.items() if not meant]
+    advice = [f"write {', '.join(fixes)}" if fixes else "", f"remove {', '.join(useless)}" if useless else ""]
+    return UsageError(f"unknown keys in {FILE}: {named}", where=f"in {path}", fix="; ".join(filter(None, advice)))
 
 
 def profile_layer(closer: Iterable[Layer], folder: Path) -> Layer:

@@ -59,17 +59,6 @@ def environment(environ: Mapping[str, str], folder: Path) -> Layer:
     return Layer("environment", resolve_paths(values, folder), origins)
 
 
-def find_misspelt(environ: Mapping[str, str]) -> list[str]:
-    """A line for each variable whose name is close to one of hira's. It may be another program's, so it is not an
-    error."""
-    known = {*VARIABLES, MCP_CONSENT, SERVE_KEY, TRUST}
-    return [
-        f"the environment variable {variable} is not used; did you mean {near[0]}?"
-        for variable in environ
-        if variable.startswith("HIRA_") and variable not in known and (near := find_near(variable, VARIABLES))
-    ]
-
-
 def load(
     flags: Mapping[str, Any] = MappingProxyType({}),
     environ: Mapping[str, str] | None = None,
@@ -129,9 +118,15 @@ def load(
         values["cache"] = Path(environ.get("XDG_CACHE_HOME") or home / ".cache") / "hira"
     values["journal"] = find_kept_file(JOURNAL, values.get("journal", names is None), environ, folder, home)
     values["memory"] = find_kept_file(MEMORY, values.get("memory", False), environ, folder, home)
+    known = {*VARIABLES, MCP_CONSENT, SERVE_KEY, TRUST}
+    misspelt = [  # it may be another program's, so it is not an error
+        f"the environment variable {variable} is not used; did you mean {near[0]}?"
+        for variable in environ
+        if variable.startswith("HIRA_") and variable not in known and (near := find_near(variable, VARIABLES))
+    ]
     withheld = [
         *refused,
-        *find_misspelt(environ),
+        *misspelt,
         *pair_keys(layers, values, origins),
         *(documents_alone(layers, values, origins) if values.get("search") else ()),
     ]

@@ -1,5 +1,4 @@
-"""Consent: settings that a project's file may make only with the user's consent, or not at all, because somebody else
-may have written the file."""
+"""Consent to settings of a project's file, which somebody else may have written; some it may not make at all."""
 
 import hashlib
 import json
@@ -167,8 +166,7 @@ def _instructions_of(values: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _expert_options_of(values: Mapping[str, Any]) -> dict[str, str]:
-    """Return the experts that have options, by the name under which consent is kept: other options, such as another
-    address, need new consent."""
+    """Return the experts with options, by the name of their consent: other options need new consent."""
     experts = values.get("experts")
     tables = experts.items() if isinstance(experts, Mapping) else ()
     named = {}
@@ -212,8 +210,7 @@ def name_server(name: str, server: Any) -> str:
 
 
 def name_code(name: str) -> str:
-    """Return the name under which consent to code is kept. It ends in a digest of the code that it names in this
-    folder; code of installed packages has none."""
+    """Return the name of the consent to code, with a digest of the code in this folder; installed code has none."""
     from hira.runtime.settings.local_code import digest_local_code  # few runs need it
 
     digest = digest_local_code([name.partition(":")[0]])

@@ -22,7 +22,6 @@ IDLE = 5.0
 
 
 def page(reading: Reading) -> str:
-    """The page, as HTML."""
     title = " ".join(reading.entry.question.split())[:80] or reading.entry.id
     body = f"""<noscript>This page shows its run by a program of its own; it needs JavaScript.</noscript>
 <div id="page"></div>
@@ -180,8 +179,7 @@ def _source(source: Source, citations: Sequence[Citation]) -> dict[str, Any]:
 
 
 def parts(text: str, quotes: Sequence[tuple[int, str]]) -> list[tuple[str, list[int]]]:
-    """Split the text into pieces, each with the numbers of the citations that quote it. The spaces of a quotation may
-    differ from those of the text."""
+    """Split the text into pieces, each with the numbers of the citations that quote it, whatever their spaces."""
     passages = ((number, passage.split()) for number, quote in quotes for passage in quote.split(" … "))
     patterns = ((number, r"\s+".join(map(re.escape, words))) for number, words in passages if words)
     spans = [(*match.span(), number) for number, pattern in patterns if (match := re.search(pattern, text))]

@@ -92,8 +92,7 @@ class ReadSubtask:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One run. `usage` is all that was paid for, also for what a resumed run had no more use for; `earlier` are the
-    turns before it in its conversation."""
+    """One run. `usage` is all that was paid for, used or not; `earlier` are the turns before it in its conversation."""
 
     entry: Entry
     rollout: Rollout
@@ -112,7 +111,6 @@ class Reading:
 
     @property
     def steps(self) -> "list[ReadTurn | ReadTool]":
-        """The turns, then the calls of tools."""
         return [*self.turns, *self.tools]
 
     def usage_of(self, subtask: str) -> Usage:
@@ -167,7 +165,7 @@ def _read(journal: Journal, entry: Entry, earlier: Earlier | None) -> Reading:
         _read_output(record, output)
     record.notices = [event.text for event in events if isinstance(event, Notice) and not event.passing]
     paid = sum((call.usage for call in calls), Usage())
-    usage = Usage(**entry.usage) if entry.ended and any(entry.usage.values()) else paid
+    usage = entry.usage if entry.ended and entry.usage not in (None, Usage()) else paid
     record.unused = usage - record.usage
     return Reading(entry, record, turns, tools_of(calls, events), subtasks, remembered, usage, earlier)
 
@@ -213,7 +211,6 @@ def read_conversation(journal: Journal, run: str, earlier: Earlier | None = None
 
 
 def _check_answered(entry: Entry) -> None:
-    """Raise `UsageError` for a run without an answer."""
     if not entry.answer:
         what = f"run {entry.id} has no answer to continue from"
         raise UsageError(what, fix=f"resume it first: hira resume {entry.id}")
@@ -335,8 +332,7 @@ def _read_output(record: Rollout, output: OutputType) -> None:
 
 
 def sources_of(calls: Sequence[RecordedCall], ids: Mapping[str, str], sources: Sources) -> Sources:
-    """Return the sources of the calls, with their texts and ids (`ids`, by location), and the `sources` of earlier
-    turns."""
+    """Return the sources of the calls, with the ids by location (`ids`), and the `sources` of earlier turns."""
     sources.reserved.update(ids)
     for call in calls:
         if call.kind == "tool" and isinstance(call.result, dict):
@@ -348,7 +344,6 @@ def sources_of(calls: Sequence[RecordedCall], ids: Mapping[str, str], sources: S
 
 
 def fill_memory(memory: DualMemory, remembered: Sequence[Remembered]) -> None:
-    """Enter what a run remembered."""
     for memory_entry in remembered:
         if memory_entry.channel == "fact":
             ids = tuple(part for part in memory_entry.origin.split(", ") if part)

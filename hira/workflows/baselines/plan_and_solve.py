@@ -56,7 +56,7 @@ async def write_conclusion(context: RunContext, question: str, findings: Sequenc
     shown = "\n\n".join(RESULT.fill(step=sanitize(step), result=sanitize(result)) for step, result in brought)
     loop = Loop(context.conversation(PLANNER), [], limit=1, final=True)
     loop.conversation.say(
-        user(ANSWER.fill(task=sanitize(question), brought=Filled(shown, RESULT.name, {"pairs": brought})))
+        user(ANSWER.fill(task=sanitize(question), brought=Filled(shown, RESULT.section, {"pairs": brought})))
     )
     return (await loop.run()).answer
 
