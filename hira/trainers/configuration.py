@@ -261,7 +261,16 @@ def find_keys(name: str) -> list[str]:
 def load_configuration(file: Path | None, overrides: Sequence[str] = ()) -> Configuration:
     """Read a configuration file and apply dotted overrides. Raises `UsageError` with the place of an unknown or wrong
     value."""
-    values = _read(file) if file else {}
+    values: dict[str, Any] = {}
+    if file:
+        try:
+            values = tomllib.loads(file.read_text(encoding="utf-8"))
+        except OSError as error:
+            fix = "name a configuration in TOML; docs/training.md has one to copy"
+            raise UsageError(f"the configuration cannot be read: {error.strerror}", where=str(file), fix=fix) from None
+        except (ValueError, RecursionError) as error:  # also of a number with too many digits
+            fix = "correct it, or name another file; docs/training.md has one to copy"
+            raise UsageError(f"the configuration is not valid TOML: {error}", where=f"in {file}", fix=fix) from None
     for text in overrides:
         _override(values, text)
     try:
@@ -284,17 +293,6 @@ def _find_place(key: str, file: Path | None, overrides: Sequence[str]) -> str:
     return f"in {file}" if file and not given else "on the command line"
 
 
-def _read(file: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        fix = "name a configuration in TOML; docs/training.md has one to copy"
-        raise UsageError(f"the configuration cannot be read: {error.strerror}", where=str(file), fix=fix) from None
-    except (ValueError, RecursionError) as error:  # also of a number with too many digits
-        fix = "correct it, or name another file; docs/training.md has one to copy"
-        raise UsageError(f"the configuration is not valid TOML: {error}", where=f"in {file}", fix=fix) from None
-
-
 def _override(values: dict[str, Any], text: str) -> None:
     """Set `train.lr=1e-5` in the values. Anything but a number, a list or a truth value is text."""
     name, equals, value = text.partition("=")
@@ -306,11 +304,7 @@ def _override(values: dict[str, Any], text: str) -> None:
         table = table.setdefault(part, {})
         if not isinstance(table, dict):
             raise UsageError(f"{name!r} cannot be set: {part!r} is a value, not a section", fix="correct the name")
-    table[parts[-1]] = _value(value)
-
-
-def _value(text: str) -> Any:
     try:
-        return tomllib.loads(f"value = {text}")["value"]
+        table[parts[-1]] = tomllib.loads(f"value = {value}")["value"]
     except (ValueError, RecursionError):
-        return text
+        table[parts[-1]] = value

@@ -20,7 +20,7 @@ from transformers import PrinterCallback, Trainer, TrainerCallback, TrainingArgu
 
 from hira.core.errors import HiraError
 from hira.trainers import records
-from hira.trainers.batches import Micro, make_tensors, merge_equal, pack_rows, pick_canary, take_share
+from hira.trainers.batches import CANARY, Micro, make_tensors, merge_equal, pack_rows, take_share
 from hira.trainers.configuration import HALF, Configuration
 from hira.trainers.credit import Credit
 from hira.trainers.loss import Batch, Scores, policy_loss, score_tokens, score_tokens_fused
@@ -31,7 +31,6 @@ from hira.trainers.weights import (
     activate,
     all_trainable,
     average_gradients,
-    base_alone,
     check_effect,
     check_finite,
     check_sound,
@@ -80,7 +79,7 @@ class RoleTrainer(Trainer):
         self._held: list[tuple[Micro, Batch]] | None = None
         self._measures: dict[str, float] = {}
         self._figures: dict[str, torch.Tensor] = {}
-        self._canary: tuple[str, list[int]] | None = None
+        self._canary: tuple[str, list[int]] | None = None  # an adapter, and ids at which each step must change it
         self._effective = False
         self.base = ""
         self._pad = tokenizer.eos_token_id if tokenizer.pad_token_id is None else tokenizer.pad_token_id
@@ -152,7 +151,9 @@ class RoleTrainer(Trainer):
         for micro, batch in made:
             with too_little(micro, self.config.budget):
                 self._add_fixed(micro, batch)
-        self._canary = self._canary or pick_canary([micro for micro, _ in micros])
+        if self._canary is None and (trained := [micro for micro, _ in micros if micro.rows]):
+            row = trained[0].rows[0].row
+            self._canary = trained[0].adapter, [*row.prompt, *row.completion][-CANARY:]
         return made
 
     def _add_fixed(self, micro: Micro, batch: Batch) -> None:
@@ -160,7 +161,7 @@ class RoleTrainer(Trainer):
         bare = self.bare
         with torch.no_grad():
             if self.config.beta:
-                with base_alone(bare):
+                with bare.disable_adapter():  # the reference policy, at no memory
                     batch["ref_logps"] = self.score(bare, batch).logps
             if self.config.iterations > 1 and self.config.old == "trainer":
                 activate(bare, micro.adapter or self._first_adapter)

@@ -190,6 +190,7 @@ def sheet(shape: DecoderShape, work: TrainingWork) -> Sheet:
 
 WIDTHS = {4: 2, 16: 2, 32: 4, 64: 8}
 """Bytes of a number in computation, by the bits of the base."""
+TRAINED_WIDTHS = {4: 2, 16: 4, 32: 4, 64: 8}
 
 
 def base(shape: DecoderShape, bits: int) -> int:
@@ -204,14 +205,8 @@ def base(shape: DecoderShape, bits: int) -> int:
 def adapters(shape: DecoderShape, work: TrainingWork) -> dict[str, int]:
     """Return the bytes of adapters and optimiser. Adapters are fp32 over bf16, bf16 over 4 bits, else as the base; Adam
     keeps two values for each."""
-    each = _get_trained_width(work.bits)
-    trained = shape.lora(work.rank, work.targets) * work.adapters
-    return {"adapters": each * trained, "optimiser": 2 * each * trained}
-
-
-def _get_trained_width(bits: int) -> int:
-    """Return the bytes of a trained number."""
-    return {4: 2, 64: 8}.get(bits, 4)
+    trained = TRAINED_WIDTHS[work.bits] * shape.lora(work.rank, work.targets) * work.adapters
+    return {"adapters": trained, "optimiser": 2 * trained}
 
 
 def _rollout(shape: DecoderShape, work: TrainingWork) -> dict[str, int]:
@@ -235,7 +230,6 @@ def _update(shape: DecoderShape, work: TrainingWork) -> dict[str, int]:
     """Return the bytes of an update. The peak is in the backward pass: of the last layer, or of the scoring of tokens,
     whichever is more."""
     tokens, width = max(work.budget, work.longest), WIDTHS[work.bits]
-    each = _get_trained_width(work.bits)
     trained = shape.lora(work.rank, work.targets)
     kept = width * shape.hidden * shape.layers * tokens
     layer = tokens * count_layer_bytes(shape, work.rank, width)
@@ -245,7 +239,7 @@ def _update(shape: DecoderShape, work: TrainingWork) -> dict[str, int]:
     scored = round(tokens * work.scored)
     scoring = width * (min(scored, TILE_TOKENS) * TILE_WORDS + 4 * scored * shape.hidden + 2 * tokens * shape.hidden)
     return {
-        "gradients": each * trained * work.adapters + 2 * trained,
+        "gradients": (TRAINED_WIDTHS[work.bits] * work.adapters + 2) * trained,
         "activations kept": kept,
         "one layer, or scoring": max(layer, scoring) + _measure_unpacked(shape, work.bits),
         "batch": tokens * 60,

@@ -5,7 +5,7 @@ Adapters are never merged into the base: merging and unmerging drifts in bf16.
 
 import hashlib
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import torch
@@ -37,12 +37,6 @@ def in_adapter(name: str) -> bool:
     return "lora_" in name
 
 
-def base_alone(model: Any) -> AbstractContextManager[Any]:
-    """Return a context of the model without its adapter: the reference policy, at no memory."""
-    alone: AbstractContextManager[Any] = model.disable_adapter()
-    return alone
-
-
 @torch.no_grad()
 def fingerprint(model: Any, *, adapters: bool = False) -> str:
     """Return a hash of the base's weights, or of all adapters', in about the time that it takes to read them.
@@ -52,20 +46,15 @@ def fingerprint(model: Any, *, adapters: bool = False) -> str:
     """
     digest = hashlib.blake2b(digest_size=16)
     for name, parameter in model.named_parameters():
-        if in_adapter(name) == adapters:
-            digest.update(f"{name} {tuple(parameter.shape)} {parameter.dtype}".encode())
-            for part in _sums(parameter):
-                digest.update(part.cpu().numpy().tobytes())
+        if in_adapter(name) != adapters:
+            continue
+        digest.update(f"{name} {tuple(parameter.shape)} {parameter.dtype}".encode())
+        whole = parameter.detach().contiguous().reshape(-1).view(torch.uint8)
+        whole = whole.clone() if whole.storage_offset() % 8 else whole  # part of a larger tensor
+        table = whole[: whole.numel() // _ROW * _ROW].view(torch.int64).view(-1, _ROW // 8)
+        for part in (table.sum(dim=0), table.sum(dim=1), whole[table.numel() * 8 :]):  # the end fills no row
+            digest.update(part.cpu().numpy().tobytes())
     return digest.hexdigest()
-
-
-def _sums(parameter: Any) -> tuple[torch.Tensor, ...]:
-    """Return the sums of a parameter's columns and rows, each modulo 2**64, and the bytes at its end that fill no
-    row."""
-    whole = parameter.detach().contiguous().reshape(-1).view(torch.uint8)
-    whole = whole.clone() if whole.storage_offset() % 8 else whole  # part of a larger tensor
-    table = whole[: whole.numel() // _ROW * _ROW].view(torch.int64).view(-1, _ROW // 8)
-    return table.sum(dim=0), table.sum(dim=1), whole[table.numel() * 8 :]
 
 
 @torch.no_grad()
@@ -73,7 +62,7 @@ def _logits(model: Any, ids: Sequence[int], device: Any, *, base: bool = False) 
     """Return the logits of the active adapter over these ids, or of the base alone."""
     training = model.training
     model.eval()
-    with base_alone(model) if base else nullcontext():
+    with model.disable_adapter() if base else nullcontext():
         logits: torch.Tensor = model(input_ids=torch.tensor([list(ids)], device=device)).logits
     model.train(training)
     return logits

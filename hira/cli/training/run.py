@@ -18,7 +18,6 @@ from hira.trainers.preflight import (
     check_inputs,
     check_installed,
     check_options,
-    check_window,
     explain_window,
     find_model_folder,
     gpus,
@@ -73,7 +72,9 @@ def prepare_run(options: TrainOptions, shell: Shell) -> tuple[assembly.TrainingP
     check_installed()
     check_options(configuration.model.bits, configuration.train.report_to)
     if not resumed:
-        check_window(configuration.rollouts.window, own_window(configuration.model.name, shell.folder))
+        longest = own_window(configuration.model.name, shell.folder)
+        if wrong := explain_window(configuration.rollouts.window, longest):
+            raise UsageError(wrong, fix=f"set rollouts.window to at most {longest}, or take another model")
     return plan, resumed
 
 
