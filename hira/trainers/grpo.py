@@ -8,7 +8,7 @@ accelerate or TRL is read or overridden; TRL's public fused head scores tokens o
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -35,8 +35,7 @@ from hira.trainers.weights import (
     check_finite,
     check_sound,
     fingerprint,
-    in_gib,
-    peak,
+    measure_peak,
     too_little,
 )
 
@@ -69,6 +68,7 @@ class RoleTrainer(Trainer):
     ) -> None:
         self.config = config = configuration.train
         self.adapters = configuration.model.adapters
+        self._first_adapter = next(iter(self.adapters.values()))
         self.collect = collect
         self.credit = credit
         self.folder = folder
@@ -118,11 +118,11 @@ class RoleTrainer(Trainer):
         if step % self.config.iterations and self._held is not None:
             return self._held
         began = time.perf_counter()
-        peak()
+        measure_peak("before")
         self.bare.eval()
         collected = self.collect(step // self.config.iterations)
         self.bare.train()
-        took, memory = time.perf_counter() - began, in_gib("rollout", peak())
+        took, memory = time.perf_counter() - began, measure_peak("rollout")
         torch.cuda.empty_cache()  # the update needs the rollouts' memory
         groups: list[Group] = gather_object(list(collected.groups))  # the credit is over those of all processes
         credited = self.credit(groups)
@@ -174,10 +174,6 @@ class RoleTrainer(Trainer):
         with self.accelerator.autocast():
             return score_tokens_fused(model, batch["ids"], batch["scored"])
 
-    @property
-    def _first_adapter(self) -> str:
-        return next(iter(self.adapters.values()))
-
     # --- the step
 
     def training_step(self, model: Any, inputs: Any, num_items_in_batch: Any = None) -> torch.Tensor:
@@ -203,7 +199,18 @@ class RoleTrainer(Trainer):
         if self.accelerator.num_processes > 1:
             average_gradients(self.bare, self.accelerator.num_processes, self.accelerator.device)
         check_finite(self.bare, total, self.state.global_step + 1, {micro.role for micro, _ in batches})
-        self._tell(means, batches, time.perf_counter() - began)
+        took = time.perf_counter() - began
+        real = sum(weighted.row.length for micro, _ in batches for weighted in micro.rows)
+        padded = sum(batch["ids"].numel() for _, batch in batches)
+        self._measures |= {
+            **Means.join(gather_object([means])).values,
+            "micro_batches": len(batches),
+            "largest_micro_batch": max((micro.padded for micro, _ in batches), default=0),
+            "padding": 1 - real / padded if padded else 0.0,
+            "update_seconds": took,
+            "update_tokens_per_second": real / took,
+            **measure_peak("update"),
+        }
         return total
 
     def compute_loss(
@@ -230,19 +237,6 @@ class RoleTrainer(Trainer):
             means.add(f"{micro.role}/{name}", value, weight)
             if name != "sampler_drift":
                 means.add(name, value, weight)
-
-    def _tell(self, means: Means, batches: Sequence[tuple[Micro, Batch]], took: float) -> None:
-        real = sum(weighted.row.length for micro, _ in batches for weighted in micro.rows)
-        padded = sum(batch["ids"].numel() for _, batch in batches)
-        self._measures |= {
-            **Means.join(gather_object([means])).values,
-            "micro_batches": len(batches),
-            "largest_micro_batch": max((micro.padded for micro, _ in batches), default=0),
-            "padding": 1 - real / padded if padded else 0.0,
-            "update_seconds": took,
-            "update_tokens_per_second": real / took,
-        }
-        self._measures |= in_gib("update", peak())
 
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
         """Log the figures of the step together with the Trainer's."""

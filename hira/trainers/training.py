@@ -32,7 +32,7 @@ from hira.trainers.pipeline import PipelinedCollector, Segmented
 from hira.trainers.profile import ADAPTERS, BEST, save_adapters
 from hira.trainers.records import last_checkpoint, print_progress, step_of
 from hira.trainers.rewards import open_reward
-from hira.trainers.rollouts import Collector, Rollouts, split_by_set
+from hira.trainers.rollouts import Collector, Problem, Rollouts
 from hira.trainers.schedule import Gate, ScheduleLimits
 from hira.workflows.workflow import Workflow
 
@@ -176,9 +176,12 @@ class Training:
         process, record = PartialState(), dict[str, Any](step=step)
         workflow, reward = self.exam_workflow or self.plan.workflow, self.exam_reward or self.reward
         exam = replace(self.rollouts(context), workflow=workflow, reward=reward)
+        sets: dict[str, list[Problem]] = {}
+        for problem in self.plan.held_out:
+            sets.setdefault(problem.set, []).append(problem)
         for name, attempts, temperature in (("sampled", self.configuration.exam.attempts, 1.0), ("greedy", 1, 0.0)):
             by_set: dict[str, list[RolloutScore]] = {}
-            for label, problems in split_by_set(self.plan.held_out).items():
+            for label, problems in sets.items():
                 own = problems[process.process_index :: process.num_processes]
                 sample = replace(exam, problems=own, temperature=temperature)
                 scores = gather_object([runner.run(sample.examine(attempts))])

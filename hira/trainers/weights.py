@@ -111,18 +111,14 @@ def check_finite(model: Any, loss: torch.Tensor, step: int, roles: Collection[st
     raise HiraError(f"{what}, so step {step} was not made", where=where, fix=LOWER_RATE)
 
 
-def peak() -> int:
-    """Return the most bytes of CUDA's allocator since the last call; 0 without a GPU."""
+def measure_peak(phase: str) -> dict[str, float]:
+    """Return the most GiB of CUDA's allocator since the last call as `PHASE_peak_gib`; nothing without a GPU."""
     if not torch.cuda.is_available():
-        return 0
+        return {}
     torch.cuda.synchronize()
     most = torch.cuda.max_memory_allocated()
     torch.cuda.reset_peak_memory_stats()
-    return most
-
-
-def in_gib(phase: str, memory: int) -> dict[str, float]:
-    return {f"{phase}_peak_gib": memory / 2**30} if memory else {}
+    return {f"{phase}_peak_gib": most / 2**30}
 
 
 @contextmanager

@@ -110,11 +110,7 @@ class Curation:
         self.decisions = {(decision.stage, decision.id): decision for decision in read}
 
     def decisions_of(self, stage: Stage) -> dict[str, StageDecision]:
-        return {
-            question: decision
-            for (decided_stage, question), decision in self.decisions.items()
-            if decided_stage == stage
-        }
+        return {question: decision for (decided, question), decision in self.decisions.items() if decided == stage}
 
     def _enter(self, decisions: Iterable[StageDecision]) -> None:
         """Add decisions, and write those that are new or changed."""
@@ -129,7 +125,12 @@ class Curation:
         self.passed = []
         left = list(self.curating.items)
         for stage in self.curating.stages:
-            await self._decide(stage, left)
+            if stage == "duplicates":
+                self._enter(find_duplicates(left, self.curating.similarity))
+            elif stage == "challenge":
+                await self._challenge(left)
+            else:
+                await self._judge(stage, left)
             known, came = self.decisions_of(stage), tuple(item.id for item in left)
             left = [item for item in left if item.id in known and known[item.id].kept]
             undecided = tuple(name for name in came if name not in known)
@@ -143,14 +144,6 @@ class Curation:
             findings.setdefault(question, {}).update(told)
         replace_file(self.folder / CURATED, (encode_line(findings[item.id]) for item in left))
         return left
-
-    async def _decide(self, stage: Stage, items: Sequence[Item]) -> None:
-        if stage == "duplicates":
-            self._enter(find_duplicates(items, self.curating.similarity))
-        elif stage == "challenge":
-            await self._challenge(items)
-        else:
-            await self._judge(stage, items)
 
     async def _judge(self, stage: Stage, items: Sequence[Item]) -> None:
         if self.context is None:
