@@ -54,7 +54,11 @@ def compare_folders(before: Path, after: Path) -> list[Difference]:
     Raises `UsageError` for folders without an evaluation, or with different questions.
     """
     first, second = _groups(before), _groups(after)
-    if _questions(first).isdisjoint(_questions(second)):
+    asked, again = (
+        {(record.id, record.question) for records in groups.values() for record in records}
+        for groups in (first, second)
+    )
+    if asked.isdisjoint(again):
         raise UsageError("they have no question in common", where=f"{before} and {after}", fix="compare the same data")
     shared = [(name, name) for name in first if name in second]
     if not shared and len(first) == len(second) == 1:
@@ -111,14 +115,10 @@ def _groups(folder: Path) -> dict[str, list[Record]]:
     for record in read(folder / RECORDS):
         if record.cell in groups:
             records[groups[record.cell]].append(record)
-    kept_groups = {group: group_records for group, group_records in records.items() if group_records}
-    if not kept_groups:
+    records = {group: finished for group, finished in records.items() if finished}
+    if not records:
         raise UsageError(f"{folder} holds no finished question", fix="resume the evaluation first")
-    return kept_groups
-
-
-def _questions(groups: Mapping[str, Sequence[Record]]) -> set[tuple[str, str]]:
-    return {(record.id, record.question) for records in groups.values() for record in records}
+    return records
 
 
 def _pair(name: str, other: str, before: Sequence[Record], after: Sequence[Record]) -> Difference:

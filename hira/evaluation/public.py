@@ -46,16 +46,17 @@ class PublicSet:
     """The question if a row has only its material."""
 
 
-def _info(row: Mapping[str, Any], *names: str) -> str:
+def _info(row: Mapping[str, Any], name: str) -> str:
     info = row.get("info") or row.get("Info") or {}
     known = {str(key).lower(): value for key, value in info.items()} if isinstance(info, Mapping) else {}
-    return " ".join(str(known[name]).lower() for name in names if known.get(name))
+    return str(known.get(name) or "").lower()
 
 
-def _language(row: Mapping[str, Any]) -> str:
-    """Return the language: `lang` in the rows of WebWalkerQA, `Language` in its card."""
+def _difficulty(row: Mapping[str, Any]) -> str:
+    """Return difficulty and language of WebWalkerQA: `lang` in its rows, `Language` in its card."""
     language = _info(row, "lang") or _info(row, "language")
-    return {"english": "en", "chinese": "zh"}.get(language, language)
+    language = {"english": "en", "chinese": "zh"}.get(language, language)
+    return " | ".join(filter(None, (_info(row, "difficulty_level"), language)))
 
 
 _SEEN_OR_HEARD = re.compile(r"image|picture|photo|video|audio|speech|vision|visual|\bocr\b|colou?r rec", re.IGNORECASE)
@@ -106,7 +107,7 @@ SETS: Mapping[str, PublicSet] = {
         "main",
         {"question": "question", "answer": "answer"},
         metric="webwalker",
-        category=lambda row: " | ".join(filter(None, (_info(row, "difficulty_level"), _language(row)))),
+        category=_difficulty,
     ),
     "simpleqa": PublicSet("basicv8vc/SimpleQA", "test", {"question": "problem", "answer": "answer"}, metric="simpleqa"),
     "hle": PublicSet(
@@ -171,7 +172,18 @@ def load_public(name: str, *, file: Path | None = None, split: str = "", config:
     spec = SETS[name]
     if file:
         return items_of_rows(spec, rows_of(file), file.parent, name)
-    rows, folder, within = _fetch(name, spec, split or spec.split, config or spec.config)
+    split, config = split or spec.split, config or spec.config
+    try:
+        load_dataset = import_module("datasets").load_dataset
+    except ImportError:
+        fix = f"pip install 'hira[eval]', or read it from a file: hira eval {name}=FILE.jsonl"
+        raise UsageError(f"{name} needs the package datasets, which is not installed", fix=fix) from None
+    where = f"{spec.hub} on the hub" + (f", config {config}" if config else "") + f", split {split}"
+    try:
+        rows: Rows = [dict(row) for row in load_dataset(spec.hub, config or None, split=split)]
+        folder, within = _folders(spec, rows, split) if spec.files else (Path(), Path())
+    except Exception as error:
+        raise _explain_failure(name, spec, where, error) from error
     return items_of_rows(spec, rows, folder, name, within=within)
 
 
@@ -216,23 +228,6 @@ def items_of_rows(
         )
     columns = {part: column for part, column in columns.items() if column in present}
     return tuple(read_rows(shaped, folder, name, columns, within=within))
-
-
-def _fetch(name: str, spec: PublicSet, split: str, config: str) -> tuple[Rows, Path, Path]:
-    """Return the rows, the folder of their files, and the folder to which links in it may lead."""
-    try:
-        load_dataset = import_module("datasets").load_dataset
-    except ImportError:
-        fix = f"pip install 'hira[eval]', or read it from a file: hira eval {name}=FILE.jsonl"
-        raise UsageError(f"{name} needs the package datasets, which is not installed", fix=fix) from None
-    where = f"{spec.hub} on the hub" + (f", config {config}" if config else "") + f", split {split}"
-    try:
-        dataset = load_dataset(spec.hub, config or None, split=split)
-        rows: Rows = [dict(row) for row in dataset]
-        folder, within = _folders(spec, rows, split) if spec.files else (Path(), Path())
-    except Exception as error:
-        raise _explain_failure(name, spec, where, error) from error
-    return rows, folder, within
 
 
 def _folders(spec: PublicSet, rows: Rows, split: str) -> tuple[Path, Path]:

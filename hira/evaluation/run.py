@@ -82,22 +82,11 @@ def among(path: Path, docs: Sequence[Path]) -> bool:
 
 def digest(items: Sequence[Item]) -> str:
     """Return a digest of the questions and of everything that scores them: sets with one digest are the same set."""
-    text = json.dumps(
-        [
-            [
-                item.id,
-                item.question,
-                item.answers,
-                item.every,
-                item.category,
-                [item.meta.get(name) for name in HELD_AGAINST],
-            ]
-            for item in items
-        ],
-        ensure_ascii=False,
-        default=str,
-    )
-    return digest_text(text)
+    told = [
+        [item.id, item.question, item.answers, item.every, item.category, [item.meta.get(key) for key in HELD_AGAINST]]
+        for item in items
+    ]
+    return digest_text(json.dumps(told, ensure_ascii=False, default=str))
 
 
 @dataclass(slots=True)
@@ -134,11 +123,6 @@ class EvaluationTask:
     @property
     def key(self) -> tuple[str, str]:
         return (self.cell.name, self.item.id)
-
-    def run(self, plan: str) -> str:
-        """Return the id of its run in the journal, the same after a crash."""
-        text = "\n".join((plan, *self.key))
-        return f"eval-{hashlib.sha256(text.encode()).hexdigest()[:20]}"
 
 
 class Evaluation:
@@ -233,7 +217,9 @@ class Evaluation:
         return cell.settings(self.plan.settings).with_values({"journal": self.folder / JOURNAL}, "--output")
 
     def _question(self, task: EvaluationTask) -> Question:
-        run = task.run(self._name)
+        """Return the question with the id of its run in the journal, the same after a crash."""
+        text = "\n".join((self._name, *task.key))
+        run = f"eval-{hashlib.sha256(text.encode()).hexdigest()[:20]}"
         begun = run if self._recorded is None or run in self._recorded else ""
         return Question(task.item.question, task.item.id, task.item.files, run=begun, begin_as=run)
 

@@ -101,7 +101,7 @@ def _read_column(value: Any) -> Any:
 
 
 def _lacking(name: str, item: Item, why: str) -> UsageError:
-    fixes: Mapping[str, str] = {
+    fixes = {
         "rubric": "give each question a rubric: hira rubric QUERY --json writes one",
         "reference": "give each question a report to compare with",
         "criteria": "give each question criteria in the benchmark's shape",
@@ -112,12 +112,7 @@ def _lacking(name: str, item: Item, why: str) -> UsageError:
 def score_abstention(answer: Answer, metric: str) -> Score:
     """Score an unanswerable question, by any metric: a right answer says so, and cites nothing."""
     right = answer.status == "insufficient_evidence" and not answer.citations
-    return Score(right, float(right), metric, "nothing can be known", _plain(answer))
-
-
-def _plain(answer: Answer) -> str:
-    """Return the answer for scoring: the final one, without citations."""
-    return extract_answer(clean(answer.text))
+    return Score(right, float(right), metric, "nothing can be known", extract_answer(clean(answer.text)))
 
 
 def score_by_words(
@@ -129,7 +124,7 @@ def score_by_words(
     async def score_answer(item: Item, answer: Answer) -> Score:
         if not item.answerable:
             return score_abstention(answer, metric)
-        text = _plain(answer)
+        text = extract_answer(clean(answer.text))
         if item.every:
             held = [fits(text, part) for part in item.every]
             return Score(all(held), sum(held) / len(held), metric, "", text)

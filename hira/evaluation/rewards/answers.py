@@ -14,7 +14,7 @@ from hira.core.events import Notice
 from hira.core.policy import Completion, Policy, Request, Watch
 from hira.core.window import check_concurrency
 from hira.evaluation.rewards.answer_judge import JUDGES, Judge, Verdict
-from hira.evaluation.rewards.match import contains, extract_answer
+from hira.evaluation.rewards.match import best, contains, extract_answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class ByWords:
 
     async def __call__(self, rollout: Rollout, references: tuple[str, ...]) -> RolloutScore:
         answer = extract_answer(rollout.answer)
-        right = max((float(self.match(answer, reference)) for reference in references), default=0.0) if answer else 0.0
+        right = best(self.match, answer, references) if answer else 0.0
         return RolloutScore(right, {"accuracy": right})
 
 

@@ -5,6 +5,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from statistics import fmean
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -178,17 +179,12 @@ def race(dimensions: Sequence[Dimension], ratings: Mapping[str, Ratings]) -> Rac
     total = against = 0.0
     shares = {}
     for dimension in dimensions:
-        rated = ratings[dimension.name]
-        target, reference = (_mean(dimension.criteria, marks) for marks in (rated.target, rated.reference))
+        rated, weights = ratings[dimension.name], [criterion.weight for criterion in dimension.criteria]
+        target, reference = (fmean(marks, weights) for marks in (rated.target, rated.reference))
         shares[dimension.name] = _share(target, reference)
         total += dimension.weight * target
         against += dimension.weight * reference
     return Race(shares, _share(total, against))
-
-
-def _mean(criteria: Sequence[Criterion], ratings: Sequence[float]) -> float:
-    earned = sum(criterion.weight * rating for criterion, rating in zip(criteria, ratings, strict=True))
-    return earned / sum(criterion.weight for criterion in criteria)
 
 
 def _share(target: float, reference: float) -> float:
@@ -240,11 +236,11 @@ async def judge_race(
 async def _dimension(
     conversation: Conversation, query: str, dimension: Dimension, target: str, reference: str
 ) -> Ratings | None:
-    wanted = set(range(1, len(dimension.criteria) + 1))
+    wanted = list(range(1, len(dimension.criteria) + 1))
 
     def wrong(read: _WrittenRatings) -> str:
-        numbers = [rating.number for rating in read.ratings]
-        return "" if sorted(numbers) == sorted(wanted) else f"Rate each of the criteria 1 to {len(wanted)} once."
+        numbers = sorted(rating.number for rating in read.ratings)
+        return "" if numbers == wanted else f"Rate each of the criteria 1 to {len(wanted)} once."
 
     listed = "\n".join(
         f"{number}. {criterion.text}: {criterion.explanation}" for number, criterion in enumerate(dimension.criteria, 1)

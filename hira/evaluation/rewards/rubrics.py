@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from hira.agents.run_context import Conversation, RoleConfig, RunContext
+from hira.agents.run_context import RoleConfig, RunContext
 from hira.agents.trajectory import Rollout
 from hira.core.concurrency import SingleFlight
 from hira.core.errors import DialectError, EndpointError, Stop, UsageError
@@ -195,13 +195,18 @@ class Hybrid:
             )
         context = RunContext({"*": self.config})
         notices = collect_notices(context)
+        accepted = rejected = judged = None
         try:
-            scores = await self._scores(context, rollout.question, rubric, references)
-            reward = await self._quality(context.conversation("judge", "rubric"), rollout.question, rubric)
+            if self.weights.preference:
+                first, other = await score_pair(context, rubric, rollout.question, references)
+                accepted, rejected = first.normalised, other.normalised
+                if self.formula == "paper":
+                    accepted, rejected = first.weighted_mean, other.weighted_mean
+            if self.weights.quality:
+                judged = await quality(context.conversation("judge", "rubric"), rollout.question, rubric)
         except Stop as stop:
             return RolloutScore(None, why=stop.what)
-        accepted, rejected = scores
-        parts = RewardParts(preference(accepted, rejected), reward, 0.0)
+        parts = RewardParts(preference(accepted, rejected), judged.reward if judged else None, 0.0)
         record = _describe(parts)
         if accepted is not None and rejected is not None:
             record["margin"] = accepted - rejected
@@ -209,22 +214,6 @@ class Hybrid:
 
     async def aclose(self) -> None:
         await self.config.policy.aclose()
-
-    async def _scores(
-        self, context: RunContext, query: str, rubric: Rubric, references: tuple[str, ...]
-    ) -> tuple[float | None, float | None]:
-        if not self.weights.preference:
-            return None, None
-        accepted, rejected = await score_pair(context, rubric, query, references)
-        if self.formula == "paper":
-            return accepted.weighted_mean, rejected.weighted_mean
-        return accepted.normalised, rejected.normalised
-
-    async def _quality(self, conversation: Conversation, query: str, rubric: Rubric) -> float | None:
-        if not self.weights.quality:
-            return None
-        judged = await quality(conversation, query, rubric)
-        return judged.reward if judged else None
 
 
 def _describe(parts: RewardParts) -> dict[str, float]:
