@@ -297,34 +297,29 @@ def measure_parts(outputs: Sequence[MemberOutput]) -> dict[str, float]:
     means = Means()
     groups: dict[str, set[int]] = defaultdict(set)
     for output in outputs:
-        groups[output.step_input.part].add(id(output.step_input))
-        _add_output(means, output)
+        step_input, record = output.step_input, output.scored.record
+        part, was_right = step_input.part, step_input.right
+        groups[part].add(id(step_input))
+        for row in output.scored.cut.rows:
+            means.add(f"{part}/length", row.tokens)
+        if turns := [turn for path in record.trajectories.values() for turn in path.turns] if record else []:
+            means.add(f"{part}/cut", float(turns[-1].completion.finish == "length"))
+        if output.reward is None:
+            continue
+        means.add(f"{part}/reward", output.reward)
+        if step_input.role == "verifier":
+            means.add(f"{part}/{'false_alarms' if was_right else 'recall'}", float(output.flagged))
+            means.add(f"{part}/wrong", float(not was_right))
+            means.add(f"{part}/unreadable", float(output.review is None or output.review.correct is None))
+            if output.flagged:
+                means.add(f"{part}/precision", float(not was_right))
+        elif step_input.role == "corrector":
+            right = output.reward >= RIGHT
+            means.add(f"{part}/{'harmed' if was_right else 'fixed'}", float(right is not was_right))
     measures = means.values
     for verifier, source in (("verifier1", "solver"), ("verifier2", "corrector1")):
         names = (f"{verifier}/recall", f"{verifier}/false_alarms", f"{source}/reward")
         if all(name in measures for name in names):
-            recall, false_alarms, right = (measures[name] for name in names)
-            measures[f"{verifier}/natural"] = right * (1 - false_alarms) + (1 - right) * recall
+            recall, false_alarms, share = (measures[name] for name in names)
+            measures[f"{verifier}/natural"] = share * (1 - false_alarms) + (1 - share) * recall
     return measures | {f"{part}/groups": float(len(inputs)) for part, inputs in groups.items()}
-
-
-def _add_output(means: Means, output: MemberOutput) -> None:
-    part, step_input = output.step_input.part, output.step_input
-    for row in output.scored.cut.rows:
-        means.add(f"{part}/length", row.tokens)
-    record = output.scored.record
-    turns = [turn for path in record.trajectories.values() for turn in path.turns] if record else []
-    if turns:
-        means.add(f"{part}/cut", float(turns[-1].completion.finish == "length"))
-    if output.reward is None:
-        return
-    means.add(f"{part}/reward", output.reward)
-    if step_input.role == "verifier":
-        means.add(f"{part}/{'false_alarms' if step_input.right else 'recall'}", float(output.flagged))
-        means.add(f"{part}/wrong", float(not step_input.right))
-        means.add(f"{part}/unreadable", float(output.review is None or output.review.correct is None))
-        if output.flagged:
-            means.add(f"{part}/precision", float(not step_input.right))
-    elif step_input.role == "corrector":
-        right = output.reward >= RIGHT
-        means.add(f"{part}/{'harmed' if step_input.right else 'fixed'}", float(right is not step_input.right))

@@ -105,7 +105,11 @@ class Training:
         """Open a session in which the model plays all roles, its engine, and the gate of the pipeline."""
         model = self.configuration.model
         template = Template(self.tokenizer, where=f"model {model.name!r}")
-        engine, gate = self._engine(runner, template), Gate()
+        config, gate = self.configuration.rollouts, Gate()
+        engine: AnyEngine = BatchingEngine(self.model, template)
+        if config.vllm:
+            served = ServedEngine(config.vllm, config.vllm_model or model.name, self.model, template, self.folder)
+            engine = runner.run(served.open())
         sampling = Segmented(engine, gate, self.configuration.marsrl.segment or None) if self.limits else engine
         live = LocalPolicy(model.name, template, sampling, model.adapters, versioned=True)
         context = runner.run(open_session(self.plan.settings, policies={"*": live}, workflow=self.plan.workflow))
@@ -120,27 +124,18 @@ class Training:
                 runner.run(close_reward(reward))
             runner.run(live.aclose())
 
-    def _engine(self, runner: asyncio.Runner, template: Template) -> AnyEngine:
-        config = self.configuration.rollouts
-        if not config.vllm:
-            return BatchingEngine(self.model, template)
-        named = config.vllm_model or self.configuration.model.name
-        return runner.run(ServedEngine(config.vllm, named, self.model, template, self.folder).open())
-
-    def _collector(self, runner: asyncio.Runner, rollouts: Rollouts, engine: AnyEngine, gate: Gate) -> Collector:
-        if not self.plan.recipe.staged:
-            return Collector(runner, rollouts.collect, engine.pause)
-        agentic = Agentic(rollouts, self.configuration.marsrl, bool(self.configuration.workflow.get("search", True)))
-        if self.limits:
-            return PipelinedCollector(runner, agentic, self.limits, gate, self.folder, pause=engine.pause)
-        return Collector(runner, agentic.collect, engine.pause)
-
     def _train(self, runner: asyncio.Runner, context: Session, engine: AnyEngine, gate: Gate, since: int) -> None:
         process, every, configuration = PartialState(), self.configuration.exam.every, self.configuration
         if self.limits:
             configuration = compare_with_sampler(configuration)
         rollouts = self.rollouts(context, (process.process_index, process.num_processes))
-        collector = self._collector(runner, rollouts, engine, gate)
+        collector = Collector(runner, rollouts.collect, engine.pause)
+        if self.plan.recipe.staged:
+            search = bool(configuration.workflow.get("search", True))
+            agentic = Agentic(rollouts, configuration.marsrl, search)
+            collector = Collector(runner, agentic.collect, engine.pause)
+            if self.limits:
+                collector = PipelinedCollector(runner, agentic, self.limits, gate, self.folder, pause=engine.pause)
 
         def finish_update(step: int) -> None:
             engine.record_update(step)
