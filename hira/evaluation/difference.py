@@ -49,10 +49,7 @@ class Difference:
 
 def compare_folders(before: Path, after: Path) -> list[Difference]:
     """Compare the folders of two evaluations. Ways of asking are paired by name, or directly if each folder has only
-    one.
-
-    Raises `UsageError` for folders without an evaluation, or with different questions.
-    """
+    one. Raises `UsageError` for folders without an evaluation, or with different questions."""
     first, second = _groups(before), _groups(after)
     asked, again = (
         {(record.id, record.question) for records in groups.values() for record in records}
@@ -74,9 +71,7 @@ def compare_folders(before: Path, after: Path) -> list[Difference]:
 
 def compare_within(folder: Path, ways: Sequence[str] = ()) -> Difference:
     """Compare two ways of asking in one evaluation: those with the given names, workflows or models, or its only two.
-
-    Raises `UsageError` for a name that fits none or several, and without names unless there are exactly two.
-    """
+    Raises `UsageError` for a name that fits none or several, and without names unless there are exactly two."""
     groups = _groups(folder)
     known = ", ".join(groups)
     if not ways and len(groups) != 2:

@@ -112,10 +112,8 @@ class OrderAgreement:
 
 
 def agreement(way: str, margins: Sequence[float | None], *, scored: bool = True, draws: int = 2_000) -> OrderAgreement:
-    """Return the figures of margins S(accepted) - S(rejected), None for a report without a score.
-
-    `scored` is False if margins are only signs. The intervals are Wilson's and, of d, the percentile bootstrap's.
-    """
+    """Return the figures of margins S(accepted) - S(rejected), None for a report without a score. `scored` is False if
+    margins are only signs. The intervals are Wilson's and, of d, the percentile bootstrap's."""
     known = [margin for margin in margins if margin is not None]
     ties = sum(margin == 0 for margin in known)
     right = sum(margin > 0 for margin in known)

@@ -163,10 +163,8 @@ def draw(items: Sequence[T], most: int | None, seed: int) -> tuple[T, ...]:
 
 
 def load_public(name: str, *, file: Path | None = None, split: str = "", config: str = "") -> tuple[Item, ...]:
-    """Return all items of a set, from the hub or from a file of the same shape.
-
-    Raises `AccessDenied` for a gated set, `UsageError` without the extra, `EndpointError` without the hub.
-    """
+    """Return all items of a set, from the hub or from a file of the same shape. Raises `AccessDenied` for a gated set,
+    `UsageError` without the extra, `EndpointError` without the hub."""
     if name == REPORTS:
         return _reports(file)
     spec = SETS[name]
@@ -218,9 +216,7 @@ def items_of_rows(
         shaped = [{**row, column: f"{spec.ask}\n\n{row[column]}"} if row.get(column) else row for row in shaped]
     columns = dict(spec.columns) | ({"category": "category"} if spec.category else {})
     present = {column for row in shaped for column in row}
-    if missing := [
-        column for part, column in columns.items() if part in ("question", "answer") and column not in present
-    ]:
+    if missing := [columns[part] for part in ("question", "answer") if columns[part] not in present]:
         raise UsageError(
             f"{name} has no column {missing[0]!r}: its format is not the expected one",
             where=f"columns: {', '.join(sorted(present))}",

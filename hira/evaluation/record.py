@@ -109,8 +109,7 @@ def read(path: Path) -> list[Record]:
         except DamagedRecord as error:
             if number == len(lines):
                 break
-            raise UsageError(
-                f"line {number} cannot be read: {error}", where=f"in {path}", fix="remove the line"
-            ) from None
+            what = f"line {number} cannot be read: {error}"
+            raise UsageError(what, where=f"in {path}", fix="remove the line") from None
         by_question[record.cell, record.id] = record
     return list(by_question.values())

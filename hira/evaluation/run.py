@@ -39,10 +39,8 @@ HELD_AGAINST = ("rubric", "criteria", "reference")
 
 @dataclass(frozen=True, slots=True)
 class EvaluationPlan:
-    """The questions, the ways of asking them, and the metric. `data` names the questions, `metric` the scorer.
-
-    Raises `UsageError` for a question that lacks the reference of its metric.
-    """
+    """The questions, the ways of asking them, and the metric. `data` names the questions, `metric` the scorer. Raises
+    `UsageError` for a question that lacks the reference of its metric."""
 
     data: str
     items: tuple[Item, ...]
@@ -126,12 +124,9 @@ class EvaluationTask:
 
 
 class Evaluation:
-    """An evaluation in a folder. `each` asks the missing questions and yields each record as it is written.
-
-    Raises `UsageError` for a folder that holds another evaluation, or the documents. `failure` is a failure that every
-    other question would meet too, such as a refused key; it ends the evaluation, which can be resumed. `readers` get
-    the events of all runs.
-    """
+    """An evaluation in a folder. `failure` is a failure that every other question would meet too, such as a refused
+    key; it ends the evaluation, which can be resumed. `readers` get the events of all runs. Raises `UsageError` for a
+    folder that holds another evaluation, or the documents."""
 
     def __init__(self, plan: EvaluationPlan, folder: Path, score: Scorer, *, ray: str = "") -> None:
         self.plan = plan

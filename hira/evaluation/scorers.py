@@ -240,11 +240,9 @@ REFUSED = 401
 
 @asynccontextmanager
 async def scorer_of(metric: str, settings: Settings, judge: str | None) -> AsyncIterator[Scorer]:
-    """Open the scorer of a metric; `judge` names the judging model, by default the answering one.
-
-    Raises `UsageError` for an unknown metric, for a judge that the metric does not use, and for `offline` as a judge;
-    `EndpointError` for an unreachable judge, before there is anything to judge.
-    """
+    """Open the scorer of a metric; `judge` names the judging model, by default the answering one. Raises `UsageError`
+    for an unknown metric, for a judge that the metric does not use, and for `offline` as a judge; `EndpointError` for
+    an unreachable judge, before there is anything to judge."""
     if metric not in METRICS:
         near = ALSO_CALLED.get(metric, metric)
         raise UsageError(f"unknown metric {metric!r}", fix=did_you_mean(near, METRICS))

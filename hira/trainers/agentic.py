@@ -1,9 +1,6 @@
-"""Grouped agentic rollouts: MarsRL's Solver, Verifiers and Correctors step by step, in groups that share their input.
-
-The Solver makes a group of solutions; each later role takes some outputs of the previous role and makes a group for
-each (2511.11373, section 3.3, Fig. 3b). A Corrector works only on solutions that a Verifier flagged; without any, the
-problem ends early. Every output is a rollout with its own status, seed and deadline.
-"""
+"""Grouped agentic rollouts of MarsRL: the Solver makes a group of solutions; each later role takes some outputs of the
+previous role and makes a group for each (2511.11373, section 3.3, Fig. 3b). A Corrector works only on solutions that a
+Verifier flagged; without any, the problem ends early."""
 
 import asyncio
 import random
@@ -85,7 +82,7 @@ class PoseStep:
     """The problem with its search results, posed once for all steps."""
 
     search: bool
-    reply: int | None = None
+    reply: int | None
     made: marsrl.MarsProblem | None = None
     name: str = "marsrl"
 

@@ -78,10 +78,8 @@ class TrainingPlan:
 
 
 def make_plan(configuration: Configuration, folder: Path, environ: Mapping[str, str], home: Path) -> TrainingPlan:
-    """Check all of a configuration and read its questions. Raises `UsageError` for anything that cannot work.
-
-    Paths are relative to `folder`, in which the command was given.
-    """
+    """Check all of a configuration and read its questions, with paths relative to `folder`. Raises `UsageError` for
+    anything that cannot work."""
     plan = draft_plan(configuration, folder, environ, home)
     part, kind = plan.configuration.data, plan.recipe.data
     problems, unasked = read_problems(part, folder, kind, configuration.seed)

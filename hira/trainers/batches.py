@@ -17,10 +17,8 @@ CANARY = 32
 
 @dataclass(frozen=True, slots=True)
 class Micro:
-    """Rows that go through the model together, all of one role and so of one adapter.
-
-    `rows` may be empty: a micro-batch that only keeps step with other processes.
-    """
+    """Rows that go through the model together, all of one role and so of one adapter; none if a micro-batch only keeps
+    step with other processes."""
 
     role: str
     adapter: str
@@ -28,11 +26,8 @@ class Micro:
 
     @property
     def prompt(self) -> int:
-        """The number of unscored ids that every row begins with: those of the shortest prompt.
-
-        The rest of a longer prompt is scored with the completion, at weight 0. So nothing is padded on the left, and
-        positions are those of the sampler.
-        """
+        """The number of unscored ids that every row begins with: those of the shortest prompt. The rest of a longer one
+        is scored at weight 0, so that nothing is padded on the left, and positions are those of the sampler."""
         return min((len(weighted.row.prompt) for weighted in self.rows), default=1)
 
     @property

@@ -34,11 +34,8 @@ def seed_of(*parts: object) -> int:
 
 
 def set_training_sampling(sampling: Sampling, temperature: float = 1.0) -> Sampling:
-    """Return the sampling of a role in training: from its own distribution, at temperature 1 and untruncated.
-
-    With anything else the loss assumes another distribution than the sampled one: a top-p of .9 alone biases the ratio
-    by about a tenth. The length limit of a reply stays as it is.
-    """
+    """Return the sampling of a role in training: from its own distribution, at temperature 1 and untruncated, because
+    the loss assumes it: a top-p of .9 alone biases the ratio by about a tenth."""
     return replace(sampling, temperature=temperature, top_p=1.0, top_k=None)
 
 
@@ -48,11 +45,8 @@ def own_fault(error: EndpointError) -> bool:
 
 
 def status_of(record: Rollout) -> Status:
-    """Return the status of a rollout: who caused its failure, if it failed.
-
-    A prompt over the window, a refusal and an unreadable reply are the agent's own failures. An exhausted budget is
-    `ok`: its answer is judged. Everything else is the infrastructure's.
-    """
+    """Return the status of a rollout. A prompt over the window, a refusal and an unreadable reply are the agent's own
+    failures. An exhausted budget is `ok`: its answer is judged. Everything else is the infrastructure's."""
     failure = record.failure
     if failure is None or isinstance(failure, OutOfBudget):
         return "ok"
@@ -91,12 +85,9 @@ class OpenCalls:
 
 @dataclass(slots=True)
 class SeededPolicy:
-    """Gives every call of one rollout its own seed and at most `seconds`.
-
-    The seed depends on the rollout, the conversation and its turn alone, so concurrent rollouts do not affect it.
-    `broken` are failures that are not the agent's, even if the workflow recovered from them; input that a model never
-    takes is not among them, because the workflow then asks in another way.
-    """
+    """Gives every call of one rollout at most `seconds`, and a seed that depends on the rollout, the conversation and
+    its turn alone. `broken` are failures that are not the agent's, even if the workflow recovered from them; input that
+    a model never takes is not among them, because the workflow then asks in another way."""
 
     policy: Policy
     run: str

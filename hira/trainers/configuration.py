@@ -1,20 +1,6 @@
 """A training run as TOML with dotted overrides (`train.steps=200`), checked before anything is loaded.
 
 The table in docs/training.md describes every key; this module has reasons and papers.
-
-recipe = "matpo"
-
-[model]
-name = "Qwen/Qwen3-4B-Instruct-2507"
-
-[data]
-train = "questions.jsonl"
-
-[settings]              # as in hira.toml, for the rollouts' runs
-docs = ["documents"]
-
-[train]
-steps = 200
 """
 
 import tomllib
@@ -116,7 +102,6 @@ class StageConfig(_StrictConfig):
     """The options of MarsRL. With `staleness` updates run in the pipeline, else after all their rollouts."""
 
     picks: int = Field(default=2, ge=1)
-    """The number of a step's outputs that enter the next step."""
     sampling: Literal["random", "balanced", "adaptive"] = "adaptive"
     roles: tuple[Literal["solver", "verifier", "corrector"], ...] = ()
     masking: bool = True
@@ -129,7 +114,6 @@ class StageConfig(_StrictConfig):
     problems: int = Field(default=32, ge=1)
     groups: int = Field(default=32, ge=1)
     segment: int = Field(default=0, ge=0)
-    """The tokens of a segment in which replies are sampled, 0 for whole replies."""
 
     @property
     def limits(self) -> ScheduleLimits | None:
@@ -187,14 +171,12 @@ class TrainConfig(_StrictConfig):
     max_grad_norm: float = Field(default=1.0, gt=0)
     weight_decay: float = Field(default=0.0, ge=0)
     budget: int = Field(default=16_384, ge=1)
-    """The most tokens of a micro-batch with its padding."""
     mask_overlong: bool = False
     """Keeps conversations whose last reply was cut off out of the loss."""
     checkpointing: bool = True
     save_every: int = Field(default=10, ge=1)
     keep: int = Field(default=2, ge=1)
     report_to: tuple[str, ...] = ()
-    """TRL's reporters: tensorboard, wandb, trackio."""
 
     @model_validator(mode="after")
     def _check_saving(self) -> "TrainConfig":

@@ -112,11 +112,7 @@ def _explain_skip(record: Mapping[str, Any], role: str, roles: Collection[str] |
 
 def _threads(record: Mapping[str, Any]) -> list[tuple[list[Mapping[str, Any]], int]]:
     """Return lists of messages, each up to the model's last reply, with the position from which on they are to be
-    learned.
-
-    An exported conversation has its turns: a turn that does not continue all earlier messages begins a new thread,
-    which shares its first messages with the previous one.
-    """
+    learned. A turn that does not continue all earlier messages begins a new list, which shares its first messages."""
     if not record.get("turns"):
         return [(list(record["messages"]), 0)]
     threads: list[tuple[list[Mapping[str, Any]], int]] = []

@@ -1,9 +1,8 @@
 """The trainer: transformers' Trainer with hira's rollouts, credit, packing and loss.
 
-The Trainer keeps the optimiser, checkpoints and logging. An update is one optimiser step, however many rows it has;
-each row carries its weight and the update one normaliser, so that results do not depend on packing; a micro-batch is of
-one role, whose adapter is active; the reference is the base without adapter. No private name of transformers, PEFT,
-accelerate or TRL is read or overridden; TRL's public fused head scores tokens on a GPU.
+An update is one optimiser step, however many rows it has; each row carries its weight and the update one normaliser, so
+that results do not depend on packing; a micro-batch is of one role, whose adapter is active; the reference is the base
+without adapter. No private name of transformers, PEFT, accelerate or TRL is read or overridden.
 """
 
 import math
@@ -49,11 +48,9 @@ NEGLIGIBLE = 1e-9
 
 
 class RoleTrainer(Trainer):
-    """Trains the adapters of `model`, a PEFT model that has those of `configuration.model`.
-
-    `collect` makes the rollouts of an update, `credit` their advantages; `on_update` gets the number of steps so far
-    whenever the weights have changed. Metrics and sample rollouts go to `folder`, checkpoints below it.
-    """
+    """Trains the adapters of a PEFT `model`, those of `configuration.model`. `collect` makes the rollouts of an update,
+    `credit` their advantages; `on_update` gets the number of steps so far whenever the weights have changed. Metrics
+    and sample rollouts go to `folder`, checkpoints below it."""
 
     def __init__(
         self,
@@ -289,11 +286,8 @@ class RoleTrainer(Trainer):
 @dataclass(eq=False)
 class RecordCallback(TrainerCallback):
     """Appends a line of `metrics.jsonl` to `folder` for each step, marks each checkpoint as whole by a last file, and
-    passes the metrics to `on_step`.
-
-    The sums at the end are left out: they cover this process alone, so they would differ between a resumed run and an
-    uninterrupted one.
-    """
+    passes the metrics to `on_step`. The sums at the end are left out: they cover this process alone, so they would
+    differ between a resumed run and an uninterrupted one."""
 
     folder: Path
     on_step: Callable[[dict[str, Any]], None] = lambda _: None

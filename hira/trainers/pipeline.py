@@ -19,13 +19,9 @@ SCHEDULE = "schedule.jsonl"
 
 
 class PipelinedCollector(Collector):
-    """Makes the rollouts of a trainer whose policy samples through the `gate` (`hira.trainers.pipeline.Segmented`).
-
-    The trainer opens the gate after each update, and takes the sampler's log-probabilities for the old policy's
-    (`train.old`), because rows may be some updates old. `folder` has a record of the problems in progress, which a
-    resumed run begins again. Its rows differ from those of an uninterrupted run, because replies that were sampled and
-    not yet trained on are lost.
-    """
+    """Makes the rollouts of a trainer whose policy samples through the `gate` (`Segmented`), which the trainer opens
+    after each update. `folder` has a record of the problems in progress, which a resumed run begins again; its rows
+    differ from those of an uninterrupted run, because replies that were sampled and not yet trained on are lost."""
 
     def __init__(
         self,

@@ -278,11 +278,8 @@ class Outcomes:
 
 
 def choose_problems(problems: Sequence[Problem], update: int, questions: int, seed: int) -> list[Problem]:
-    """Choose the problems of an update: passes over all problems, each shuffled by the seed.
-
-    They depend on the update's number alone, so that a run can resume in the middle. Raises `UsageError` without
-    problems.
-    """
+    """Choose the problems of an update, by its number alone, so that a run can resume in the middle: passes over all
+    problems, each shuffled by the seed. Raises `UsageError` without problems."""
     if not problems:
         raise UsageError("there is no question to train on", fix="name a file with questions and their answers")
     chosen = []

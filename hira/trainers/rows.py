@@ -90,11 +90,8 @@ class _OpenRow:
 
 
 def rows_of(rollout: Rollout, roles: Collection[str] | None = None, question: str = "") -> Cut:
-    """Return the rows of a rollout's conversations, in the order in which these began; of `roles` only, if given.
-
-    Turns without tokens (of a role that an endpoint plays) make no row. An inconsistent row is dropped and counted,
-    never guessed.
-    """
+    """Return the rows of a rollout's conversations, in the order in which these began; of `roles` only, if given. Turns
+    without tokens (of a role that an endpoint plays) make no row. An inconsistent row is dropped, never guessed."""
     cuts: list[Cut] = []
     for path in rollout.trajectories.values():
         if roles is None or path.role in roles:
@@ -140,12 +137,9 @@ Status = Literal["ok", "agent_failed", "infra_failed"]
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One rollout, as credit sees it.
-
-    `ok` and `agent_failed` (reward 0) count; `infra_failed` leaves the mean, the deviation and the loss, and so does an
-    attempt whose judge failed (`reward` None). `rewards` are those of single conversations, for roles that are paid
-    separately.
-    """
+    """One rollout, as credit sees it. `ok` and `agent_failed` (reward 0) count; `infra_failed` leaves the mean, the
+    deviation and the loss, and so does an attempt whose judge failed (`reward` None). `rewards` are those of single
+    conversations, for roles that are paid separately."""
 
     number: int
     rows: tuple[Row, ...]

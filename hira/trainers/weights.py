@@ -76,11 +76,8 @@ def check_sound(model: Any, ids: Sequence[int], adapter: str, device: Any, step:
 
 
 def check_effect(model: Any, ids: Sequence[int], adapter: str, device: Any) -> None:
-    """Raise `HiraError` if the adapter changes nothing in the model's output: then nothing is trained, or nothing is
-    served.
-
-    A canary for after the first step, when an adapter that learns can no longer be neutral.
-    """
+    """Raise `HiraError` if the adapter changes nothing in the model's output after the first step, when one that learns
+    can no longer be neutral."""
     activate(model, adapter)
     if torch.equal(_logits(model, ids, device), _logits(model, ids, device, base=True)):
         what = f"after the first step, the adapter {adapter!r} still has no effect on the model"

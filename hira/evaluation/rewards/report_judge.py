@@ -51,18 +51,12 @@ class Better(BaseModel):
 
 
 async def score(context: RunContext, rubric: Rubric, query: str, report: str, under: str = "") -> Scores:
-    """Score a report by a rubric: the role `judge` rates each item in a separate conversation, concurrently.
-
-    `under` names the report, if one context scores several.
-    """
-    stem = f"{under}/" if under else ""
-    ratings = await together(
-        [
-            rate(context.conversation("judge", f"{stem}{index}"), item, query, report)
-            for index, item in enumerate(rubric.items, 1)
-        ]
-    )
-    return Scores(rubric, tuple(ratings))
+    """Score a report by a rubric: the role `judge` rates each item in a separate conversation, concurrently. `under`
+    names the report, if one context scores several."""
+    names = [f"{under}/{number}" if under else str(number) for number in range(1, len(rubric.items) + 1)]
+    judges = [context.conversation("judge", name) for name in names]
+    rated = zip(judges, rubric.items, strict=True)
+    return Scores(rubric, tuple(await together([rate(judge, item, query, report) for judge, item in rated])))
 
 
 async def score_pair(
@@ -153,9 +147,7 @@ class Race:
 
 def criteria_of(value: Mapping[str, Any]) -> tuple[Dimension, ...]:
     """Return the criteria of a mapping in the benchmark's format: `dimension_weight` and `criterions` by dimension.
-
-    Raises `ValueError` for a dimension without criteria or with weights that add up to nothing.
-    """
+    Raises `ValueError` for a dimension without criteria or with weights that add up to nothing."""
     weights, criterions = value.get("dimension_weight"), value.get("criterions")
     if not isinstance(weights, Mapping) or not isinstance(criterions, Mapping) or not weights:
         raise ValueError("criteria have dimension_weight and criterions")

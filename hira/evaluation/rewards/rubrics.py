@@ -68,11 +68,8 @@ class Generated:
 @dataclass(frozen=True, slots=True)
 class ByRubric:
     """A report's score by the rubric of its query, from 0 to 1 (eq. 2, for any weights): one for the whole rollout, so
-    that Search, State and Report agents share it.
-
-    A missing report earns 0. A judge or a generator that fails leaves the rollout without a reward. The config limits
-    concurrent calls of the judge (`hira.evaluation.rewards.answers`).
-    """
+    that Search, State and Report agents share it. A missing report earns 0. A judge or a generator that fails leaves
+    the rollout without a reward."""
 
     config: RoleConfig
     rubrics: Rubrics

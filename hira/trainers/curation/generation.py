@@ -77,13 +77,10 @@ BRANCHING = 50
 
 
 def paths(facts: Sequence[Triple], many: int, least: int = 2, most: int = 4, *, seed: int = 0) -> list[FactChain]:
-    """Return `many` different paths of `least` to `most` facts, or as many as are found; the same seed gives the same
-    ones.
-
-    A walk begins at any entity with equal chance and takes relations with equal chance, so that those with many objects
-    do not crowd out the others. Each step is the only one of its relation from there, so that the end is the only
-    answer. Raises `UsageError` if `most` is under `least`.
-    """
+    """Return `many` different paths of `least` to `most` facts, or as many as are found, by walks of that seed: from
+    any entity and along any relation with equal chance, so that those with many objects do not crowd out the others.
+    Each step is the only one of its relation from there, so that the end is the only answer. Raises `UsageError` if
+    `most` is under `least`."""
     if not 1 <= least <= most:
         raise UsageError(f"there are no paths of {least} to {most} facts", fix="1 ≤ least ≤ most")
     onward: dict[str, list[Triple]] = defaultdict(list)
@@ -175,11 +172,8 @@ class Rewritten(BaseModel):
 
 
 async def rewrite_query(conversation: Conversation, query: str) -> str:
-    """Rewrite a short question as a request for a report, in the question's language.
-
-    The names and figures that the writer claims to have kept must be in both; if not, it is asked once more. Raises
-    `DialectError` if the second try fails, too.
-    """
+    """Rewrite a short question as a request for a report, in the question's language. The names and figures that the
+    writer claims to have kept must be in both. Raises `DialectError` if its second try fails, too."""
 
     def wrong(rewritten: Rewritten) -> str:
         text = rewritten.query.strip()

@@ -89,10 +89,8 @@ class Passed:
 @dataclass
 class Curation:
     """A curation in a folder. `context` has the role `judge`; `settings` and `score` are for the attempts. `decisions`
-    are those so far: a later line about the same stage and question replaces an earlier one.
-
-    Raises `UsageError` for a folder that holds another curation.
-    """
+    are those so far: a later line about the same stage and question replaces an earlier one. Raises `UsageError` for a
+    folder that holds another curation."""
 
     curating: Curating
     folder: Path
