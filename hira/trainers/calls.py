@@ -23,7 +23,7 @@ from hira.core.errors import (
     Withheld,
 )
 from hira.core.policy import Completion, Policy, Request, Sampling, Watch
-from hira.tools import SINGLE, Observation, Tool, Toolbox
+from hira.tools import SINGLE, Observation, OpenPython, Tool, Toolbox
 from hira.trainers.rows import Status
 
 
@@ -139,16 +139,20 @@ def watch_tools(
 
         return replace(tool, run=run)
 
-    @asynccontextmanager
-    async def open_python(subtask: str) -> AsyncIterator[Tool]:
-        async with tools.python(subtask) as session:  # type: ignore[misc] - only for tools with Python
-            yield watch(session)
+    watched_python: OpenPython | None = None
+    if (python := tools.python) is not None:
 
+        @asynccontextmanager
+        async def open_python(subtask: str) -> AsyncIterator[Tool]:
+            async with python(subtask) as session:
+                yield watch(session)
+
+        watched_python = open_python
     singles: Any = {name: watch(tool) for name in SINGLE if (tool := getattr(tools, name)) is not None}
     return replace(
         tools,
         **singles,
         extra=tuple(map(watch, tools.extra)),
         scoped={role: tuple(map(watch, scoped)) for role, scoped in tools.scoped.items()},
-        python=open_python if tools.python else None,
+        python=watched_python,
     )
