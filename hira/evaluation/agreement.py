@@ -100,12 +100,10 @@ def compute_kappa(counts: Mapping[tuple[bool, bool], int]) -> float:
 
 def format_agreement(agreement: JudgeAgreement) -> str:
     """Format the agreement as text, with one line for each row on which judge and label differ."""
-    value, low, high = (
-        f"{100 * share:.1f}" for share in (agreement.agreed.value, agreement.agreed.low, agreement.agreed.high)
-    )
-    judged = agreement.labelled - agreement.unscored
+    agreed, judged = agreement.agreed, agreement.labelled - agreement.unscored
+    share = f"{100 * agreed.value:.1f} % of {judged} (95 % {100 * agreed.low:.1f} to {100 * agreed.high:.1f})"
     lines = [
-        f"judge {agreement.judge}: agrees on {value} % of {judged} (95 % {low} to {high}), kappa {agreement.kappa:.2f}",
+        f"judge {agreement.judge}: agrees on {share}, kappa {agreement.kappa:.2f}",
         f"  wrong accepted: {agreement.accepted}, right refused: {agreement.refused}, not judged: {agreement.unscored}",
     ]
     return "\n".join([*lines, *(f"  row {number}: {reason}" for number, reason in agreement.wrong)])

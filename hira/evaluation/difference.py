@@ -51,11 +51,8 @@ def compare_folders(before: Path, after: Path) -> list[Difference]:
     """Compare the folders of two evaluations. Ways of asking are paired by name, or directly if each folder has only
     one. Raises `UsageError` for folders without an evaluation, or with different questions."""
     first, second = _groups(before), _groups(after)
-    asked, again = (
-        {(record.id, record.question) for records in groups.values() for record in records}
-        for groups in (first, second)
-    )
-    if asked.isdisjoint(again):
+    asked = {(record.id, record.question) for records in first.values() for record in records}
+    if asked.isdisjoint((record.id, record.question) for records in second.values() for record in records):
         raise UsageError("they have no question in common", where=f"{before} and {after}", fix="compare the same data")
     shared = [(name, name) for name in first if name in second]
     if not shared and len(first) == len(second) == 1:
@@ -151,10 +148,8 @@ def _shares(records: Sequence[Record]) -> dict[tuple[str, str], tuple[float, Rec
     for record in records:
         if record.score.correct is not None:
             by_question[record.id, record.question].append(record)
-    return {
-        key: (fmean([float(bool(record.score.correct)) for record in tries]), tries[0])
-        for key, tries in sorted(by_question.items())
-    }
+    rights = {key: [float(bool(record.score.correct)) for record in tries] for key, tries in by_question.items()}
+    return {key: (fmean(rights[key]), tries[0]) for key, tries in sorted(by_question.items())}
 
 
 def format_difference(pairs: Sequence[Difference]) -> str:

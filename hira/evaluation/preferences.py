@@ -176,10 +176,9 @@ def by_rubric(generator: Generator) -> Way:
 
 async def by_points(context: RunContext, pair: Preference) -> float | None:
     """Rate each report separately, from 1 to 10, scaled to 0 to 1."""
-    reports = {"a": pair.accepted, "b": pair.rejected}
-    accepted, rejected = await together(
-        [pointwise(context.conversation("judge", name), pair.query, report) for name, report in reports.items()]
-    )
+    judges = [context.conversation("judge", name) for name in "ab"]
+    shown = zip(judges, (pair.accepted, pair.rejected), strict=True)
+    accepted, rejected = await together([pointwise(judge, pair.query, report) for judge, report in shown])
     return None if accepted is None or rejected is None else (accepted - rejected) / 9
 
 

@@ -158,12 +158,11 @@ def score_by_fact(context: RunContext | None) -> Scorer:
     citations)."""
 
     async def score_answer(item: Item, answer: Answer) -> Score:
-        pairs = {
-            (citation.claim, citation.source): citation for citation in answer.citations if not citation.attributed
-        }
+        own = [citation for citation in answer.citations if not citation.attributed]
+        pairs = {(citation.claim, citation.source): citation.verdict for citation in own}
         if not pairs:
             return Score(None, 0.0, "fact", "0 of 0 citations")
-        verdicts = [citation.verdict for citation in pairs.values()]
+        verdicts = [*pairs.values()]
         if context is not None:
             claims = [SourcedClaim(claim, (answer.source(source),)) for claim, source in pairs]
             judge = ModelVerifier(begin_judgement(context, item.question), role="judge")
@@ -220,10 +219,8 @@ def judge_alone(metric: str, judge: Callable[[RunContext, Item, Answer], Awaitab
 def begin_judgement(context: RunContext, question: str) -> RunContext:
     """Return a run context for one judgement, so that no conversation outlives it. Whoever named the judge trusts it:
     it takes no exam. Its events are passed on to those of `context`."""
-    record = Rollout("", question, "judge")
-    return RunContext(
-        context.roles, record, budget=context.budget, events=Events(context.events), options=RunOptions(exam=False)
-    )
+    record, events = Rollout("", question, "judge"), Events(context.events)
+    return RunContext(context.roles, record, budget=context.budget, events=events, options=RunOptions(exam=False))
 
 
 JUDGED: Mapping[str, JudgedBy] = {

@@ -97,9 +97,9 @@ def rows(records: Sequence[Record], cells: Sequence[Cell]) -> list[SummaryRow]:
         by_cell[record.cell].append(record)
     summary = []
     for group, group_cells in groups.items():
-        questioned = [
-            record for cell in group_cells for record in sorted(by_cell[cell.name], key=lambda record: record.id)
-        ]
+        questioned: list[Record] = []
+        for cell in group_cells:
+            questioned += sorted(by_cell[cell.name], key=lambda record: record.id)
         if questioned:
             summary.append(_row(group, len(group_cells), questioned))
     return summary

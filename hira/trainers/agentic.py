@@ -104,16 +104,14 @@ class AnswerStep:
 
     async def run(self, question: str, context: RunContext) -> str:
         del question
-        step_input = self.step_input
-        if step_input.solution is None:
-            self.solution = await marsrl.solve(step_input.problem, context, step_input.step)
-        elif step_input.review is None:
-            self.review = await marsrl.verify(step_input.problem, step_input.solution, context, step_input.step)
+        problem, solution, step = self.step_input.problem, self.step_input.solution, self.step_input.step
+        if solution is None:
+            self.solution = await marsrl.solve(problem, context, step)
+        elif self.step_input.review is None:
+            self.review = await marsrl.verify(problem, solution, context, step)
             return self.review.report
         else:
-            self.solution = await marsrl.correct(
-                step_input.problem, step_input.solution, step_input.review, context, step_input.step
-            )
+            self.solution = await marsrl.correct(problem, solution, self.step_input.review, context, step)
         return self.solution.answer
 
     async def score(self, rollout: Rollout, references: tuple[str, ...]) -> RolloutScore:
@@ -195,10 +193,8 @@ class Agentic:
         shown = [group[0] for group in groups][: self.rollouts.config.samples]
         lines = tuple(make_transcript(output.scored, output.step_input.references) for output in shown)
         measures = {**measure_rollouts(scored), **measure_parts(outputs), "problems_lost": float(len(lost))}
-        made = tuple(
-            Group(group[0].step_input.group, tuple(output.scored.attempt for output in group)) for group in groups
-        )
-        return Collected(made, measures, lines)
+        made = [(group[0].step_input.group, tuple(output.scored.attempt for output in group)) for group in groups]
+        return Collected(tuple(Group(name, attempts) for name, attempts in made), measures, lines)
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,10 +63,9 @@ def read_demonstrations(
     for number, line in enumerate(filter(str.strip, lines), 1):
         try:
             record = validate(_ConversationRecord, read_json(line))
-            threads = [
-                (tuple(read_message(validate(WireMessage, wire)) for wire in messages), since)
-                for messages, since in _threads(record)
-            ]
+            threads: list[tuple[list[Message], int]] = []
+            for wires, since in _threads(record):
+                threads.append(([read_message(validate(WireMessage, wire)) for wire in wires], since))
             if any(message.media for messages, _ in threads for message in messages):
                 raise TypeError("a message with media")
         except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:

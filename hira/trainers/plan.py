@@ -163,12 +163,8 @@ class Sheet:
     update: Mapping[str, int]
 
     @property
-    def peaks(self) -> dict[str, int]:
-        return {"rollout": sum(self.rollout.values()), "update": sum(self.update.values())}
-
-    @property
     def peak(self) -> int:
-        return max(self.peaks.values())
+        return max(sum(self.rollout.values()), sum(self.update.values()))
 
     def __str__(self) -> str:
         rows = [f"{name}: {count:,} parameters" for name, count in self.parameters.items()]
@@ -288,5 +284,5 @@ def at_once(shape: DecoderShape, work: TrainingWork, memory: int) -> int:
     room = USABLE * memory
     if sum(sheet(shape, work).update.values()) > room:
         return 0
-    held = (sheet(shape, replace(work, at_once=rows)).peaks["rollout"] for rows in range(1, work.at_once + 1))
-    return sum(peak <= room for peak in held)
+    held = (sheet(shape, replace(work, at_once=rows)).rollout for rows in range(1, work.at_once + 1))
+    return sum(sum(lines.values()) <= room for lines in held)

@@ -120,10 +120,7 @@ def serve_command(run: Path, port: int) -> list[str]:
 
 def _calls(tokenizer: Path) -> list[str]:
     """Return the flags for reading native calls as in training; none if the chat template has no known marks."""
-    template = "".join(
-        path.read_text(encoding="utf-8")
-        for path in (tokenizer / "chat_template.jinja", tokenizer / "tokenizer_config.json")
-        if path.is_file()
-    )
+    paths = [tokenizer / name for name in ("chat_template.jinja", "tokenizer_config.json")]
+    template = "".join(path.read_text(encoding="utf-8") for path in paths if path.is_file())
     call_parser = next((parser for mark, parser in PARSERS.items() if mark in template), None)
     return ["--enable-auto-tool-choice", "--tool-call-parser", call_parser] if call_parser else []

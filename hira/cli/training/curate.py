@@ -134,14 +134,11 @@ async def _generate(
     plan, names, make = generation
     lost = 0
     async with open_judge(settings, options.judge or options.settings.get("model")) as context:
-        items = generate(
-            folder,
-            plan,
-            names,
-            lambda name: make(name, RunContext(context.roles, Rollout("", name, "curation"), budget=context.budget)),
-            options.concurrency,
-        )
-        async with aclosing(items):
+
+        async def make_one(name: str) -> Item | None:
+            return await make(name, RunContext(context.roles, Rollout("", name, "curation"), budget=context.budget))
+
+        async with aclosing(generate(folder, plan, names, make_one, options.concurrency)) as items:
             async for item in items:
                 lost += item is None
     shell.say(str(folder / MADE))

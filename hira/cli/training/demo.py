@@ -56,9 +56,8 @@ def demo(options: DemoOptions, shell: Shell) -> int:
     from hira.trainers.demo.cited import CITED
     from hira.trainers.demo.roles import ROLES
 
-    return run_recipe(
-        ROLES[options.roles] if options.roles else CITED, options, shell, find_model(options.model, shell)
-    )
+    recipe = ROLES[options.roles] if options.roles else CITED
+    return run_recipe(recipe, options, shell, find_model(options.model, shell))
 
 
 def find_model(name: str, shell: Shell) -> str:
@@ -200,11 +199,8 @@ class DemoView:
             if figures["step"] % (10 * EVERY) == 0:
                 self.tell(f"  step {figures['step']} of {figures['of']}: loss {figures['loss']:.3f}")
         elif "loss" in figures and figures["step"] % EVERY == 0:
-            shown = [
-                f"{label} {format_share(figures[name])}"
-                for label, name in self.recipe.curves.items()
-                if name in figures
-            ]
+            known = {label: name for label, name in self.recipe.curves.items() if name in figures}
+            shown = [f"{label} {format_share(figures[name])}" for label, name in known.items()]
             shown += [f"reward {figures['reward']:.2f}"] if "reward" in figures else []
             self.tell(f"  update {figures['step']} of {self.updates}: {', '.join(shown)}")
 

@@ -49,15 +49,11 @@ def parse_configuration(options: TrainOptions, shell: Shell) -> Configuration:
         return configuration.model_copy(update={"out": place})
     files = [argument for argument in options.configuration if "=" not in argument]
     if len(files) > 1:
-        raise UsageError(
-            f"expected one file, got {files[0]!r} and {files[1]!r}",
-            fix="name one file, then overrides such as train.lr=1e-5",
-        )
+        what = f"expected one file, got {files[0]!r} and {files[1]!r}"
+        raise UsageError(what, fix="name one file, then overrides such as train.lr=1e-5")
     if not options.configuration:
-        raise UsageError(
-            "no configuration is named",
-            fix=f"name a file: hira-train {options.command} run.toml; docs/training.md has one to copy",
-        )
+        fix = f"name a file: hira-train {options.command} run.toml; docs/training.md has one to copy"
+        raise UsageError("no configuration is named", fix=fix)
     file = shell.folder / files[0] if files else None
     return load_configuration(file, [argument for argument in options.configuration if "=" in argument])
 
@@ -220,13 +216,8 @@ def grpo(options: TrainOptions, shell: Shell) -> int:
                 shell.remark(f"{line}: {many}")
 
     with explain_interruption(lambda: [plan.folder]):
-        run_grpo(
-            plan,
-            resume=resumed,
-            on_start=start,
-            tell=shell.remark,
-            on_step=Steps(shell, configuration.train.steps),
-        )
+        steps = Steps(shell, configuration.train.steps)
+        run_grpo(plan, resume=resumed, on_start=start, tell=shell.remark, on_step=steps)
     profile.write_profiles(plan)
     shell.remark(f"done; see how it went: hira-train show {plan.folder}; ask the trained model:")
     shell.say(f'hira ask "…" --profile {plan.folder}')

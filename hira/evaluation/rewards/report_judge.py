@@ -215,12 +215,8 @@ async def judge_race(
     context: RunContext, query: str, dimensions: Sequence[Dimension], target: str, reference: str
 ) -> Race | None:
     """Return the race by the role `judge`, with one conversation per dimension, concurrently; None if one fails."""
-    judged = await together(
-        [
-            _dimension(context.conversation("judge", dimension.name), query, dimension, target, reference)
-            for dimension in dimensions
-        ]
-    )
+    judges = [(context.conversation("judge", dimension.name), dimension) for dimension in dimensions]
+    judged = await together([_dimension(judge, query, part, target, reference) for judge, part in judges])
     ratings = {dimension.name: rated for dimension, rated in zip(dimensions, judged, strict=True) if rated}
     return race(dimensions, ratings) if len(ratings) == len(dimensions) else None
 

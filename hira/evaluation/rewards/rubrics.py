@@ -90,9 +90,8 @@ class ByRubric:
         if value is None:
             failed = scores.ratings.count(None)
             return RolloutScore(None, why=f"the judge failed on {failed} of {len(scores.ratings)} items")
-        return RolloutScore(
-            value, {"rubric": value, "items": float(len(rubric.items)), "words": float(len(report.split()))}
-        )
+        items, words = float(len(rubric.items)), float(len(report.split()))
+        return RolloutScore(value, {"rubric": value, "items": items, "words": words})
 
     async def aclose(self) -> None:
         await self.config.policy.aclose()
@@ -160,9 +159,7 @@ def preference(accepted: float | None, rejected: float | None) -> float | None:
 
 def read_rubric(rollout: Rollout) -> Rubric | None:
     """Return the rubric in the writer's last reply; None if it cannot be read."""
-    written = [
-        trajectory for trajectory in rollout.trajectories.values() if trajectory.role == WRITER and trajectory.turns
-    ]
+    written = [path for path in rollout.trajectories.values() if path.role == WRITER and path.turns]
     if not written:
         return None
     try:
@@ -187,9 +184,8 @@ class Hybrid:
             raise UsageError(f"a preference has two reports, not {len(references)}", fix=fix)
         rubric = read_rubric(rollout)
         if rubric is None:
-            return RolloutScore(
-                total(INVALID, self.weights), _describe(INVALID), why="the rubric cannot be read, or is not valid"
-            )
+            why = "the rubric cannot be read, or is not valid"
+            return RolloutScore(total(INVALID, self.weights), _describe(INVALID), why=why)
         context = RunContext({"*": self.config})
         notices = collect_notices(context)
         accepted = rejected = judged = None

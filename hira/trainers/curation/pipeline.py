@@ -164,9 +164,8 @@ class Curation:
         curating, wanted = self.curating, [item.id for item in items]
         challenge = curating.challenge
         cells = tuple(grid([challenge.workflow], [], challenge.attempts))  # each has its own seed
-        plan = EvaluationPlan(
-            curating.data, curating.items, cells, self.settings, challenge.metric, challenge.concurrency
-        )
+        metric, many = challenge.metric, challenge.concurrency
+        plan = EvaluationPlan(curating.data, curating.items, cells, self.settings, metric, many)
         attempts = Attempts(plan, self.folder / ATTEMPTS, self.score, wanted)
         async with aclosing(attempts.each()) as results:
             async for _ in results:

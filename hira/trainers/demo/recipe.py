@@ -292,9 +292,8 @@ class Demo:
         times = self.sizes.demonstrations
         rollouts = record_demonstrations(self.recipe, self.folder, self.seed, times)
         asked = [problem for problem in self.plan.problems[: self.recipe.lessons] for _ in range(times)]
-        scores = together(
-            [self.recipe.reward(record, one.references) for record, one in zip(rollouts, asked, strict=True)]
-        )
+        pairs = zip(rollouts, asked, strict=True)
+        scores = together([self.recipe.reward(record, problem.references) for record, problem in pairs])
         right = summarise_scores(asyncio.run(scores), ACCURACY)[ACCURACY] or 0.0
         return rollouts, f"{len(rollouts)} rollouts of a careless teacher, {100 * right:.0f} % of them right"
 
