@@ -78,7 +78,6 @@ class RoleTrainer(Trainer):
         self._figures: dict[str, torch.Tensor] = {}
         self._canary: tuple[str, list[int]] | None = None  # an adapter, and ids at which each step must change it
         self._effective = False
-        self.base = ""
         self._pad = tokenizer.eos_token_id if tokenizer.pad_token_id is None else tokenizer.pad_token_id
         arguments = arguments_of(configuration, folder)
         prepare_weights(model, configuration)
@@ -243,19 +242,27 @@ class RoleTrainer(Trainer):
     # --- the run
 
     def run(self, *, resume: bool = False) -> Any:
-        """Train to the last step; with `resume` from the last whole checkpoint, as if the run had never stopped."""
-        place = last_checkpoint(self.folder) if resume else None
+        """Train to the last step; with `resume` from the last whole checkpoint, as if the run had never stopped. Raises
+        `HiraError` if the base has changed, as by a merged adapter, or if the processes trained different adapters."""
+        place, base = last_checkpoint(self.folder) if resume else None, fingerprint(self.bare)
         since = step_of(place) if place else 0
         if self.accelerator.is_main_process:
             for name in (records.METRICS, records.ROLLOUTS):
                 records.cut(self.folder / name, since)
         try:
-            return self.train(resume_from_checkpoint=str(place) if place else None)
+            done = self.train(resume_from_checkpoint=str(place) if place else None)
         except OSError as error:
             checkpoint = self.folder / f"checkpoint-{self.state.global_step}"
             if records.is_full(error) or Path(str(error.filename)).is_relative_to(checkpoint):
                 raise records.unwritable(error, checkpoint) from error
             raise
+        if fingerprint(self.bare) != base:
+            fix = "train adapters only, and never merge them into the base while training"
+            raise HiraError("the base's weights have changed since the run began", fix=fix)
+        if len(set(gather_object([fingerprint(self.bare, adapters=True)]))) > 1:
+            fix = "report it with the output of hira-train doctor RUN"
+            raise HiraError("the processes ended with different weights", fix=fix)
+        return done
 
     def check_step(self) -> None:
         """Check the new weights after each step, and let the policy sample with them; after the first step that moved
@@ -271,16 +278,6 @@ class RoleTrainer(Trainer):
             check_effect(self.bare, ids, adapter, self.accelerator.device)
             self._effective = True
         activate(self.bare, self._first_adapter)  # a checkpoint follows, and is loaded into that adapter first
-
-    def check_end(self) -> None:
-        """Raise `HiraError` if the base has changed, as by a merged adapter, or if the processes trained different
-        adapters."""
-        if fingerprint(self.bare) != self.base:
-            fix = "train adapters only, and never merge them into the base while training"
-            raise HiraError("the base's weights have changed since the run began", fix=fix)
-        if len(set(gather_object([fingerprint(self.bare, adapters=True)]))) > 1:
-            fix = "report it with the output of hira-train doctor RUN"
-            raise HiraError("the processes ended with different weights", fix=fix)
 
 
 @dataclass(eq=False)
@@ -309,21 +306,13 @@ class RecordCallback(TrainerCallback):
 
 @dataclass(eq=False)
 class _AfterStep(TrainerCallback):
-    """Passes the Trainer's callbacks to `trainer`."""
-
     trainer: RoleTrainer
-
-    def on_train_begin(self, *_: Any, **__: Any) -> None:
-        self.trainer.base = fingerprint(self.trainer.bare)
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         del args, state
         self.trainer.check_step()
         if self.trainer.over:
             control.should_training_stop = control.should_save = True
-
-    def on_train_end(self, *_: Any, **__: Any) -> None:
-        self.trainer.check_end()
 
 
 def prepare_weights(model: Any, configuration: Configuration) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Rollout
@@ -91,12 +91,8 @@ async def _curate(curating: Curating, options: CurateOptions, shell: Shell, sett
     return PARTIAL if open_ else OK
 
 
-class Generation(NamedTuple):
-    """New questions, by their names: the plan that identifies them, and the function that makes each of them."""
-
-    plan: Mapping[str, Any]
-    names: Sequence[str]
-    make: Callable[[str, RunContext], Awaitable[Item | None]]
+Generation = tuple[Mapping[str, Any], Sequence[str], Callable[[str, RunContext], Awaitable[Item | None]]]
+"""New questions: the plan that identifies them, their names, and the function that makes each of them."""
 
 
 def _walk_graph(many: int, options: CurateOptions, shell: Shell) -> Generation:
@@ -110,7 +106,7 @@ def _walk_graph(many: int, options: CurateOptions, shell: Shell) -> Generation:
     async def write(name: str, context: RunContext) -> Item | None:
         return await write_question(context.conversation("writer"), name, named[name])
 
-    return Generation(plan, list(named), write)
+    return plan, list(named), write
 
 
 def _rewrite(items: Sequence[Item], options: CurateOptions, shell: Shell) -> Generation:
@@ -125,7 +121,7 @@ def _rewrite(items: Sequence[Item], options: CurateOptions, shell: Shell) -> Gen
             return None
         return replace(item, question=query, meta={**item.meta, "original": item.question})
 
-    return Generation({"rewritten": options.data}, list(by), rewrite)
+    return {"rewritten": options.data}, list(by), rewrite
 
 
 async def _generate(

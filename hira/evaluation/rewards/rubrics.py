@@ -1,6 +1,6 @@
 """Rewards by rubrics: of a report, and the hybrid reward of a rubric generator (rubrics paper, sections 3.3, 3.4)."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -46,16 +46,12 @@ async def write_general(query: str) -> Rubric:
 @dataclass(slots=True)
 class Generated:
     """Rubrics that a generator, any policy, writes: one per query, however many rollouts it has, because rollouts that
-    are compared with one another need the same measure. `known` are rubrics that exist already."""
+    are compared with one another need the same measure."""
 
     config: RoleConfig
-    known: Mapping[str, Rubric] = field(default_factory=dict)
     _once: SingleFlight = field(default_factory=SingleFlight)
 
     async def __call__(self, query: str) -> Rubric | None:
-        if query in self.known:
-            return self.known[query]
-
         async def write() -> Rubric | None:
             try:
                 return await generate(RunContext({"*": self.config}).conversation("rubric"), query)
