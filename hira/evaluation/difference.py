@@ -29,8 +29,6 @@ class Flip:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One way of asking in both evaluations."""
-
     before: str
     after: str
     questions: int

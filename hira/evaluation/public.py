@@ -25,8 +25,6 @@ TEXT, MEDIA, FILES = "reasoning & web browsing", "multi-modality", "file underst
 
 @dataclass(frozen=True, slots=True)
 class PublicSet:
-    """The place of a public set, its columns and its metric."""
-
     hub: str
     """Its name on the hub."""
     split: str

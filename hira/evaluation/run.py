@@ -113,8 +113,6 @@ class ToolCounts:
 
 @dataclass(frozen=True, slots=True)
 class EvaluationTask:
-    """One question in one cell."""
-
     cell: Cell
     item: Item
 
@@ -167,7 +165,6 @@ class Evaluation:
             many.stop()
 
     async def each(self) -> AsyncGenerator[Record, None]:
-        """Ask the missing questions, and yield their records as they are written."""
         with (self.folder / RECORDS).open("a+b") as file:
             repair_last_line(file)
             async with aclosing(self._ask_on_ray() if self.ray else self._ask_missing()) as finished:

@@ -187,7 +187,6 @@ async def score_by_rubric(judging: RunContext, item: Item, answer: Answer) -> Sc
 
 
 async def score_by_judge(name: str, judging: RunContext, item: Item, answer: Answer) -> Score | None:
-    """Score by the judge of this name."""
     if not item.answerable:
         return score_abstention(answer, name)
     if not answer.text:

@@ -15,8 +15,6 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """An estimate with its bounds."""
-
     value: float
     low: float
     high: float

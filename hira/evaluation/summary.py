@@ -195,7 +195,6 @@ def _sum(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
 
 
 def as_json(row: SummaryRow) -> dict[str, Any]:
-    """Return a row for `summary.json`."""
     interval = row.accuracy
     values: dict[str, Any] = _round(asdict(row))
     return values | {

@@ -18,8 +18,6 @@ Settings = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table of a paper."""
-
     sets: Mapping[str, int | None]
     """The number of questions drawn from each set, None for all."""
     workflows: tuple[str, ...]

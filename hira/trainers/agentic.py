@@ -150,7 +150,6 @@ class Agentic:
 
     @property
     def last(self) -> int:
-        """The last step of a trained role."""
         return max(number for number, role in enumerate(STEPS, 1) if not self.config.roles or role in self.config.roles)
 
     async def begin(self, problem: Problem, update: int) -> "Stage | None":

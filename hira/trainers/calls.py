@@ -76,7 +76,6 @@ class OpenCalls:
             del self.since[call]
 
     def describe(self, most: int = 5) -> str:
-        """Return the calls that wait longest, in one line."""
         now = time.monotonic()
         waiting = list(self.since.values())
         listed = ", ".join(f"{name} for {now - since:.0f} s" for name, since in waiting[:most])

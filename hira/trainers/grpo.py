@@ -164,7 +164,6 @@ class RoleTrainer(Trainer):
                 batch["old_logps"] = self.score(bare, batch).logps
 
     def score(self, model: Any, batch: Batch) -> Scores:
-        """Return the log-probabilities and entropies of a micro-batch."""
         if batch["ids"].device.type == "cpu":
             return score_tokens(model, batch["ids"], batch["scored"])
         with self.accelerator.autocast():
@@ -216,7 +215,6 @@ class RoleTrainer(Trainer):
         return_outputs: bool = False,  # noqa: FBT001, FBT002 - as the Trainer calls it
         num_items_in_batch: Any = None,
     ) -> Any:
-        """Return the loss of a micro-batch."""
         del num_items_in_batch
         scores = self.score(model, inputs)
         clip = (self.config.clip_low, self.config.clip_high)
@@ -235,7 +233,6 @@ class RoleTrainer(Trainer):
                 means.add(name, value, weight)
 
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
-        """Log the figures of the step together with the Trainer's."""
         super().log({**logs, **{name: float(value) for name, value in self._measures.items()}}, start_time)
         self._measures = {}
 

@@ -28,7 +28,6 @@ class Means:
 
     @classmethod
     def join(cls, parts: "Sequence[Means]") -> "Means":
-        """Return the means over all parts."""
         whole = cls()
         for part in parts:
             for name, weight in part.weights.items():

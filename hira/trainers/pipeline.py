@@ -42,7 +42,6 @@ class PipelinedCollector(Collector):
         self.schedule: Schedule[MemberOutput] | None = None
 
     def close(self) -> None:
-        """End the sampling in progress."""
         self.gate.open()
         if self.schedule is not None:
             self.runner.run(self.schedule.aclose())

@@ -135,8 +135,6 @@ def _small(config: Mapping[str, Any], hidden: int, inner: int, query: int, key: 
 
 @dataclass(frozen=True, slots=True)
 class TrainingWork:
-    """The sizes of a run."""
-
     adapters: int = 1
     """The number of adapters that are trained at once."""
     rank: int = 16

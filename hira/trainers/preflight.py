@@ -156,7 +156,6 @@ def check_bits(bits: int, where: str = "in model.bits") -> None:
 
 
 def gpus() -> int:
-    """Return the number of GPUs that torch sees here."""
     import torch
 
     return torch.cuda.device_count()

@@ -49,8 +49,6 @@ OpenContext = Callable[[str, str, Sequence[Path], Sequence[Reader]], AbstractAsy
 
 @dataclass(slots=True)
 class Rollouts:
-    """Makes the groups of an update."""
-
     context: OpenContext
     workflow: Workflow
     problems: Sequence[Problem]
@@ -237,8 +235,6 @@ class Rollouts:
             raise silent
 
     def report_progress(self, done: Callable[[], str]) -> AbstractContextManager[None]:
-        """Report the progress from time to time, with the calls that wait longest."""
-
         def say() -> str:
             waiting = self.underway.describe()
             return done() + (f"; waiting: {waiting}" if waiting else "")

@@ -63,8 +63,6 @@ class Cut:
 
 @dataclass(slots=True)
 class _OpenRow:
-    """A growing row."""
-
     prompt: tuple[int, ...]
     model: str
     completion: list[int]

@@ -93,7 +93,6 @@ class Schedule(Generic[T]):
 
     @property
     def sampling(self) -> int:
-        """The number of groups that are being sampled."""
         return len(self._sampling)
 
     async def take(self) -> list[Released[T]]:

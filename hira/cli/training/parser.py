@@ -73,7 +73,6 @@ def parser(version: str) -> Parser:
 
 
 def parse_count(text: str) -> int:
-    """Return a number of 1 or more."""
     if not (text.isascii() and text.isdigit() and int(text)):
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of 1 or more")
     return int(text)

@@ -225,8 +225,6 @@ def grpo(options: TrainOptions, shell: Shell) -> int:
 
 
 class Steps:
-    """Prints one line for each step, with an estimate of the remaining time."""
-
     def __init__(self, shell: Shell, steps: int) -> None:
         self.shell = shell
         self.steps = steps

@@ -62,7 +62,6 @@ async def score(context: RunContext, rubric: Rubric, query: str, report: str, un
 async def score_pair(
     context: RunContext, rubric: Rubric, query: str, reports: tuple[str, ...]
 ) -> tuple[Scores, Scores]:
-    """Score two reports by a rubric, concurrently."""
     first, second = await together(
         [score(context, rubric, query, report, name) for name, report in zip("ab", reports, strict=True)]
     )

@@ -160,7 +160,6 @@ class Teacher:
 
 
 def errs(chance: random.Random, often: float) -> bool:
-    """Draw whether a careless teacher errs this time."""
     return chance.random() < often
 
 
@@ -303,7 +302,6 @@ class Demo:
         return [row for row in rows for _ in range(self.recipe.dealt.get(row.role, 1))]
 
     def _train_tiny(self, learn_tokenizer: Callable[[Sequence[Rollout]], Any]) -> None:
-        """Train a model from random weights, with its own tokenizer."""
         from hira.trainers.sft import DemonstrationOrder, SftTrainer
         from hira.trainers.weights import Muon
 
