@@ -177,14 +177,7 @@ def run_sft(
 
 
 def teach_adapters(
-    plan: TrainingPlan,
-    model: Any,
-    tokenizer: Any,
-    rows: Sequence[Row],
-    *,
-    resume: bool,
-    tell: Tell,
-    on_step: OnStep,
+    plan: TrainingPlan, model: Any, tokenizer: Any, rows: Sequence[Row], *, resume: bool, tell: Tell, on_step: OnStep
 ) -> None:
     configuration = plan.configuration
     adapters = configuration.model.adapters
