@@ -43,7 +43,7 @@ class Cell:
     def settings(self, general: Settings) -> Settings:
         changes: dict[str, Any] = {"workflow": self.workflow, "seed": self.seed, **self.changes}
         if "workflows" in changes:
-            options = {name: general.workflows.get(name, {}) | more for name, more in changes["workflows"].items()}
+            options = {name: {**general.workflows.get(name, {}), **more} for name, more in changes["workflows"].items()}
             changes["workflows"] = {**general.workflows, **options}
         if self.model:
             changes["model"] = self.model

@@ -112,9 +112,11 @@ def _row(group: tuple[str, str, str], seeds: int, records: Sequence[Record]) -> 
             by_question[record.id].append(record)
     tries = by_question.values()
     shares = [fmean([float(bool(record.score.correct)) for record in scored]) for scored in tries]
-    accuracy = bootstrap(shares) if shares else None
+    accuracy = None
     if shares and all(share in (0.0, 1.0) for share in shares):
         accuracy = wilson(round(sum(shares)), len(shares))  # valid for small numbers and at 0 and 1
+    elif shares:
+        accuracy = bootstrap(shares)
     values = [record.score.value for record in records if record.score.value is not None]
     costs = [record.cost for record in records if record.cost is not None]
     usage = [record.usage for record in records]

@@ -110,11 +110,6 @@ class DecoderShape:
         """Return the number of parameters of one adapter."""
         return self.layers * rank * sum(sum(self.matrices[name]) for name in targets)
 
-    @property
-    def kv(self) -> int:
-        """The bytes of keys and values of one token, in bf16."""
-        return self.layers * 2 * self.kv_heads * self.head * 2
-
 
 def _small(config: Mapping[str, Any], hidden: int, inner: int, query: int, key: int, head: int) -> int:
     """Count the norms and biases of a layer. Configs do not list a family's norms other than the two of the hidden
@@ -208,7 +203,7 @@ def _rollout(shape: DecoderShape, work: TrainingWork) -> dict[str, int]:
     passes through an MLP whose adapter computes in fp32 over bf16; choosing a token needs three more fp32 copies of a
     row's logits."""
     width = WIDTHS[work.bits]
-    cache = work.at_once * (work.longest + GROWTH) * shape.kv * width // 2
+    cache = work.at_once * (work.longest + GROWTH) * 2 * shape.layers * shape.kv_heads * shape.head * width
     read = min(READS, work.at_once * work.longest)
     a_token = 12 * shape.inner + 10 * shape.hidden if width == 2 else 4 * width * (shape.inner + shape.hidden)
     return {

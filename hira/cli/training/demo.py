@@ -129,7 +129,7 @@ def check_folder(demo: "Demo", output: str) -> None:
     began = read_configuration(folder) if folder.is_dir() else None
     if began is None:
         raise UsageError(f"{output!r} already exists, and holds no demo", fix=fix)
-    # as it is in the folder of now, which somebody may have moved
+    # somebody may have moved the folder
     first, name, model = began.out, Path(began.model.name), began.model
     if name.is_relative_to(first):
         model = model.model_copy(update={"name": str(folder / name.relative_to(first))})

@@ -184,18 +184,21 @@ class Hybrid:
             return RolloutScore(total(INVALID, self.weights), _describe(INVALID), why=why)
         context = RunContext({"*": self.config})
         notices = collect_notices(context)
-        accepted = rejected = judged = None
+        scores: tuple[float | None, float | None] = (None, None)
+        reward: float | None = None
         try:
             if self.weights.preference:
                 first, other = await score_pair(context, rubric, rollout.question, references)
-                accepted, rejected = first.normalised, other.normalised
+                scores = first.normalised, other.normalised
                 if self.formula == "paper":
-                    accepted, rejected = first.weighted_mean, other.weighted_mean
+                    scores = first.weighted_mean, other.weighted_mean
             if self.weights.quality:
                 judged = await quality(context.conversation("judge", "rubric"), rollout.question, rubric)
+                reward = judged.reward if judged else None
         except Stop as stop:
             return RolloutScore(None, why=stop.what)
-        parts = RewardParts(preference(accepted, rejected), judged.reward if judged else None, 0.0)
+        accepted, rejected = scores
+        parts = RewardParts(preference(accepted, rejected), reward, 0.0)
         record = _describe(parts)
         if accepted is not None and rejected is not None:
             record["margin"] = accepted - rejected
