@@ -12,7 +12,6 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from hira.core.errors import UsageError, did_you_mean
 from hira.core.wrong_values import list_wrong_values
-from hira.trainers.schedule import ScheduleLimits
 
 HALF = 16
 """The most bits of a base that computes in half precision."""
@@ -114,11 +113,6 @@ class StageConfig(_StrictConfig):
     problems: int = Field(default=32, ge=1)
     groups: int = Field(default=32, ge=1)
     segment: int = Field(default=0, ge=0)
-
-    @property
-    def limits(self) -> ScheduleLimits | None:
-        """The limits of the pipeline's schedule; None without a pipeline."""
-        return ScheduleLimits(self.problems, self.groups, self.staleness, 2 * self.groups) if self.staleness else None
 
 
 class RewardConfig(_StrictConfig):

@@ -67,7 +67,10 @@ class Training:
     @property
     def limits(self) -> ScheduleLimits | None:
         """The limits of the agentic pipeline; None if an update waits for all its rollouts."""
-        return self.configuration.marsrl.limits if self.plan.recipe.staged else None
+        part = self.configuration.marsrl
+        if not (self.plan.recipe.staged and part.staleness):
+            return None
+        return ScheduleLimits(part.problems, part.groups, part.staleness, 2 * part.groups)
 
     def run(self, *, resume: bool = False) -> None:
         """Train to the last step. With `resume`, from the last whole checkpoint as if the run had never stopped."""

@@ -29,10 +29,7 @@ class _Configured(Parser):
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         known, left = super().parse_known_args(args, namespace)
         if hasattr(known, "configuration"):
-            known.configuration = [
-                *known.configuration,
-                *(argument for argument in left if not argument.startswith("-")),
-            ]
+            known.configuration += [argument for argument in left if not argument.startswith("-")]
             left = [argument for argument in left if argument.startswith("-")]
         return known, left
 
@@ -109,9 +106,8 @@ def _add_runs(add: Any) -> None:
                "Exams, a line for each metric, or sample rollouts of a run.")  # fmt: skip
     show.add_argument("run", metavar="RUN", help="the folder of a run or a demo")
     show.add_argument("metrics", nargs="*", metavar="NAME", help="metrics with this in their names (the usual ones)")
-    show.add_argument(
-        "--samples", type=parse_count, default=0, metavar="N", help="show the last N sample rollouts instead"
-    )
+    show.add_argument("--samples", type=parse_count, default=0, metavar="N",
+                      help="show the last N sample rollouts instead")  # fmt: skip
 
 
 def _add_models(add: Any) -> None:
@@ -142,36 +138,19 @@ def _add_curate(curate: Parser) -> None:
     curate.add_argument("data", metavar="DATA", help="questions as hira eval takes them; a graph with --from-graph")
     curate.add_argument("-o", "--output", metavar="DIR", help="output folder (curation/NAME)")
     curate.add_argument("--limit", type=parse_count, metavar="N", help="only the first N questions")
-    curate.add_argument(
-        "--column",
-        action="append",
-        default=[],
-        metavar="PART=NAME",
-        type=parse_column,
-        help="question=NAME, answer=NAME",
-    )
+    curate.add_argument("--column", action="append", default=[], metavar="PART=NAME", type=parse_column,
+                        help="question=NAME, answer=NAME")  # fmt: skip
     group = curate.add_argument_group("stages")
-    group.add_argument(
-        "--stages",
-        default="level,duplicates,clarity,expert,challenge",
-        metavar="A,B",
-        help="level, duplicates, clarity, expert, challenge (all)",
-    )
-    group.add_argument(
-        "--similarity",
-        type=parse_number,
-        default=0.7,
-        metavar="X",
-        help="similarity from which questions are duplicates, above 0 and at most 1 (0.7)",
-    )
+    group.add_argument("--stages", default="level,duplicates,clarity,expert,challenge", metavar="A,B",
+                       help="level, duplicates, clarity, expert, challenge (all)")  # fmt: skip
+    group.add_argument("--similarity", type=parse_number, default=0.7, metavar="X",
+                       help="similarity from which questions are duplicates, above 0 and at most 1 (0.7)")  # fmt: skip
     group.add_argument("--attempts", type=parse_count, default=16, metavar="N", help="attempts at each question (16)")
     group.add_argument("--keep", default="1-12", metavar="N-M", help="how many of them must be right (1-12)")
-    group.add_argument(
-        "--metric", metavar="NAME", help="how attempts are scored, as hira eval (hle with --judge, else match)"
-    )
-    group.add_argument(
-        "--from-graph", type=parse_count, metavar="N", help="generate N questions from chains of a graph's facts"
-    )
+    scored = "how attempts are scored, as hira eval (hle with --judge, else match)"
+    group.add_argument("--metric", metavar="NAME", help=scored)
+    generated = "generate N questions from chains of a graph's facts"
+    group.add_argument("--from-graph", type=parse_count, metavar="N", help=generated)
     group.add_argument("--hops", default="2-4", metavar="N-M", help="with --from-graph: facts of a chain (2-4)")
     group.add_argument("--seed", type=int, default=0, metavar="N", help="with --from-graph: other chains (0)")
     group.add_argument("--rewrite", action="store_true", help="only rewrite queries as requests for reports")
