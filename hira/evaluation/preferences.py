@@ -270,8 +270,6 @@ def choose_candidates(reports: Sequence[Record]) -> list[dict[str, str]]:
             first, second = best
             rows.append({"id": records[0].id, "query": query, "first": first, "second": second, "preferred": ""})
     if not rows:
-        raise UsageError(
-            "there is no query with two scored reports",
-            fix="ask with several models or --repeats 2, and --metric rubric, race or fact",
-        )
+        fix = "ask with several models or --repeats 2, and --metric rubric, race or fact"
+        raise UsageError("there is no query with two scored reports", fix=fix)
     return rows

@@ -194,10 +194,10 @@ def _reports(folder: Path | None) -> tuple[Item, ...]:
     reports = rows_of(folder / "test_data" / "cleaned_data" / "reference.jsonl")
     references = {row.get("prompt"): row.get("article") for row in reports}
     columns = {"question": "prompt", "id": "id", "category": "language"}
-    rows = [
-        {**row, "criteria": criteria.get(row.get("prompt")), "reference": references.get(row.get("prompt"))}
-        for row in queries
-    ]
+    rows = []
+    for row in queries:
+        prompt = row.get("prompt")
+        rows.append({**row, "criteria": criteria.get(prompt), "reference": references.get(prompt)})
     return tuple(read_rows(rows, folder, REPORTS, columns))
 
 

@@ -40,10 +40,8 @@ class DemonstrationOrder(Dataset[Row]):
 
     def __init__(self, rows: Sequence[Row], configuration: Configuration, changed: Changed | None = None) -> None:
         if not rows:
-            raise UsageError(
-                "there is no conversation to learn from",
-                fix="give demonstrations of runs that succeeded, such as `hira runs export -o FILE` writes",
-            )
+            fix = "give demonstrations of runs that succeeded, such as `hira runs export -o FILE` writes"
+            raise UsageError("there is no conversation to learn from", fix=fix)
         self.rows = rows
         self.length = configuration.sft.steps * configuration.sft.batch
         self.seed = configuration.seed

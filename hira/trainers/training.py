@@ -147,15 +147,8 @@ class Training:
                 self._examine(runner, context, step)
                 trainer.over = self.finish_exam(step)
 
-        trainer = RoleTrainer(
-            self.model,
-            self.tokenizer,
-            configuration,
-            collector,
-            credit_of(self.plan),
-            self.folder,
-            on_update=finish_update,
-        )
+        weights, credit = (self.model, self.tokenizer), credit_of(self.plan)
+        trainer = RoleTrainer(*weights, configuration, collector, credit, self.folder, on_update=finish_update)
         trainer.record.on_step = self.on_step
         trainer.show_progress = partial(print_progress, rollouts.config.heartbeat_seconds, self.tell)
         if since:

@@ -229,10 +229,9 @@ async def _dimension(
         numbers = sorted(rating.number for rating in read.ratings)
         return "" if numbers == wanted else f"Rate each of the criteria 1 to {len(wanted)} once."
 
-    listed = "\n".join(
-        f"{number}. {criterion.text}: {criterion.explanation}" for number, criterion in enumerate(dimension.criteria, 1)
-    )
-    shown = {"query": query, "dimension": dimension.name.replace("_", " "), "criteria": listed, "best": BEST}
+    listed = [f"{number}. {part.text}: {part.explanation}" for number, part in enumerate(dimension.criteria, 1)]
+    criteria, name = "\n".join(listed), dimension.name.replace("_", " ")
+    shown = {"query": query, "dimension": name, "criteria": criteria, "best": BEST}
     prompt = fill_words(RACE, **shown, first=target, second=reference)
     read = await ask_judge(conversation, prompt, _shape_ratings(len(dimension.criteria)), wrong=wrong)
     if read is None:
