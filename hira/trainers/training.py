@@ -109,10 +109,12 @@ class Training:
         model = self.configuration.model
         template = Template(self.tokenizer, where=f"model {model.name!r}")
         config, gate = self.configuration.rollouts, Gate()
-        engine: AnyEngine = BatchingEngine(self.model, template)
+        engine: AnyEngine
         if config.vllm:
             served = ServedEngine(config.vllm, config.vllm_model or model.name, self.model, template, self.folder)
             engine = runner.run(served.open())
+        else:
+            engine = BatchingEngine(self.model, template)
         sampling = Segmented(engine, gate, self.configuration.marsrl.segment or None) if self.limits else engine
         live = LocalPolicy(model.name, template, sampling, model.adapters, versioned=True)
         context = runner.run(open_session(self.plan.settings, policies={"*": live}, workflow=self.plan.workflow))
