@@ -243,7 +243,8 @@ def planned(size: Size, found: Measured, many: int) -> dict[str, float]:
         at_once=size.questions * size.attempts,
         scored=scored,
     )
-    return {name: size_ / GIB for name, size_ in sheet(size.shape, work).peaks.items()}
+    made = sheet(size.shape, work)
+    return {name: sum(lines.values()) / GIB for name, lines in (("rollout", made.rollout), ("update", made.update))}
 
 
 def _free() -> None:

@@ -1,14 +1,14 @@
 """Agreement of a judge with human labels, which says how far its verdicts can be trusted."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from hira.core.errors import Stop, UsageError
 from hira.core.window import CONCURRENCY, map_concurrently
 from hira.evaluation.files import require_columns, rows_of
-from hira.evaluation.rewards.answer_judge import JUDGES
+from hira.evaluation.rewards.answer_judge import JUDGES, Verdict
 from hira.evaluation.rewards.match import extract_answer
 from hira.evaluation.scorers import begin_judgement, open_judge
 from hira.evaluation.statistics import Interval, wilson
@@ -23,26 +23,22 @@ NEEDED = ("question", "answer", "response", "label")
 
 @dataclass(frozen=True, slots=True)
 class JudgeAgreement:
-    """Agreement over the rows that the judge could judge.
-
-    Args:
-        labelled: Rows of the file.
-        unscored: Rows for which the judge failed; they count in no other figure.
-        agreed: Share of rows on which judge and label agree, with its 95 % interval.
-        kappa: Cohen's kappa, the agreement beyond chance.
-        accepted: Wrong responses that the judge accepted.
-        refused: Right responses that it refused.
-        wrong: Number and reason of each row on which they differ.
-    """
+    """Agreement over the rows that the judge could judge."""
 
     judge: str
     labelled: int
+    """The number of rows of the file."""
     unscored: int
+    """The number of rows for which the judge failed; they count in no other figure."""
     agreed: Interval
+    """The share of rows on which judge and label agree, with its 95 % interval."""
     kappa: float
     accepted: int
+    """The number of wrong responses that the judge accepted."""
     refused: int
+    """The number of right responses that it refused."""
     wrong: tuple[tuple[int, str], ...]
+    """Number and reason of each row on which they differ."""
 
 
 async def measure_agreement(path: Path, judge: str, settings: Settings) -> JudgeAgreement:
@@ -50,21 +46,32 @@ async def measure_agreement(path: Path, judge: str, settings: Settings) -> Judge
     if judge not in JUDGES:
         raise UsageError(f"{judge!r} is not a judge", fix=f"choose one of {', '.join(JUDGES)}")
     rows = read_labels(path)
-    verdicts: dict[int, tuple[bool | None, str]] = {}
+    verdicts: dict[int, tuple[bool, str]] = {}
     async with open_judge(settings, None) as context:
 
-        async def ask(index: int) -> tuple[int, bool | None, str]:
-            question, answer, response, _ = rows[index]
+        async def ask(number: int) -> tuple[int, Verdict | None]:
+            question, answer, response, _ = rows[number - 1]
             conversation = begin_judgement(context, question).conversation("judge")
             try:
-                verdict = await JUDGES[judge](conversation, question, answer, extract_answer(response))
-            except Stop as stop:  # the judge has spent its budget
-                return index, None, stop.what
-            return (index, verdict.correct, verdict.reason) if verdict else (index, None, "")
+                return number, await JUDGES[judge](conversation, question, answer, extract_answer(response))
+            except Stop:  # the judge has spent its budget
+                return number, None
 
-        async for index, correct, reason in map_concurrently(range(len(rows)), CONCURRENCY, ask):
-            verdicts[index] = (correct, reason)
-    return compare_verdicts(judge, [row[3] for row in rows], [verdicts[index] for index in range(len(rows))])
+        async for number, verdict in map_concurrently(range(1, len(rows) + 1), CONCURRENCY, ask):
+            if verdict is not None:
+                verdicts[number] = verdict.correct, verdict.reason
+    judged = [(number, rows[number - 1][3], *verdicts[number]) for number in sorted(verdicts)]
+    counts = Counter((label, correct) for _, label, correct, _ in judged)
+    return JudgeAgreement(
+        judge,
+        len(rows),
+        len(rows) - len(judged),
+        wilson(counts[True, True] + counts[False, False], len(judged)),
+        compute_kappa(counts),
+        counts[False, True],
+        counts[True, False],
+        tuple((number, reason) for number, label, correct, reason in judged if label != correct),
+    )
 
 
 def read_labels(path: Path) -> list[tuple[str, str, str, bool]]:
@@ -81,23 +88,6 @@ def read_labels(path: Path) -> list[tuple[str, str, str, bool]]:
     return rows
 
 
-def compare_verdicts(judge: str, labels: Sequence[bool], verdicts: Sequence[tuple[bool | None, str]]) -> JudgeAgreement:
-    """Compare verdicts, each with its reason, with the labels of the same rows; None is a judge that failed."""
-    rows = enumerate(zip(labels, verdicts, strict=True), 1)
-    judged = [(number, label, verdict, reason) for number, (label, (verdict, reason)) in rows if verdict is not None]
-    counts = Counter((label, verdict) for _, label, verdict, _ in judged)
-    return JudgeAgreement(
-        judge,
-        len(labels),
-        len(labels) - len(judged),
-        wilson(counts[True, True] + counts[False, False], len(judged)),
-        compute_kappa(counts),
-        counts[False, True],
-        counts[True, False],
-        tuple((number, reason) for number, label, verdict, reason in judged if label != verdict),
-    )
-
-
 def compute_kappa(counts: Mapping[tuple[bool, bool], int]) -> float:
     """Compute Cohen's kappa of two raters from the counts of their pairs of verdicts; 0 without pairs."""
     total = sum(counts.values()) or 1
@@ -110,12 +100,10 @@ def compute_kappa(counts: Mapping[tuple[bool, bool], int]) -> float:
 
 def format_agreement(agreement: JudgeAgreement) -> str:
     """Format the agreement as text, with one line for each row on which judge and label differ."""
-    value, low, high = (
-        f"{100 * share:.1f}" for share in (agreement.agreed.value, agreement.agreed.low, agreement.agreed.high)
-    )
-    judged = agreement.labelled - agreement.unscored
+    agreed, judged = agreement.agreed, agreement.labelled - agreement.unscored
+    share = f"{100 * agreed.value:.1f} % of {judged} (95 % {100 * agreed.low:.1f} to {100 * agreed.high:.1f})"
     lines = [
-        f"judge {agreement.judge}: agrees on {value} % of {judged} (95 % {low} to {high}), kappa {agreement.kappa:.2f}",
+        f"judge {agreement.judge}: agrees on {share}, kappa {agreement.kappa:.2f}",
         f"  wrong accepted: {agreement.accepted}, right refused: {agreement.refused}, not judged: {agreement.unscored}",
     ]
     return "\n".join([*lines, *(f"  row {number}: {reason}" for number, reason in agreement.wrong)])

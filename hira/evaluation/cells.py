@@ -33,7 +33,6 @@ class Cell:
 
     @property
     def way(self) -> str:
-        """The name of the group."""
         return join_way(*self.group)
 
     @property
@@ -42,13 +41,9 @@ class Cell:
         return (self.workflow, self.model, self.variant)
 
     def settings(self, general: Settings) -> Settings:
-        """Return the general settings with those of this cell."""
         changes: dict[str, Any] = {"workflow": self.workflow, "seed": self.seed, **self.changes}
-        options = {
-            name: {**general.workflows.get(name, {}), **changed}
-            for name, changed in changes.get("workflows", {}).items()
-        }
-        if options:
+        if "workflows" in changes:
+            options = {name: {**general.workflows.get(name, {}), **more} for name, more in changes["workflows"].items()}
             changes["workflows"] = {**general.workflows, **options}
         if self.model:
             changes["model"] = self.model

@@ -42,19 +42,15 @@ class Data:
 
 def load(name: str, wanted: Selection, folder: Path) -> Data:
     """Load the questions of `name`: `mini`, a file, a public set (`hira.evaluation.public`) or a table of a paper
-    (`hira.evaluation.tables`).
-
-    Raises `UsageError` for a missing file or an unknown set, with a fix.
-    """
+    (`hira.evaluation.tables`). Raises `UsageError` for a missing file or an unknown set."""
     if name == MINI:
         return Data(MINI, choose_items(items_of(QUESTIONS), wanted, MINI), (DOCS,))
     known, equals, file = name.partition("=")
     given = folder / Path(file).expanduser() if equals else None
     if known in TABLES:
         items = load_table(known, given, seed=wanted.seed, limit=wanted.limit)
-        return Data(
-            known, choose_items(items, replace(wanted, limit=None), known), metric=TABLES[known].metric, file=given
-        )
+        chosen = choose_items(items, replace(wanted, limit=None), known)
+        return Data(known, chosen, metric=TABLES[known].metric, file=given)
     if known in (*SETS, REPORTS):
         if given and not given.exists():
             raise UsageError(f"there is no file {file!r}", fix=f"write {known}=FILE with a file that exists")

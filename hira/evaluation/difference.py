@@ -29,8 +29,6 @@ class Flip:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One way of asking in both evaluations."""
-
     before: str
     after: str
     questions: int
@@ -49,12 +47,10 @@ class Difference:
 
 def compare_folders(before: Path, after: Path) -> list[Difference]:
     """Compare the folders of two evaluations. Ways of asking are paired by name, or directly if each folder has only
-    one.
-
-    Raises `UsageError` for folders without an evaluation, or with different questions.
-    """
+    one. Raises `UsageError` for folders without an evaluation, or with different questions."""
     first, second = _groups(before), _groups(after)
-    if _questions(first).isdisjoint(_questions(second)):
+    asked = {(record.id, record.question) for records in first.values() for record in records}
+    if asked.isdisjoint((record.id, record.question) for records in second.values() for record in records):
         raise UsageError("they have no question in common", where=f"{before} and {after}", fix="compare the same data")
     shared = [(name, name) for name in first if name in second]
     if not shared and len(first) == len(second) == 1:
@@ -70,9 +66,7 @@ def compare_folders(before: Path, after: Path) -> list[Difference]:
 
 def compare_within(folder: Path, ways: Sequence[str] = ()) -> Difference:
     """Compare two ways of asking in one evaluation: those with the given names, workflows or models, or its only two.
-
-    Raises `UsageError` for a name that fits none or several, and without names unless there are exactly two.
-    """
+    Raises `UsageError` for a name that fits none or several, and without names unless there are exactly two."""
     groups = _groups(folder)
     known = ", ".join(groups)
     if not ways and len(groups) != 2:
@@ -111,14 +105,10 @@ def _groups(folder: Path) -> dict[str, list[Record]]:
     for record in read(folder / RECORDS):
         if record.cell in groups:
             records[groups[record.cell]].append(record)
-    kept_groups = {group: group_records for group, group_records in records.items() if group_records}
-    if not kept_groups:
+    records = {group: finished for group, finished in records.items() if finished}
+    if not records:
         raise UsageError(f"{folder} holds no finished question", fix="resume the evaluation first")
-    return kept_groups
-
-
-def _questions(groups: Mapping[str, Sequence[Record]]) -> set[tuple[str, str]]:
-    return {(record.id, record.question) for records in groups.values() for record in records}
+    return records
 
 
 def _pair(name: str, other: str, before: Sequence[Record], after: Sequence[Record]) -> Difference:
@@ -156,10 +146,8 @@ def _shares(records: Sequence[Record]) -> dict[tuple[str, str], tuple[float, Rec
     for record in records:
         if record.score.correct is not None:
             by_question[record.id, record.question].append(record)
-    return {
-        key: (fmean([float(bool(record.score.correct)) for record in tries]), tries[0])
-        for key, tries in sorted(by_question.items())
-    }
+    rights = {key: [float(bool(record.score.correct)) for record in tries] for key, tries in by_question.items()}
+    return {key: (fmean(rights[key]), tries[0]) for key, tries in sorted(by_question.items())}
 
 
 def format_difference(pairs: Sequence[Difference]) -> str:

@@ -3,7 +3,7 @@ columns or named ones."""
 
 import csv
 import io
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PureWindowsPath
 from typing import Any
@@ -70,10 +70,8 @@ _ANSWERABLE = {"true": True, "yes": True, "1": True, "false": False, "no": False
 
 
 def items_of(path: Path, columns: Mapping[str, str] | None = None) -> list[Item]:
-    """Return the items of a file. `columns` names columns with other names.
-
-    Raises `UsageError` with the line of an unreadable row.
-    """
+    """Return the items of a file. `columns` names columns with other names. Raises `UsageError` with the line of an
+    unreadable row."""
     return read_rows(rows_of(path), path.parent, str(path), columns or {})
 
 
@@ -138,28 +136,24 @@ def _lines(text: str, path: Path) -> Iterator[Mapping[str, Any]]:
 
 
 def read_rows(
-    rows: Iterable[Mapping[str, Any]],
+    rows: Sequence[Mapping[str, Any]],
     folder: Path,
     name: str,
     columns: Mapping[str, str],
     *,
     within: Path | None = None,
 ) -> list[Item]:
-    """Return rows as items; columns other than question, answer, id, category and files become `meta`.
-
-    Files are in `folder`; links may lead to files in `within`, by default also `folder`. Raises `UsageError` for a
-    wrong row or column.
-    """
-    rows = list(rows)
+    """Return rows as items; columns other than question, answer, id, category and files become `meta`. Files are in
+    `folder`; links may lead to files in `within`, by default also `folder`. Raises `UsageError` for a wrong row or
+    column."""
     if not rows:
         raise UsageError("there are no questions", where=f"in {name}")
     known = {column for row in rows for column in row}
     if strange := sorted(set(columns) - set(COLUMNS)):
         raise UsageError(f"a question has no part {strange[0]!r}", fix=f"there are {', '.join(COLUMNS)}")
     if missing := sorted(set(columns.values()) - known):
-        raise UsageError(
-            f"there is no column {missing[0]!r}", where=f"in {name}", fix=f"it has {', '.join(sorted(known))}"
-        )
+        fix = f"it has {', '.join(sorted(known))}"
+        raise UsageError(f"there is no column {missing[0]!r}", where=f"in {name}", fix=fix)
     chosen = {
         part: columns.get(part) or next((column for column in names if column in known), "")
         for part, names in COLUMNS.items()
@@ -173,9 +167,8 @@ def read_rows(
     seen: dict[str, int] = {}
     for number, item in enumerate(items, 1):
         if item.id in seen:
-            raise UsageError(
-                f"the id {item.id!r} is already used by question {seen[item.id]}", where=f"question {number} of {name}"
-            )
+            what = f"the id {item.id!r} is already used by question {seen[item.id]}"
+            raise UsageError(what, where=f"question {number} of {name}")
         seen[item.id] = number
     return items
 
@@ -193,9 +186,9 @@ def _item(row: Mapping[str, Any], chosen: Mapping[str, str], kept: tuple[Path, P
         files = find_files([_inside(text, *kept) for text in parse_texts(value("files"))])
     except UsageError as error:
         raise UsageError(error.what, where=where, fix=error.fix) from None
-    answers, every = (
-        (parse_texts(value("answer")), parse_texts(value("every"))) if answerable is not False else ([], [])
-    )
+    answers, every = parse_texts(value("answer")), parse_texts(value("every"))
+    if answerable is False:
+        answers = every = []
     return Item(
         str(number if given in (None, "") else given),
         question,
@@ -238,9 +231,8 @@ def parse_texts(value: Any) -> list[str]:
     if value is None:
         return []
     if isinstance(value, Mapping):
-        return list(
-            dict.fromkeys(text for key in ("value", "answer", "aliases") for text in parse_texts(value.get(key)))
-        )
+        texts = [parse_texts(value.get(key)) for key in ("value", "answer", "aliases")]
+        return list(dict.fromkeys(text for each in texts for text in each))
     if isinstance(value, Sequence) and not isinstance(value, str):
         # an entry that is a text counts as it is, even "None"
         texts = [[entry.strip()] if isinstance(entry, str) and entry.strip() else parse_texts(entry) for entry in value]

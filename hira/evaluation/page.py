@@ -64,9 +64,8 @@ def _sections(summary: Sequence[SummaryRow]) -> list[str]:
         sections.append(_section("Accuracy against tokens", "with 95 % intervals", drawn))
     calls = draw_bars([(names[row.name], row.calls, None) for row in summary], "calls of models a question")
     tools = draw_bars([(names[row.name], row.tool_calls, None) for row in summary], "calls of tools a question")
-    length = draw_bars(
-        [(names[row.name], row.completion_tokens, None) for row in summary], "completion tokens a question"
-    )
+    written = [(names[row.name], row.completion_tokens, None) for row in summary]
+    length = draw_bars(written, "completion tokens a question")
     sections.append(_section("Calls and length of reasoning", "as in HiRA, Fig. 5", calls + tools + length))
     sections.append(_section("What ended how", "", _endings(summary, names)))
     return sections
@@ -140,10 +139,9 @@ def _endings(summary: Sequence[SummaryRow], names: Mapping[str, str]) -> str:
 
 def _table(head: Sequence[str], body: Sequence[Sequence[str]]) -> str:
     top = "".join(f"<th>{escape(cell)}</th>" for cell in head)
-    rows = "".join(
-        f"<tr><th>{escape(line[0])}</th>{''.join(f'<td>{escape(cell)}</td>' for cell in line[1:])}</tr>"
-        for line in body
-    )
+    rows = ""
+    for line in body:
+        rows += f"<tr><th>{escape(line[0])}</th>{''.join(f'<td>{escape(cell)}</td>' for cell in line[1:])}</tr>"
     return f'<div class="wide"><table><thead><tr>{top}</tr></thead><tbody>{rows}</tbody></table></div>'
 
 

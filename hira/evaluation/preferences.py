@@ -75,9 +75,7 @@ def split(pairs: Sequence[Preference], shares: Sequence[int] = SHARES, *, seed: 
         chance.shuffle(queries)
         held = [0.0] * len(shares)
         for query in queries:
-            smallest = min(
-                range(len(shares)), key=lambda candidate: ((held[candidate] + 1) / shares[candidate], candidate)
-            )
+            smallest = min(range(len(shares)), key=lambda part: ((held[part] + 1) / shares[part], part))
             held[smallest] += 1
             parts[smallest] += topics[topic][query]
     order = {pair.id: index for index, pair in enumerate(pairs)}
@@ -114,26 +112,20 @@ class OrderAgreement:
 
 
 def agreement(way: str, margins: Sequence[float | None], *, scored: bool = True, draws: int = 2_000) -> OrderAgreement:
-    """Return the figures of margins S(accepted) - S(rejected), None for a report without a score.
-
-    `scored` is False if margins are only signs. The intervals are Wilson's and, of d, the percentile bootstrap's.
-    """
+    """Return the figures of margins S(accepted) - S(rejected), None for a report without a score. `scored` is False if
+    margins are only signs. The intervals are Wilson's and, of d, the percentile bootstrap's."""
     known = [margin for margin in margins if margin is not None]
     ties = sum(margin == 0 for margin in known)
     right = sum(margin > 0 for margin in known)
     if not known:
         return OrderAgreement(way, len(margins), len(margins), 0, None, None, None)
-    effect = _effect(known, draws) if scored and len(known) > 1 else None
+    effect = None
+    if scored and len(known) > 1:
+        d = bootstrap(known, cohens_d, draws=draws)
+        low, high = (bound if math.isfinite(bound) else None for bound in (d.low, d.high))
+        effect = Effect(d.value, low, high) if math.isfinite(d.value) else None
     auc = (right + ties / 2) / len(known)
     return OrderAgreement(way, len(margins), len(margins) - len(known), ties, wilson(right, len(known)), auc, effect)
-
-
-def _effect(margins: Sequence[float], draws: int) -> Effect | None:
-    effect = bootstrap(margins, cohens_d, draws=draws)
-    if not math.isfinite(effect.value):
-        return None
-    low, high = (bound if math.isfinite(bound) else None for bound in (effect.low, effect.high))
-    return Effect(effect.value, low, high)
 
 
 def format_agreements(agreements: Sequence[OrderAgreement]) -> str:
@@ -141,12 +133,14 @@ def format_agreements(agreements: Sequence[OrderAgreement]) -> str:
     body = []
     for agreement in agreements:
         accuracy, effect = agreement.accuracy, agreement.d
+        low = "−∞" if effect is None or effect.low is None else f"{effect.low:.2f}"
+        high = "∞" if effect is None or effect.high is None else f"{effect.high:.2f}"
         cells = [
             agreement.way,
             f"{100 * accuracy.value:.2f}" if accuracy else "–",
             f"{100 * accuracy.low:.1f} to {100 * accuracy.high:.1f}" if accuracy else "–",
             f"{effect.value:.3f}" if effect else "–",
-            f"{_bound(effect.low, '−∞')} to {_bound(effect.high, '∞')}" if effect else "–",
+            f"{low} to {high}" if effect else "–",
             f"{agreement.ties} of {agreement.pairs - agreement.unscored}",
             str(agreement.unscored),
         ]
@@ -155,31 +149,22 @@ def format_agreements(agreements: Sequence[OrderAgreement]) -> str:
     return "\n".join(format_table(head, body))
 
 
-def _bound(bound: float | None, without: str) -> str:
-    return without if bound is None else f"{bound:.2f}"
-
-
 Way = Callable[[RunContext, Preference], Awaitable[float | None]]
 """Returns the margin of the accepted report over the rejected one; None if a judge or a generator fails."""
-Generator = Callable[[RunContext, str], Awaitable[Rubric | None]]
+Generator = Callable[[RunContext, str], Awaitable[Rubric]]
+"""Writes the rubric for a query. Raises `DialectError` if it cannot be read."""
 SIGNS = frozenset({"pairwise"})
 """Ways whose margins are signs, not differences of scores."""
 
 
-async def write_rubric(context: RunContext, query: str) -> Rubric | None:
-    """Return the rubric that the role `rubric` writes for the query; None if it cannot be read."""
-    try:
-        return await generate(context.conversation("rubric"), query)
-    except DialectError:
-        return None
-
-
 def by_rubric(generator: Generator) -> Way:
-    """Score both reports by one rubric: S of eq. 2, on which eq. 7 is defined; None if the weights add up to 0."""
+    """Score both reports by one rubric: S of eq. 2, on which eq. 7 is defined; None if the rubric cannot be read or its
+    weights add up to 0."""
 
     async def margin(context: RunContext, pair: Preference) -> float | None:
-        rubric = await generator(context, pair.query)
-        if rubric is None:
+        try:
+            rubric = await generator(context, pair.query)
+        except DialectError:
             return None
         accepted, rejected = await score_pair(context, rubric, pair.query, (pair.accepted, pair.rejected))
         if accepted.weighted_mean is None or rejected.weighted_mean is None:
@@ -191,10 +176,9 @@ def by_rubric(generator: Generator) -> Way:
 
 async def by_points(context: RunContext, pair: Preference) -> float | None:
     """Rate each report separately, from 1 to 10, scaled to 0 to 1."""
-    reports = {"a": pair.accepted, "b": pair.rejected}
-    accepted, rejected = await together(
-        [pointwise(context.conversation("judge", name), pair.query, report) for name, report in reports.items()]
-    )
+    judges = [context.conversation("judge", name) for name in "ab"]
+    shown = zip(judges, (pair.accepted, pair.rejected), strict=True)
+    accepted, rejected = await together([pointwise(judge, pair.query, report) for judge, report in shown])
     return None if accepted is None or rejected is None else (accepted - rejected) / 9
 
 
@@ -216,7 +200,7 @@ WAYS: dict[str, Way] = {
     "general": by_rubric(lambda _, query: write_general(query)),
     "pointwise": by_points,
     "pairwise": by_pair,
-    "rubric": by_rubric(write_rubric),
+    "rubric": by_rubric(lambda context, query: generate(context.conversation("rubric"), query)),
 }
 
 
@@ -286,8 +270,6 @@ def choose_candidates(reports: Sequence[Record]) -> list[dict[str, str]]:
             first, second = best
             rows.append({"id": records[0].id, "query": query, "first": first, "second": second, "preferred": ""})
     if not rows:
-        raise UsageError(
-            "there is no query with two scored reports",
-            fix="ask with several models or --repeats 2, and --metric rubric, race or fact",
-        )
+        fix = "ask with several models or --repeats 2, and --metric rubric, race or fact"
+        raise UsageError("there is no query with two scored reports", fix=fix)
     return rows

@@ -25,8 +25,6 @@ TEXT, MEDIA, FILES = "reasoning & web browsing", "multi-modality", "file underst
 
 @dataclass(frozen=True, slots=True)
 class PublicSet:
-    """The place of a public set, its columns and its metric."""
-
     hub: str
     """Its name on the hub."""
     split: str
@@ -46,16 +44,17 @@ class PublicSet:
     """The question if a row has only its material."""
 
 
-def _info(row: Mapping[str, Any], *names: str) -> str:
+def _info(row: Mapping[str, Any], name: str) -> str:
     info = row.get("info") or row.get("Info") or {}
     known = {str(key).lower(): value for key, value in info.items()} if isinstance(info, Mapping) else {}
-    return " ".join(str(known[name]).lower() for name in names if known.get(name))
+    return str(known.get(name) or "").lower()
 
 
-def _language(row: Mapping[str, Any]) -> str:
-    """Return the language: `lang` in the rows of WebWalkerQA, `Language` in its card."""
+def _difficulty(row: Mapping[str, Any]) -> str:
+    """Return difficulty and language of WebWalkerQA: `lang` in its rows, `Language` in its card."""
     language = _info(row, "lang") or _info(row, "language")
-    return {"english": "en", "chinese": "zh"}.get(language, language)
+    language = {"english": "en", "chinese": "zh"}.get(language, language)
+    return " | ".join(filter(None, (_info(row, "difficulty_level"), language)))
 
 
 _SEEN_OR_HEARD = re.compile(r"image|picture|photo|video|audio|speech|vision|visual|\bocr\b|colou?r rec", re.IGNORECASE)
@@ -106,7 +105,7 @@ SETS: Mapping[str, PublicSet] = {
         "main",
         {"question": "question", "answer": "answer"},
         metric="webwalker",
-        category=lambda row: " | ".join(filter(None, (_info(row, "difficulty_level"), _language(row)))),
+        category=_difficulty,
     ),
     "simpleqa": PublicSet("basicv8vc/SimpleQA", "test", {"question": "problem", "answer": "answer"}, metric="simpleqa"),
     "hle": PublicSet(
@@ -162,16 +161,25 @@ def draw(items: Sequence[T], most: int | None, seed: int) -> tuple[T, ...]:
 
 
 def load_public(name: str, *, file: Path | None = None, split: str = "", config: str = "") -> tuple[Item, ...]:
-    """Return all items of a set, from the hub or from a file of the same shape.
-
-    Raises `AccessDenied` for a gated set, `UsageError` without the extra, `EndpointError` without the hub.
-    """
+    """Return all items of a set, from the hub or from a file of the same shape. Raises `AccessDenied` for a gated set,
+    `UsageError` without the extra, `EndpointError` without the hub."""
     if name == REPORTS:
         return _reports(file)
     spec = SETS[name]
     if file:
         return items_of_rows(spec, rows_of(file), file.parent, name)
-    rows, folder, within = _fetch(name, spec, split or spec.split, config or spec.config)
+    split, config = split or spec.split, config or spec.config
+    try:
+        load_dataset = import_module("datasets").load_dataset
+    except ImportError:
+        fix = f"pip install 'hira[eval]', or read it from a file: hira eval {name}=FILE.jsonl"
+        raise UsageError(f"{name} needs the package datasets, which is not installed", fix=fix) from None
+    where = f"{spec.hub} on the hub" + (f", config {config}" if config else "") + f", split {split}"
+    try:
+        rows: Rows = [dict(row) for row in load_dataset(spec.hub, config or None, split=split)]
+        folder, within = _folders(spec, rows, split) if spec.files else (Path(), Path())
+    except Exception as error:
+        raise _explain_failure(name, spec, where, error) from error
     return items_of_rows(spec, rows, folder, name, within=within)
 
 
@@ -186,10 +194,10 @@ def _reports(folder: Path | None) -> tuple[Item, ...]:
     reports = rows_of(folder / "test_data" / "cleaned_data" / "reference.jsonl")
     references = {row.get("prompt"): row.get("article") for row in reports}
     columns = {"question": "prompt", "id": "id", "category": "language"}
-    rows = [
-        {**row, "criteria": criteria.get(row.get("prompt")), "reference": references.get(row.get("prompt"))}
-        for row in queries
-    ]
+    rows = []
+    for row in queries:
+        prompt = row.get("prompt")
+        rows.append({**row, "criteria": criteria.get(prompt), "reference": references.get(prompt)})
     return tuple(read_rows(rows, folder, REPORTS, columns))
 
 
@@ -206,9 +214,7 @@ def items_of_rows(
         shaped = [{**row, column: f"{spec.ask}\n\n{row[column]}"} if row.get(column) else row for row in shaped]
     columns = dict(spec.columns) | ({"category": "category"} if spec.category else {})
     present = {column for row in shaped for column in row}
-    if missing := [
-        column for part, column in columns.items() if part in ("question", "answer") and column not in present
-    ]:
+    if missing := [columns[part] for part in ("question", "answer") if columns[part] not in present]:
         raise UsageError(
             f"{name} has no column {missing[0]!r}: its format is not the expected one",
             where=f"columns: {', '.join(sorted(present))}",
@@ -216,23 +222,6 @@ def items_of_rows(
         )
     columns = {part: column for part, column in columns.items() if column in present}
     return tuple(read_rows(shaped, folder, name, columns, within=within))
-
-
-def _fetch(name: str, spec: PublicSet, split: str, config: str) -> tuple[Rows, Path, Path]:
-    """Return the rows, the folder of their files, and the folder to which links in it may lead."""
-    try:
-        load_dataset = import_module("datasets").load_dataset
-    except ImportError:
-        fix = f"pip install 'hira[eval]', or read it from a file: hira eval {name}=FILE.jsonl"
-        raise UsageError(f"{name} needs the package datasets, which is not installed", fix=fix) from None
-    where = f"{spec.hub} on the hub" + (f", config {config}" if config else "") + f", split {split}"
-    try:
-        dataset = load_dataset(spec.hub, config or None, split=split)
-        rows: Rows = [dict(row) for row in dataset]
-        folder, within = _folders(spec, rows, split) if spec.files else (Path(), Path())
-    except Exception as error:
-        raise _explain_failure(name, spec, where, error) from error
-    return rows, folder, within
 
 
 def _folders(spec: PublicSet, rows: Rows, split: str) -> tuple[Path, Path]:

@@ -65,7 +65,7 @@ class Record:
 def record_of(
     cell: Cell, item: Item, answer: Answer, score: Score, tools: Mapping[str, tuple[int, int]], seconds: float
 ) -> Record:
-    rollout = answer.rollout
+    rollout, failure = answer.rollout, answer.rollout.failure
     roles: dict[str, Usage] = {}
     for trajectory in rollout.trajectories.values():
         roles[trajectory.role] = roles.get(trajectory.role, Usage()) + trajectory.usage
@@ -78,7 +78,7 @@ def record_of(
         answer.text,
         answer.status,
         score,
-        kind_of(answer),
+        f"{type(failure).__name__}: {'; '.join(str(failure).splitlines())}" if failure else "",
         rollout.run,
         round(seconds, 3),
         rollout.usage.cost,
@@ -87,12 +87,6 @@ def record_of(
         dict(tools),
         dict(Counter(str(citation.verdict) for citation in answer.citations)),
     )
-
-
-def kind_of(answer: Answer) -> str:
-    """Return the failure that ended a run, such as `RateLimited: …`; "" if none did."""
-    failure = answer.rollout.failure
-    return f"{type(failure).__name__}: {'; '.join(str(failure).splitlines())}" if failure else ""
 
 
 def read(path: Path) -> list[Record]:
@@ -109,8 +103,7 @@ def read(path: Path) -> list[Record]:
         except DamagedRecord as error:
             if number == len(lines):
                 break
-            raise UsageError(
-                f"line {number} cannot be read: {error}", where=f"in {path}", fix="remove the line"
-            ) from None
+            what = f"line {number} cannot be read: {error}"
+            raise UsageError(what, where=f"in {path}", fix="remove the line") from None
         by_question[record.cell, record.id] = record
     return list(by_question.values())

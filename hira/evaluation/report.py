@@ -54,11 +54,8 @@ def prompts() -> Mapping[str, Any]:
     """Return the digest of every prompt that hira sends, by its file, and of all together."""
     home = Path(__file__).parents[1]
     paths = {path.relative_to(home).as_posix(): path for path in home.rglob("*.md")}
-    each = {
-        name: hashlib.sha256(paths[name].read_bytes()).hexdigest()[:12]
-        for name in sorted(paths)
-        if not name.startswith("evaluation/mini/")
-    }
+    names = [name for name in sorted(paths) if not name.startswith("evaluation/mini/")]
+    each = {name: hashlib.sha256(paths[name].read_bytes()).hexdigest()[:12] for name in names}
     return {"all": hashlib.sha256(repr(each).encode()).hexdigest()[:16], "each": each}
 
 
@@ -87,9 +84,8 @@ def markdown(summary: Sequence[SummaryRow], data: str, metric: str) -> str:
         shown = [[row.name, *(percent(row.parts.get(name)) for name in parts), percent(row.value)] for row in summary]
         lines += ["", "## Parts of the score", "", *format_table(["", *parts, "overall"], shown)]
     if any(len(row.calls_by_role) > 1 for row in summary):
-        shown = [
-            [row.name, ", ".join(f"{role} {calls:.2f}" for role, calls in row.calls_by_role.items())] for row in summary
-        ]
+        spoken = [", ".join(f"{role} {calls:.2f}" for role, calls in row.calls_by_role.items()) for row in summary]
+        shown = [[row.name, calls] for row, calls in zip(summary, spoken, strict=True)]
         lines += ["", "## Calls of each role", "", *format_table(["", "calls of a question"], shown)]
     if tools := sorted({tool for row in summary for tool in row.tools}):
         shown = [

@@ -39,10 +39,8 @@ HELD_AGAINST = ("rubric", "criteria", "reference")
 
 @dataclass(frozen=True, slots=True)
 class EvaluationPlan:
-    """The questions, the ways of asking them, and the metric. `data` names the questions, `metric` the scorer.
-
-    Raises `UsageError` for a question that lacks the reference of its metric.
-    """
+    """The questions, the ways of asking them, and the metric. `data` names the questions, `metric` the scorer. Raises
+    `UsageError` for a question that lacks the reference of its metric."""
 
     data: str
     items: tuple[Item, ...]
@@ -82,22 +80,11 @@ def among(path: Path, docs: Sequence[Path]) -> bool:
 
 def digest(items: Sequence[Item]) -> str:
     """Return a digest of the questions and of everything that scores them: sets with one digest are the same set."""
-    text = json.dumps(
-        [
-            [
-                item.id,
-                item.question,
-                item.answers,
-                item.every,
-                item.category,
-                [item.meta.get(name) for name in HELD_AGAINST],
-            ]
-            for item in items
-        ],
-        ensure_ascii=False,
-        default=str,
-    )
-    return digest_text(text)
+    told = [
+        [item.id, item.question, item.answers, item.every, item.category, [item.meta.get(key) for key in HELD_AGAINST]]
+        for item in items
+    ]
+    return digest_text(json.dumps(told, ensure_ascii=False, default=str))
 
 
 @dataclass(slots=True)
@@ -126,8 +113,6 @@ class ToolCounts:
 
 @dataclass(frozen=True, slots=True)
 class EvaluationTask:
-    """One question in one cell."""
-
     cell: Cell
     item: Item
 
@@ -135,19 +120,11 @@ class EvaluationTask:
     def key(self) -> tuple[str, str]:
         return (self.cell.name, self.item.id)
 
-    def run(self, plan: str) -> str:
-        """Return the id of its run in the journal, the same after a crash."""
-        text = "\n".join((plan, *self.key))
-        return f"eval-{hashlib.sha256(text.encode()).hexdigest()[:20]}"
-
 
 class Evaluation:
-    """An evaluation in a folder. `each` asks the missing questions and yields each record as it is written.
-
-    Raises `UsageError` for a folder that holds another evaluation, or the documents. `failure` is a failure that every
-    other question would meet too, such as a refused key; it ends the evaluation, which can be resumed. `readers` get
-    the events of all runs.
-    """
+    """An evaluation in a folder. `failure` is a failure that every other question would meet too, such as a refused
+    key; it ends the evaluation, which can be resumed. `readers` get the events of all runs. Raises `UsageError` for a
+    folder that holds another evaluation, or the documents."""
 
     def __init__(self, plan: EvaluationPlan, folder: Path, score: Scorer, *, ray: str = "") -> None:
         self.plan = plan
@@ -188,7 +165,6 @@ class Evaluation:
             many.stop()
 
     async def each(self) -> AsyncGenerator[Record, None]:
-        """Ask the missing questions, and yield their records as they are written."""
         with (self.folder / RECORDS).open("a+b") as file:
             repair_last_line(file)
             async with aclosing(self._ask_on_ray() if self.ray else self._ask_missing()) as finished:
@@ -233,7 +209,9 @@ class Evaluation:
         return cell.settings(self.plan.settings).with_values({"journal": self.folder / JOURNAL}, "--output")
 
     def _question(self, task: EvaluationTask) -> Question:
-        run = task.run(self._name)
+        """Return the question with the id of its run in the journal, the same after a crash."""
+        text = "\n".join((self._name, *task.key))
+        run = f"eval-{hashlib.sha256(text.encode()).hexdigest()[:20]}"
         begun = run if self._recorded is None or run in self._recorded else ""
         return Question(task.item.question, task.item.id, task.item.files, run=begun, begin_as=run)
 

@@ -101,7 +101,7 @@ def _read_column(value: Any) -> Any:
 
 
 def _lacking(name: str, item: Item, why: str) -> UsageError:
-    fixes: Mapping[str, str] = {
+    fixes = {
         "rubric": "give each question a rubric: hira rubric QUERY --json writes one",
         "reference": "give each question a report to compare with",
         "criteria": "give each question criteria in the benchmark's shape",
@@ -112,12 +112,7 @@ def _lacking(name: str, item: Item, why: str) -> UsageError:
 def score_abstention(answer: Answer, metric: str) -> Score:
     """Score an unanswerable question, by any metric: a right answer says so, and cites nothing."""
     right = answer.status == "insufficient_evidence" and not answer.citations
-    return Score(right, float(right), metric, "nothing can be known", _plain(answer))
-
-
-def _plain(answer: Answer) -> str:
-    """Return the answer for scoring: the final one, without citations."""
-    return extract_answer(clean(answer.text))
+    return Score(right, float(right), metric, "nothing can be known", extract_answer(clean(answer.text)))
 
 
 def score_by_words(
@@ -129,7 +124,7 @@ def score_by_words(
     async def score_answer(item: Item, answer: Answer) -> Score:
         if not item.answerable:
             return score_abstention(answer, metric)
-        text = _plain(answer)
+        text = extract_answer(clean(answer.text))
         if item.every:
             held = [fits(text, part) for part in item.every]
             return Score(all(held), sum(held) / len(held), metric, "", text)
@@ -163,12 +158,11 @@ def score_by_fact(context: RunContext | None) -> Scorer:
     citations)."""
 
     async def score_answer(item: Item, answer: Answer) -> Score:
-        pairs = {
-            (citation.claim, citation.source): citation for citation in answer.citations if not citation.attributed
-        }
+        own = [citation for citation in answer.citations if not citation.attributed]
+        pairs = {(citation.claim, citation.source): citation.verdict for citation in own}
         if not pairs:
             return Score(None, 0.0, "fact", "0 of 0 citations")
-        verdicts = [citation.verdict for citation in pairs.values()]
+        verdicts = [*pairs.values()]
         if context is not None:
             claims = [SourcedClaim(claim, (answer.source(source),)) for claim, source in pairs]
             judge = ModelVerifier(begin_judgement(context, item.question), role="judge")
@@ -193,7 +187,6 @@ async def score_by_rubric(judging: RunContext, item: Item, answer: Answer) -> Sc
 
 
 async def score_by_judge(name: str, judging: RunContext, item: Item, answer: Answer) -> Score | None:
-    """Score by the judge of this name."""
     if not item.answerable:
         return score_abstention(answer, name)
     if not answer.text:
@@ -225,10 +218,8 @@ def judge_alone(metric: str, judge: Callable[[RunContext, Item, Answer], Awaitab
 def begin_judgement(context: RunContext, question: str) -> RunContext:
     """Return a run context for one judgement, so that no conversation outlives it. Whoever named the judge trusts it:
     it takes no exam. Its events are passed on to those of `context`."""
-    record = Rollout("", question, "judge")
-    return RunContext(
-        context.roles, record, budget=context.budget, events=Events(context.events), options=RunOptions(exam=False)
-    )
+    record, events = Rollout("", question, "judge"), Events(context.events)
+    return RunContext(context.roles, record, budget=context.budget, events=events, options=RunOptions(exam=False))
 
 
 JUDGED: Mapping[str, JudgedBy] = {
@@ -245,11 +236,9 @@ REFUSED = 401
 
 @asynccontextmanager
 async def scorer_of(metric: str, settings: Settings, judge: str | None) -> AsyncIterator[Scorer]:
-    """Open the scorer of a metric; `judge` names the judging model, by default the answering one.
-
-    Raises `UsageError` for an unknown metric, for a judge that the metric does not use, and for `offline` as a judge;
-    `EndpointError` for an unreachable judge, before there is anything to judge.
-    """
+    """Open the scorer of a metric; `judge` names the judging model, by default the answering one. Raises `UsageError`
+    for an unknown metric, for a judge that the metric does not use, and for `offline` as a judge; `EndpointError` for
+    an unreachable judge, before there is anything to judge."""
     if metric not in METRICS:
         near = ALSO_CALLED.get(metric, metric)
         raise UsageError(f"unknown metric {metric!r}", fix=did_you_mean(near, METRICS))

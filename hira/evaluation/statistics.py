@@ -15,8 +15,6 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """An estimate with its bounds."""
-
     value: float
     low: float
     high: float
@@ -78,8 +76,6 @@ def permutation_p_value(differences: Sequence[float]) -> float:
     reached = 0
     for _ in range(_SIGNINGS):
         signs = drawn.getrandbits(len(differences))
-        total = math.fsum(
-            -difference if signs >> index & 1 else difference for index, difference in enumerate(differences)
-        )
-        reached += abs(total) >= seen - 1e-12
+        signed = (-value if signs >> index & 1 else value for index, value in enumerate(differences))
+        reached += abs(math.fsum(signed)) >= seen - 1e-12
     return (reached + 1) / (_SIGNINGS + 1)

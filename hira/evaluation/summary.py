@@ -1,7 +1,7 @@
 """The summary of the records. Pure: the same records give the same figures, bit by bit, in any order."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from statistics import fmean
 from typing import Any
@@ -54,7 +54,7 @@ class SummaryRow:
     """The calls of each tool: all, and those that succeeded."""
     categories: Mapping[str, "Category"]
     parts: Mapping[str, float]
-    """The mean of each component of the score."""
+    """The mean of each component of the score (rubrics paper, Table 2)."""
 
     @property
     def name(self) -> str:
@@ -97,29 +97,44 @@ def rows(records: Sequence[Record], cells: Sequence[Cell]) -> list[SummaryRow]:
         by_cell[record.cell].append(record)
     summary = []
     for group, group_cells in groups.items():
-        questioned = [
-            record for cell in group_cells for record in sorted(by_cell[cell.name], key=lambda record: record.id)
-        ]
+        questioned: list[Record] = []
+        for cell in group_cells:
+            questioned += sorted(by_cell[cell.name], key=lambda record: record.id)
         if questioned:
             summary.append(_row(group, len(group_cells), questioned))
     return summary
 
 
 def _row(group: tuple[str, str, str], seeds: int, records: Sequence[Record]) -> SummaryRow:
-    scored = [record for record in records if record.score.correct is not None]
+    by_question: dict[str, list[Record]] = defaultdict(list)
+    for record in sorted(records, key=lambda record: record.id):
+        if record.score.correct is not None:
+            by_question[record.id].append(record)
+    tries = by_question.values()
+    shares = [fmean([float(bool(record.score.correct)) for record in scored]) for scored in tries]
+    accuracy = None
+    if shares and all(share in (0.0, 1.0) for share in shares):
+        accuracy = wilson(round(sum(shares)), len(shares))  # valid for small numbers and at 0 and 1
+    elif shares:
+        accuracy = bootstrap(shares)
     values = [record.score.value for record in records if record.score.value is not None]
-    shares = [fmean([float(bool(record.score.correct)) for record in tries]) for tries in _by_question(scored).values()]
     costs = [record.cost for record in records if record.cost is not None]
     usage = [record.usage for record in records]
     calls = _sum({role: usage.calls for role, usage in record.roles.items()} for record in records)
+    made = _sum({tool: count for tool, (count, _) in record.tools.items()} for record in records)
+    well = _sum({tool: count for tool, (_, count) in record.tools.items()} for record in records)
+    parts: dict[str, list[float]] = defaultdict(list)
+    for record in records:
+        for name, value in record.score.parts.items():
+            parts[name].append(value)
     return SummaryRow(
         *group,
         seeds=seeds,
         asked=len(records),
         scored=sum(record.score.value is not None for record in records),
-        accuracy=_accuracy(shares),
-        pass_at_k=_pass_at_k(scored) if seeds > 1 else None,
-        majority=_score_majority(scored) if seeds > 1 else None,
+        accuracy=accuracy,
+        pass_at_k=_pass_at_k(tries) if seeds > 1 else None,
+        majority=_score_majority(tries) if seeds > 1 else None,
         value=fmean(values) if values else None,
         calls=fmean([role_usage.calls for role_usage in usage]),
         calls_by_role={role: count / len(records) for role, count in sorted(calls.items())},
@@ -128,62 +143,33 @@ def _row(group: tuple[str, str, str], seeds: int, records: Sequence[Record]) -> 
         tool_calls=fmean([record.interactions for record in records]),
         subtasks=fmean([record.subtasks for record in records]),
         cost=sum(costs) if costs else None,
-        statuses=_count(record.status for record in records),
-        failures=_count(record.error.partition(": ")[0] for record in records if record.error),
+        statuses=_sum({record.status: 1} for record in records),
+        failures=_sum({record.error.partition(": ")[0]: 1} for record in records if record.error),
         reasons={
             name: reason for name, _, reason in (record.error.partition(": ") for record in records[::-1]) if name
         },
         citations=_sum(record.verdicts for record in records),
-        tools=_tools(records),
+        tools={tool: (made[tool], well[tool]) for tool in made},
         categories=_categories(records),
-        parts=_average_parts(records),
+        parts={name: fmean(known) for name, known in parts.items()},
     )
 
 
-def _average_parts(records: Sequence[Record]) -> dict[str, float]:
-    """Return the mean of each component of the scores (rubrics paper, Table 2)."""
-    values: dict[str, list[float]] = defaultdict(list)
-    for record in records:
-        for name, value in record.score.parts.items():
-            values[name].append(value)
-    return {name: fmean(known) for name, known in values.items()}
-
-
-def _by_question(records: Iterable[Record]) -> dict[str, list[Record]]:
-    by_question: dict[str, list[Record]] = defaultdict(list)
-    for record in records:
-        by_question[record.id].append(record)
-    return dict(sorted(by_question.items()))
-
-
-def _accuracy(shares: Sequence[float]) -> Interval | None:
-    """Return the mean share with its interval: Wilson's if every question is right or wrong, which is valid for small
-    numbers and at 0 and 1, else by bootstrap over questions."""
-    if not shares:
+def _pass_at_k(tries: Collection[Sequence[Record]]) -> float | None:
+    """Return pass@k of the scored tries of each question, for the least number k of tries."""
+    if not tries:
         return None
-    if all(share in (0.0, 1.0) for share in shares):
-        return wilson(round(sum(shares)), len(shares))
-    return bootstrap(shares)
+    k = min(map(len, tries))
+    rights = [sum(bool(record.score.correct) for record in records) for records in tries]
+    return fmean([pass_at(right, len(records), k) for right, records in zip(rights, tries, strict=True)])
 
 
-def _pass_at_k(scored: Sequence[Record]) -> float | None:
-    """Return pass@k, for the least number k of scored tries of a question."""
-    tries = _by_question(scored).values()
-    k = min(map(len, tries), default=0)
-    return (
-        fmean([pass_at(sum(bool(record.score.correct) for record in records), len(records), k) for records in tries])
-        if k
-        else None
-    )
-
-
-def _score_majority(scored: Sequence[Record]) -> float | None:
-    """Return the share of questions whose most frequent answer is right."""
+def _score_majority(tries: Collection[Sequence[Record]]) -> float | None:
+    """Return the share of questions whose most frequent answer is right, given the scored tries of each."""
     right = []
-    for records in _by_question(scored).values():
-        answers = [
-            " ".join((record.score.extracted or extract_answer(record.answer)).lower().split()) for record in records
-        ]
+    for records in tries:
+        found = [record.score.extracted or extract_answer(record.answer) for record in records]
+        answers = [" ".join(text.lower().split()) for text in found]
         chosen = majority(answers)
         right.append(float(bool(records[answers.index(chosen)].score.correct)) if chosen else 0.0)
     return fmean(right) if right else None
@@ -203,10 +189,6 @@ def _categories(records: Sequence[Record]) -> dict[str, Category]:
     return categories
 
 
-def _count(names: Iterable[str]) -> dict[str, int]:
-    return dict(sorted(Counter(names).items()))
-
-
 def _sum(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
     total: Counter[str] = Counter()
     for count in counts:
@@ -214,14 +196,7 @@ def _sum(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
     return dict(sorted(total.items()))
 
 
-def _tools(records: Sequence[Record]) -> dict[str, tuple[int, int]]:
-    made = _sum({tool: count for tool, (count, _) in record.tools.items()} for record in records)
-    well = _sum({tool: count for tool, (_, count) in record.tools.items()} for record in records)
-    return {tool: (made[tool], well[tool]) for tool in made}
-
-
 def as_json(row: SummaryRow) -> dict[str, Any]:
-    """Return a row for `summary.json`."""
     interval = row.accuracy
     values: dict[str, Any] = _round(asdict(row))
     return values | {

@@ -18,8 +18,6 @@ Settings = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table of a paper."""
-
     sets: Mapping[str, int | None]
     """The number of questions drawn from each set, None for all."""
     workflows: tuple[str, ...]
@@ -97,10 +95,8 @@ TABLES: Mapping[str, Table] = {
 
 def load_table(name: str, folder: Path | None, *, seed: int = 0, limit: int | None = None) -> tuple[Item, ...]:
     """Load the questions of a table with its columns as labels, from the hub or from files `SET.jsonl` in a folder,
-    where DeepResearch Bench is a folder of its repository; with a `limit`, the first ones of each column.
-
-    Raises `UsageError` for a missing file.
-    """
+    where DeepResearch Bench is a folder of its repository; with a `limit`, the first ones of each column. Raises
+    `UsageError` for a missing file."""
     table = TABLES[name]
     items: list[Item] = []
     places = {known: known if known == REPORTS else f"{known}.jsonl" for known in table.sets}

@@ -1,9 +1,6 @@
-"""Grouped agentic rollouts: MarsRL's Solver, Verifiers and Correctors step by step, in groups that share their input.
-
-The Solver makes a group of solutions; each later role takes some outputs of the previous role and makes a group for
-each (2511.11373, section 3.3, Fig. 3b). A Corrector works only on solutions that a Verifier flagged; without any, the
-problem ends early. Every output is a rollout with its own status, seed and deadline.
-"""
+"""Grouped agentic rollouts of MarsRL: the Solver makes a group of solutions; each later role takes some outputs of the
+previous role and makes a group for each (2511.11373, section 3.3, Fig. 3b). A Corrector works only on solutions that a
+Verifier flagged; without any, the problem ends early."""
 
 import asyncio
 import random
@@ -85,7 +82,7 @@ class PoseStep:
     """The problem with its search results, posed once for all steps."""
 
     search: bool
-    reply: int | None = None
+    reply: int | None
     made: marsrl.MarsProblem | None = None
     name: str = "marsrl"
 
@@ -107,16 +104,14 @@ class AnswerStep:
 
     async def run(self, question: str, context: RunContext) -> str:
         del question
-        step_input = self.step_input
-        if step_input.solution is None:
-            self.solution = await marsrl.solve(step_input.problem, context, step_input.step)
-        elif step_input.review is None:
-            self.review = await marsrl.verify(step_input.problem, step_input.solution, context, step_input.step)
+        problem, solution, step = self.step_input.problem, self.step_input.solution, self.step_input.step
+        if solution is None:
+            self.solution = await marsrl.solve(problem, context, step)
+        elif self.step_input.review is None:
+            self.review = await marsrl.verify(problem, solution, context, step)
             return self.review.report
         else:
-            self.solution = await marsrl.correct(
-                step_input.problem, step_input.solution, step_input.review, context, step_input.step
-            )
+            self.solution = await marsrl.correct(problem, solution, self.step_input.review, context, step)
         return self.solution.answer
 
     async def score(self, rollout: Rollout, references: tuple[str, ...]) -> RolloutScore:
@@ -155,7 +150,6 @@ class Agentic:
 
     @property
     def last(self) -> int:
-        """The last step of a trained role."""
         return max(number for number, role in enumerate(STEPS, 1) if not self.config.roles or role in self.config.roles)
 
     async def begin(self, problem: Problem, update: int) -> "Stage | None":
@@ -198,10 +192,8 @@ class Agentic:
         shown = [group[0] for group in groups][: self.rollouts.config.samples]
         lines = tuple(make_transcript(output.scored, output.step_input.references) for output in shown)
         measures = {**measure_rollouts(scored), **measure_parts(outputs), "problems_lost": float(len(lost))}
-        made = tuple(
-            Group(group[0].step_input.group, tuple(output.scored.attempt for output in group)) for group in groups
-        )
-        return Collected(made, measures, lines)
+        made = [(group[0].step_input.group, tuple(output.scored.attempt for output in group)) for group in groups]
+        return Collected(tuple(Group(name, attempts) for name, attempts in made), measures, lines)
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,34 +289,29 @@ def measure_parts(outputs: Sequence[MemberOutput]) -> dict[str, float]:
     means = Means()
     groups: dict[str, set[int]] = defaultdict(set)
     for output in outputs:
-        groups[output.step_input.part].add(id(output.step_input))
-        _add_output(means, output)
+        step_input, record = output.step_input, output.scored.record
+        part, was_right = step_input.part, step_input.right
+        groups[part].add(id(step_input))
+        for row in output.scored.cut.rows:
+            means.add(f"{part}/length", row.tokens)
+        if turns := [turn for path in record.trajectories.values() for turn in path.turns] if record else []:
+            means.add(f"{part}/cut", float(turns[-1].completion.finish == "length"))
+        if output.reward is None:
+            continue
+        means.add(f"{part}/reward", output.reward)
+        if step_input.role == "verifier":
+            means.add(f"{part}/{'false_alarms' if was_right else 'recall'}", float(output.flagged))
+            means.add(f"{part}/wrong", float(not was_right))
+            means.add(f"{part}/unreadable", float(output.review is None or output.review.correct is None))
+            if output.flagged:
+                means.add(f"{part}/precision", float(not was_right))
+        elif step_input.role == "corrector":
+            right = output.reward >= RIGHT
+            means.add(f"{part}/{'harmed' if was_right else 'fixed'}", float(right is not was_right))
     measures = means.values
     for verifier, source in (("verifier1", "solver"), ("verifier2", "corrector1")):
         names = (f"{verifier}/recall", f"{verifier}/false_alarms", f"{source}/reward")
         if all(name in measures for name in names):
-            recall, false_alarms, right = (measures[name] for name in names)
-            measures[f"{verifier}/natural"] = right * (1 - false_alarms) + (1 - right) * recall
+            recall, false_alarms, share = (measures[name] for name in names)
+            measures[f"{verifier}/natural"] = share * (1 - false_alarms) + (1 - share) * recall
     return measures | {f"{part}/groups": float(len(inputs)) for part, inputs in groups.items()}
-
-
-def _add_output(means: Means, output: MemberOutput) -> None:
-    part, step_input = output.step_input.part, output.step_input
-    for row in output.scored.cut.rows:
-        means.add(f"{part}/length", row.tokens)
-    record = output.scored.record
-    turns = [turn for path in record.trajectories.values() for turn in path.turns] if record else []
-    if turns:
-        means.add(f"{part}/cut", float(turns[-1].completion.finish == "length"))
-    if output.reward is None:
-        return
-    means.add(f"{part}/reward", output.reward)
-    if step_input.role == "verifier":
-        means.add(f"{part}/{'false_alarms' if step_input.right else 'recall'}", float(output.flagged))
-        means.add(f"{part}/wrong", float(not step_input.right))
-        means.add(f"{part}/unreadable", float(output.review is None or output.review.correct is None))
-        if output.flagged:
-            means.add(f"{part}/precision", float(not step_input.right))
-    elif step_input.role == "corrector":
-        right = output.reward >= RIGHT
-        means.add(f"{part}/{'harmed' if step_input.right else 'fixed'}", float(right is not step_input.right))

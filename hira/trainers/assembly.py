@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from inspect import signature
@@ -27,7 +28,7 @@ from hira.journal.encoding import read_json, validate
 from hira.runtime.registry import make_workflow
 from hira.runtime.settings import Settings
 from hira.runtime.settings import load as load_settings
-from hira.trainers.configuration import Configuration, DataConfig, RewardConfig, SourceConfig
+from hira.trainers.configuration import Configuration, DataConfig, SourceConfig
 from hira.trainers.credit import Credit
 from hira.trainers.credit.checks import run_credit
 from hira.trainers.credit.masking import drop_mastered, drop_overlong
@@ -77,14 +78,18 @@ class TrainingPlan:
 
 
 def make_plan(configuration: Configuration, folder: Path, environ: Mapping[str, str], home: Path) -> TrainingPlan:
-    """Check all of a configuration and read its questions. Raises `UsageError` for anything that cannot work.
-
-    Paths are relative to `folder`, in which the command was given.
-    """
+    """Check all of a configuration and read its questions, with paths relative to `folder`. Raises `UsageError` for
+    anything that cannot work."""
     plan = draft_plan(configuration, folder, environ, home)
     part, kind = plan.configuration.data, plan.recipe.data
     problems, unasked = read_problems(part, folder, kind, configuration.seed)
-    return replace(plan, problems=problems, held_out=_read_held_out(part, folder, kind), unasked=unasked)
+    sets = {"": part.held_out} if isinstance(part.held_out, str) else part.held_out
+    held_out: list[Problem] = []
+    for label, name in sets.items():
+        read, _ = _read_source(SourceConfig(name=name, columns=part.columns), folder, kind)
+        named = [replace(problem, id=f"{label}/{problem.id}", set=label) for problem in read]
+        held_out += named if label else read
+    return replace(plan, problems=problems, held_out=tuple(held_out), unasked=unasked)
 
 
 def draft_plan(configuration: Configuration, folder: Path, environ: Mapping[str, str], home: Path) -> TrainingPlan:
@@ -108,8 +113,10 @@ def draft_plan(configuration: Configuration, folder: Path, environ: Mapping[str,
     _check_credit(configuration, recipe)
     if configuration.reward.over:
         make_workflow(settings.with_values({"workflow": configuration.reward.over}, "reward.over"))
-    out = folder / configuration.out
-    plan = TrainingPlan(configuration, recipe, settings, workflow, (), (), out, read_start(out))
+    out, began = folder / configuration.out, time.time()
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        began = float(read_json(out.joinpath(BEGUN).read_bytes())["began"])  # a run that resumes keeps its day
+    plan = TrainingPlan(configuration, recipe, settings, workflow, (), (), out, began)
     if strange := [role for role in configuration.model.adapters if role != "*" and role not in workflow.roles]:
         fix = did_you_mean(strange[0], sorted(workflow.roles))
         raise UsageError(f"model.adapters: workflow {workflow.name!r} has no role {strange[0]!r}", fix=fix)
@@ -145,13 +152,11 @@ def settings_of(
     for name in settings_values:
         if name not in Settings.model_fields:
             raise UsageError(f"settings.{name} is unknown", fix=did_you_mean(name, Settings.model_fields))
-    settings_values.setdefault("workflow", recipe.workflow)
+    settings_values = {"workflow": recipe.workflow, "journal": "off", **settings_values}
     if configuration.workflow:
         settings_values["workflows"] = {settings_values["workflow"]: dict(configuration.workflow)}
-    settings_values.setdefault("journal", "off")
-    quiet = {
-        name: value for name, value in environ.items() if name not in ("HIRA_MODEL", "HIRA_BASE_URL", "HIRA_PROFILE")
-    }
+    models = ("HIRA_MODEL", "HIRA_BASE_URL", "HIRA_PROFILE")
+    quiet = {name: value for name, value in environ.items() if name not in models}
     names = {name: f"settings.{name}" for name in settings_values}
     return load_settings({"model": "offline", **settings_values}, quiet, folder, home, names)
 
@@ -169,17 +174,6 @@ def read_problems(part: DataConfig, folder: Path, kind: Data, seed: int = 0) -> 
         for problem in draw(problems, source.sample, seed)
     ]
     return tuple(problems[: part.limit]), sum(unasked for _, unasked in read)
-
-
-def _read_held_out(part: DataConfig, folder: Path, kind: Data) -> tuple[Problem, ...]:
-    """Read the problems of exams, those of a file or of several by name."""
-    if isinstance(part.held_out, str):
-        return _read_source(SourceConfig(name=part.held_out, columns=part.columns), folder, kind)[0]
-    return tuple(
-        replace(problem, id=f"{label}/{problem.id}", set=label)
-        for label, name in part.held_out.items()
-        for problem in _read_source(SourceConfig(name=name, columns=part.columns), folder, kind)[0]
-    )
 
 
 def _read_source(
@@ -202,35 +196,30 @@ def _read_source(
             raise UsageError(f"no question of {name} has an answer", fix="give each question its `answer`")
     references = [(item.answers or (item.gold,)) if item.answerable else () for item in asked]
     known = zip(asked, references, strict=True)
-    read_items = tuple(Problem(item.id, item.question, answers, item.files) for item, answers in known)
-    return read_items, len(items) - len(asked)
+    problems = tuple(Problem(item.id, item.question, answers, item.files) for item, answers in known)
+    return problems, len(items) - len(asked)
 
 
 def reward_of(plan: TrainingPlan) -> Reward:
     """Return the reward of the recipe, over that of `reward.over` if it is set."""
-    over = plan.configuration.reward.over
-    reward = _reward_of(plan)
-    if hasattr(reward, "score_group") and (over or plan.recipe.staged):
+    part, recipe = plan.configuration.reward, plan.recipe
+    reward: Reward
+    if recipe.reward is not None:
+        reward = recipe.reward if isinstance(recipe.reward, GainOver | Ranked) else ByFunction(recipe.reward)
+    elif recipe.judged is not None:
+        judge = _open_judge(plan, part.judge, part.judge_url, "judge")
+        written = "" if part.generator == GENERAL_RUBRICS else part.generator
+        reward = recipe.judged(Judges(part, judge, _open_judge(plan, written, part.generator_url, "generator")))
+    else:
+        judge = _open_judge(plan, part.judge, part.judge_url, "judge")
+        reward = ByJudge(judge, JUDGES[part.criteria or recipe.criteria]) if judge else ByWords(MATCHES[part.match])
+        if share := recipe.format if part.format is None else part.format:
+            reward = WithFormat(reward, share, part.variant)
+    if hasattr(reward, "score_group") and (part.over or recipe.staged):
         what = "a reward that ranks a group has no value of its own"
         fix = 'remove reward.over, and train steps with a reward of single rollouts: recipe = "marsrl"'
-        raise UsageError(what, where=f"recipe {plan.recipe.name!r}", fix=fix)
-    return GainOver(reward, over) if over else reward
-
-
-def _reward_of(plan: TrainingPlan) -> Reward:
-    part: RewardConfig = plan.configuration.reward
-    reward = plan.recipe.reward
-    if reward is not None:
-        return reward if isinstance(reward, GainOver | Ranked) else ByFunction(reward)
-    judge = _open_judge(plan, part.judge, part.judge_url, "judge")
-    if plan.recipe.judged is not None:
-        written = "" if part.generator == GENERAL_RUBRICS else part.generator
-        generator = _open_judge(plan, written, part.generator_url, "generator")
-        return plan.recipe.judged(Judges(part, judge, generator))
-    by = JUDGES[part.criteria or plan.recipe.criteria]
-    accuracy: Reward = ByJudge(judge, by) if judge else ByWords(MATCHES[part.match])
-    share = plan.recipe.format if part.format is None else part.format
-    return WithFormat(accuracy, share, part.variant) if share else accuracy
+        raise UsageError(what, where=f"recipe {recipe.name!r}", fix=fix)
+    return GainOver(reward, part.over) if part.over else reward
 
 
 def _open_judge(plan: TrainingPlan, model: str, url: str, name: str) -> RoleConfig | None:
@@ -257,14 +246,6 @@ def credit_of(plan: TrainingPlan) -> Credit:
         return drop_overlong(credited) if plan.configuration.train.mask_overlong else credited
 
     return credit
-
-
-def read_start(folder: Path) -> float:
-    """Return the time at which the run in a folder began; now, if none has."""
-    try:
-        return float(read_json(folder.joinpath(BEGUN).read_bytes())["began"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return time.time()
 
 
 def write_configuration(plan: TrainingPlan) -> None:

@@ -12,14 +12,13 @@ from hira.trainers.loss import Batch
 from hira.trainers.rows import Weighted
 
 CANARY = 32
+"""The last ids of a row, at which the output of its adapter is checked."""
 
 
 @dataclass(frozen=True, slots=True)
 class Micro:
-    """Rows that go through the model together, all of one role and so of one adapter.
-
-    `rows` may be empty: a micro-batch that only keeps step with other processes.
-    """
+    """Rows that go through the model together, all of one role and so of one adapter; none if a micro-batch only keeps
+    step with other processes."""
 
     role: str
     adapter: str
@@ -27,11 +26,8 @@ class Micro:
 
     @property
     def prompt(self) -> int:
-        """The number of unscored ids that every row begins with: those of the shortest prompt.
-
-        The rest of a longer prompt is scored with the completion, at weight 0. So nothing is padded on the left, and
-        positions are those of the sampler.
-        """
+        """The number of unscored ids that every row begins with: those of the shortest prompt. The rest of a longer one
+        is scored at weight 0, so that nothing is padded on the left, and positions are those of the sampler."""
         return min((len(weighted.row.prompt) for weighted in self.rows), default=1)
 
     @property
@@ -116,16 +112,6 @@ def _order(weighted: Weighted) -> tuple[int, int, str, str, str, int]:
     return (-row.length, -len(row.prompt), row.question, row.rollout, row.conversation, row.part)
 
 
-def pick_canary(micros: Sequence[Micro]) -> tuple[str, list[int]] | None:
-    """Return an adapter and the last ids of a row that it is trained on: its output there must change with the first
-    step. None if no micro-batch holds a row."""
-    for micro in micros:
-        if micro.rows:
-            row = micro.rows[0].row
-            return micro.adapter, [*row.prompt, *row.completion][-CANARY:]
-    return None
-
-
 def make_tensors(micro: Micro, *, rows: int, pad: int, items: float, device: Any, old: bool = False) -> Batch:
     """Return the micro-batch as tensors: `ids` (B, P + T), padded on the right, and for the last T of them `scored`,
     `weights` m_it · w_i and `sampled`, the sampler's log-probabilities; `advantages` (B,); `items` is Z.
@@ -136,9 +122,8 @@ def make_tensors(micro: Micro, *, rows: int, pad: int, items: float, device: Any
     begins, length = micro.prompt, micro.width - micro.prompt
     ids = torch.full((rows, micro.width), pad, dtype=torch.long)
     scored = torch.zeros((rows, length), dtype=torch.long)
-    weights = torch.zeros(rows, length, dtype=torch.float32)
-    logprobs = torch.zeros(rows, length, dtype=torch.float32)
-    advantages = torch.zeros(rows, dtype=torch.float32)
+    weights, logprobs = torch.zeros(rows, length), torch.zeros(rows, length)
+    advantages = torch.zeros(rows)
     scored[len(micro.rows) :, 0] = 1
     for place, weighted in enumerate(micro.rows):
         row = weighted.row

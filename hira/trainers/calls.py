@@ -34,11 +34,8 @@ def seed_of(*parts: object) -> int:
 
 
 def set_training_sampling(sampling: Sampling, temperature: float = 1.0) -> Sampling:
-    """Return the sampling of a role in training: from its own distribution, at temperature 1 and untruncated.
-
-    With anything else the loss assumes another distribution than the sampled one: a top-p of .9 alone biases the ratio
-    by about a tenth. The length limit of a reply stays as it is.
-    """
+    """Return the sampling of a role in training: from its own distribution, at temperature 1 and untruncated, because
+    the loss assumes it: a top-p of .9 alone biases the ratio by about a tenth."""
     return replace(sampling, temperature=temperature, top_p=1.0, top_k=None)
 
 
@@ -48,11 +45,8 @@ def own_fault(error: EndpointError) -> bool:
 
 
 def status_of(record: Rollout) -> Status:
-    """Return the status of a rollout: who caused its failure, if it failed.
-
-    A prompt over the window, a refusal and an unreadable reply are the agent's own failures. An exhausted budget is
-    `ok`: its answer is judged. Everything else is the infrastructure's.
-    """
+    """Return the status of a rollout. A prompt over the window, a refusal and an unreadable reply are the agent's own
+    failures. An exhausted budget is `ok`: its answer is judged. Everything else is the infrastructure's."""
     failure = record.failure
     if failure is None or isinstance(failure, OutOfBudget):
         return "ok"
@@ -82,7 +76,6 @@ class OpenCalls:
             del self.since[call]
 
     def describe(self, most: int = 5) -> str:
-        """Return the calls that wait longest, in one line."""
         now = time.monotonic()
         waiting = list(self.since.values())
         listed = ", ".join(f"{name} for {now - since:.0f} s" for name, since in waiting[:most])
@@ -91,12 +84,9 @@ class OpenCalls:
 
 @dataclass(slots=True)
 class SeededPolicy:
-    """Gives every call of one rollout its own seed and at most `seconds`.
-
-    The seed depends on the rollout, the conversation and its turn alone, so concurrent rollouts do not affect it.
-    `broken` are failures that are not the agent's, even if the workflow recovered from them; input that a model never
-    takes is not among them, because the workflow then asks in another way.
-    """
+    """Gives every call of one rollout at most `seconds`, and a seed that depends on the rollout, the conversation and
+    its turn alone. `broken` are failures that are not the agent's, even if the workflow recovered from them; input that
+    a model never takes is not among them, because the workflow then asks in another way."""
 
     policy: Policy
     run: str
@@ -148,20 +138,20 @@ def watch_tools(
 
         return replace(tool, run=run)
 
+    watched_python: OpenPython | None = None
+    if (python := tools.python) is not None:
+
+        @asynccontextmanager
+        async def open_python(subtask: str) -> AsyncIterator[Tool]:
+            async with python(subtask) as session:
+                yield watch(session)
+
+        watched_python = open_python
     singles: Any = {name: watch(tool) for name in SINGLE if (tool := getattr(tools, name)) is not None}
     return replace(
         tools,
         **singles,
         extra=tuple(map(watch, tools.extra)),
         scoped={role: tuple(map(watch, scoped)) for role, scoped in tools.scoped.items()},
-        python=_watch_python(tools.python, watch) if tools.python else None,
+        python=watched_python,
     )
-
-
-def _watch_python(python: OpenPython, watch: Callable[[Tool], Tool]) -> OpenPython:
-    @asynccontextmanager
-    async def open_watched(subtask: str) -> AsyncIterator[Tool]:
-        async with python(subtask) as session:
-            yield watch(session)
-
-    return open_watched

@@ -1,20 +1,6 @@
 """A training run as TOML with dotted overrides (`train.steps=200`), checked before anything is loaded.
 
 The table in docs/training.md describes every key; this module has reasons and papers.
-
-recipe = "matpo"
-
-[model]
-name = "Qwen/Qwen3-4B-Instruct-2507"
-
-[data]
-train = "questions.jsonl"
-
-[settings]              # as in hira.toml, for the rollouts' runs
-docs = ["documents"]
-
-[train]
-steps = 200
 """
 
 import tomllib
@@ -26,7 +12,6 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from hira.core.errors import UsageError, did_you_mean
 from hira.core.wrong_values import list_wrong_values
-from hira.trainers.schedule import ScheduleLimits
 
 HALF = 16
 """The most bits of a base that computes in half precision."""
@@ -116,7 +101,6 @@ class StageConfig(_StrictConfig):
     """The options of MarsRL. With `staleness` updates run in the pipeline, else after all their rollouts."""
 
     picks: int = Field(default=2, ge=1)
-    """The number of a step's outputs that enter the next step."""
     sampling: Literal["random", "balanced", "adaptive"] = "adaptive"
     roles: tuple[Literal["solver", "verifier", "corrector"], ...] = ()
     masking: bool = True
@@ -129,12 +113,6 @@ class StageConfig(_StrictConfig):
     problems: int = Field(default=32, ge=1)
     groups: int = Field(default=32, ge=1)
     segment: int = Field(default=0, ge=0)
-    """The tokens of a segment in which replies are sampled, 0 for whole replies."""
-
-    @property
-    def limits(self) -> ScheduleLimits | None:
-        """The limits of the pipeline's schedule; None without a pipeline."""
-        return ScheduleLimits(self.problems, self.groups, self.staleness, 2 * self.groups) if self.staleness else None
 
 
 class RewardConfig(_StrictConfig):
@@ -187,14 +165,12 @@ class TrainConfig(_StrictConfig):
     max_grad_norm: float = Field(default=1.0, gt=0)
     weight_decay: float = Field(default=0.0, ge=0)
     budget: int = Field(default=16_384, ge=1)
-    """The most tokens of a micro-batch with its padding."""
     mask_overlong: bool = False
     """Keeps conversations whose last reply was cut off out of the loss."""
     checkpointing: bool = True
     save_every: int = Field(default=10, ge=1)
     keep: int = Field(default=2, ge=1)
     report_to: tuple[str, ...] = ()
-    """TRL's reporters: tensorboard, wandb, trackio."""
 
     @model_validator(mode="after")
     def _check_saving(self) -> "TrainConfig":
@@ -261,7 +237,16 @@ def find_keys(name: str) -> list[str]:
 def load_configuration(file: Path | None, overrides: Sequence[str] = ()) -> Configuration:
     """Read a configuration file and apply dotted overrides. Raises `UsageError` with the place of an unknown or wrong
     value."""
-    values = _read(file) if file else {}
+    values: dict[str, Any] = {}
+    if file:
+        try:
+            values = tomllib.loads(file.read_text(encoding="utf-8"))
+        except OSError as error:
+            fix = "name a configuration in TOML; docs/training.md has one to copy"
+            raise UsageError(f"the configuration cannot be read: {error.strerror}", where=str(file), fix=fix) from None
+        except (ValueError, RecursionError) as error:  # also of a number with too many digits
+            fix = "correct it, or name another file; docs/training.md has one to copy"
+            raise UsageError(f"the configuration is not valid TOML: {error}", where=f"in {file}", fix=fix) from None
     for text in overrides:
         _override(values, text)
     try:
@@ -284,17 +269,6 @@ def _find_place(key: str, file: Path | None, overrides: Sequence[str]) -> str:
     return f"in {file}" if file and not given else "on the command line"
 
 
-def _read(file: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        fix = "name a configuration in TOML; docs/training.md has one to copy"
-        raise UsageError(f"the configuration cannot be read: {error.strerror}", where=str(file), fix=fix) from None
-    except (ValueError, RecursionError) as error:  # also of a number with too many digits
-        fix = "correct it, or name another file; docs/training.md has one to copy"
-        raise UsageError(f"the configuration is not valid TOML: {error}", where=f"in {file}", fix=fix) from None
-
-
 def _override(values: dict[str, Any], text: str) -> None:
     """Set `train.lr=1e-5` in the values. Anything but a number, a list or a truth value is text."""
     name, equals, value = text.partition("=")
@@ -306,11 +280,7 @@ def _override(values: dict[str, Any], text: str) -> None:
         table = table.setdefault(part, {})
         if not isinstance(table, dict):
             raise UsageError(f"{name!r} cannot be set: {part!r} is a value, not a section", fix="correct the name")
-    table[parts[-1]] = _value(value)
-
-
-def _value(text: str) -> Any:
     try:
-        return tomllib.loads(f"value = {text}")["value"]
+        table[parts[-1]] = tomllib.loads(f"value = {value}")["value"]
     except (ValueError, RecursionError):
-        return text
+        table[parts[-1]] = value

@@ -6,7 +6,6 @@ turn, so that the learned text is the text that a run-time prompt continues.
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -47,22 +46,12 @@ def list_messages(trajectory: Trajectory) -> tuple[Message, ...]:
     return (*last.request.messages, assistant(reply, last.completion.calls))
 
 
-@dataclass(frozen=True, slots=True)
-class DemonstrationFile:
-    """The contents of a file of conversations: the rows to learn, and the number of skipped conversations by reason."""
-
-    rows: tuple[Row, ...]
-    left: Mapping[str, int]
-
-
 def read_demonstrations(
     path: Path, template: Template, roles: Collection[str] | None = None, workflow: str = ""
-) -> DemonstrationFile:
-    """Read the rows of a file that `hira runs export` wrote, or of lines with only `messages`.
-
-    Conversations of roles outside `roles`, of another `workflow` and of failed runs are left out. Raises `UsageError`
-    for an unreadable file or line.
-    """
+) -> tuple[list[Row], Mapping[str, int]]:
+    """Return the rows of a file that `hira runs export` wrote, or of lines with only `messages`, and the number of
+    conversations that are left out, by reason: those of roles outside `roles`, of another `workflow`, of failed runs.
+    Raises `UsageError` for an unreadable file or line."""
     rows: list[Row] = []
     left: Counter[str] = Counter()
     try:
@@ -74,7 +63,11 @@ def read_demonstrations(
     for number, line in enumerate(filter(str.strip, lines), 1):
         try:
             record = validate(_ConversationRecord, read_json(line))
-            threads = [(tuple(map(_read_text_message, messages)), since) for messages, since in _threads(record)]
+            threads: list[tuple[list[Message], int]] = []
+            for wires, since in _threads(record):
+                threads.append(([read_message(validate(WireMessage, wire)) for wire in wires], since))
+            if any(message.media for messages, _ in threads for message in messages):
+                raise TypeError("a message with media")
         except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
             what = f"it has no {error}" if isinstance(error, KeyError) else str(error)
             fix = "each line must be a JSON object with `messages`, as `hira runs export` writes it"
@@ -86,7 +79,7 @@ def read_demonstrations(
         name, tools = str(record.get("conversation", number)), tuple(record.get("tools") or ())
         for messages, since in threads:
             rows += rows_in(messages, template, role=role, conversation=name, tools=tools, since=since)
-    return DemonstrationFile(tuple(rows), left)
+    return rows, left
 
 
 class _ConversationRecord(TypedDict, total=False):
@@ -118,11 +111,7 @@ def _explain_skip(record: Mapping[str, Any], role: str, roles: Collection[str] |
 
 def _threads(record: Mapping[str, Any]) -> list[tuple[list[Mapping[str, Any]], int]]:
     """Return lists of messages, each up to the model's last reply, with the position from which on they are to be
-    learned.
-
-    An exported conversation has its turns: a turn that does not continue all earlier messages begins a new thread,
-    which shares its first messages with the previous one.
-    """
+    learned. A turn that does not continue all earlier messages begins a new list, which shares its first messages."""
     if not record.get("turns"):
         return [(list(record["messages"]), 0)]
     threads: list[tuple[list[Mapping[str, Any]], int]] = []
@@ -184,10 +173,3 @@ def _render_reply(template: Template, message: Message, before: str, until: Sequ
         raise UsageError("the chat template writes calls in another place than replies", where=template.where)
     rendered = whole[len(before) :]
     return rendered[: rendered.index(end) + len(end)] if end and end in rendered else rendered
-
-
-def _read_text_message(wire: Mapping[str, Any]) -> Message:
-    message = read_message(validate(WireMessage, wire))
-    if message.media:
-        raise TypeError("a message with media")
-    return message

@@ -61,7 +61,6 @@ class RunFiles:
         return sorted(name.removesuffix("/length") for name in names)
 
     def values(self, name: str) -> list[float]:
-        """Return the metric of each step that has it."""
         return [float(step[name]) for step in self.steps if isinstance(step.get(name), int | float)]
 
     def latest(self, name: str) -> float | None:
@@ -325,5 +324,4 @@ RULES: tuple[Rule, ...] = (
 
 
 def examine(seen: RunFiles) -> list[RuleFinding]:
-    """Return the findings of all rules, in the order of the table."""
     return [rule.examine(seen) for rule in RULES]

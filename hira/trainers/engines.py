@@ -17,10 +17,8 @@ SAMPLED = "sampled"
 
 class ServedEngine:
     """Samples at the server of `base_url`, which serves the base as `model` and reads the run's `folder` by its path.
-
-    `weights` is the PEFT model in training. The first sample after `record_update` passes its adapters to the server;
-    they must not change while anything is sampled.
-    """
+    The first sample after `record_update` passes the adapters of the PEFT model `weights` to the server; they must not
+    change while anything is sampled."""
 
     def __init__(self, base_url: str, model: str, weights: Any, template: Template, folder: Path) -> None:
         self.version = 0

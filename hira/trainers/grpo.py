@@ -1,14 +1,13 @@
 """The trainer: transformers' Trainer with hira's rollouts, credit, packing and loss.
 
-The Trainer keeps the optimiser, checkpoints and logging. An update is one optimiser step, however many rows it has;
-each row carries its weight and the update one normaliser, so that results do not depend on packing; a micro-batch is of
-one role, whose adapter is active; the reference is the base without adapter. No private name of transformers, PEFT,
-accelerate or TRL is read or overridden; TRL's public fused head scores tokens on a GPU.
+An update is one optimiser step, however many rows it has; each row carries its weight and the update one normaliser, so
+that results do not depend on packing; a micro-batch is of one role, whose adapter is active; the reference is the base
+without adapter. No private name of transformers, PEFT, accelerate or TRL is read or overridden.
 """
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -20,7 +19,7 @@ from transformers import PrinterCallback, Trainer, TrainerCallback, TrainingArgu
 
 from hira.core.errors import HiraError
 from hira.trainers import records
-from hira.trainers.batches import Micro, make_tensors, merge_equal, pack_rows, pick_canary, take_share
+from hira.trainers.batches import CANARY, Micro, make_tensors, merge_equal, pack_rows, take_share
 from hira.trainers.configuration import HALF, Configuration
 from hira.trainers.credit import Credit
 from hira.trainers.loss import Batch, Scores, policy_loss, score_tokens, score_tokens_fused
@@ -31,13 +30,11 @@ from hira.trainers.weights import (
     activate,
     all_trainable,
     average_gradients,
-    base_alone,
     check_effect,
     check_finite,
     check_sound,
     fingerprint,
-    in_gib,
-    peak,
+    measure_peak,
     too_little,
 )
 
@@ -51,11 +48,9 @@ NEGLIGIBLE = 1e-9
 
 
 class RoleTrainer(Trainer):
-    """Trains the adapters of `model`, a PEFT model that has those of `configuration.model`.
-
-    `collect` makes the rollouts of an update, `credit` their advantages; `on_update` gets the number of steps so far
-    whenever the weights have changed. Metrics and sample rollouts go to `folder`, checkpoints below it.
-    """
+    """Trains the adapters of a PEFT `model`, those of `configuration.model`. `collect` makes the rollouts of an update,
+    `credit` their advantages; `on_update` gets the number of steps so far whenever the weights have changed. Metrics
+    and sample rollouts go to `folder`, checkpoints below it."""
 
     def __init__(
         self,
@@ -70,6 +65,7 @@ class RoleTrainer(Trainer):
     ) -> None:
         self.config = config = configuration.train
         self.adapters = configuration.model.adapters
+        self._first_adapter = next(iter(self.adapters.values()))
         self.collect = collect
         self.credit = credit
         self.folder = folder
@@ -80,9 +76,8 @@ class RoleTrainer(Trainer):
         self._held: list[tuple[Micro, Batch]] | None = None
         self._measures: dict[str, float] = {}
         self._figures: dict[str, torch.Tensor] = {}
-        self._canary: tuple[str, list[int]] | None = None
+        self._canary: tuple[str, list[int]] | None = None  # an adapter, and ids at which each step must change it
         self._effective = False
-        self.base = ""
         self._pad = tokenizer.eos_token_id if tokenizer.pad_token_id is None else tokenizer.pad_token_id
         arguments = arguments_of(configuration, folder)
         prepare_weights(model, configuration)
@@ -119,11 +114,11 @@ class RoleTrainer(Trainer):
         if step % self.config.iterations and self._held is not None:
             return self._held
         began = time.perf_counter()
-        peak()
+        measure_peak("before")
         self.bare.eval()
         collected = self.collect(step // self.config.iterations)
         self.bare.train()
-        took, memory = time.perf_counter() - began, in_gib("rollout", peak())
+        took, memory = time.perf_counter() - began, measure_peak("rollout")
         torch.cuda.empty_cache()  # the update needs the rollouts' memory
         groups: list[Group] = gather_object(list(collected.groups))  # the credit is over those of all processes
         credited = self.credit(groups)
@@ -152,7 +147,9 @@ class RoleTrainer(Trainer):
         for micro, batch in made:
             with too_little(micro, self.config.budget):
                 self._add_fixed(micro, batch)
-        self._canary = self._canary or pick_canary([micro for micro, _ in micros])
+        if self._canary is None and (trained := [micro for micro, _ in micros if micro.rows]):
+            row = trained[0].rows[0].row
+            self._canary = trained[0].adapter, [*row.prompt, *row.completion][-CANARY:]
         return made
 
     def _add_fixed(self, micro: Micro, batch: Batch) -> None:
@@ -160,22 +157,17 @@ class RoleTrainer(Trainer):
         bare = self.bare
         with torch.no_grad():
             if self.config.beta:
-                with base_alone(bare):
+                with bare.disable_adapter():  # the reference policy, at no memory
                     batch["ref_logps"] = self.score(bare, batch).logps
             if self.config.iterations > 1 and self.config.old == "trainer":
                 activate(bare, micro.adapter or self._first_adapter)
                 batch["old_logps"] = self.score(bare, batch).logps
 
     def score(self, model: Any, batch: Batch) -> Scores:
-        """Return the log-probabilities and entropies of a micro-batch."""
         if batch["ids"].device.type == "cpu":
             return score_tokens(model, batch["ids"], batch["scored"])
         with self.accelerator.autocast():
             return score_tokens_fused(model, batch["ids"], batch["scored"])
-
-    @property
-    def _first_adapter(self) -> str:
-        return next(iter(self.adapters.values()))
 
     # --- the step
 
@@ -202,7 +194,18 @@ class RoleTrainer(Trainer):
         if self.accelerator.num_processes > 1:
             average_gradients(self.bare, self.accelerator.num_processes, self.accelerator.device)
         check_finite(self.bare, total, self.state.global_step + 1, {micro.role for micro, _ in batches})
-        self._tell(means, batches, time.perf_counter() - began)
+        took = time.perf_counter() - began
+        real = sum(weighted.row.length for micro, _ in batches for weighted in micro.rows)
+        padded = sum(batch["ids"].numel() for _, batch in batches)
+        self._measures |= {
+            **Means.join(gather_object([means])).values,
+            "micro_batches": len(batches),
+            "largest_micro_batch": max((micro.padded for micro, _ in batches), default=0),
+            "padding": 1 - real / padded if padded else 0.0,
+            "update_seconds": took,
+            "update_tokens_per_second": real / took,
+            **measure_peak("update"),
+        }
         return total
 
     def compute_loss(
@@ -212,7 +215,6 @@ class RoleTrainer(Trainer):
         return_outputs: bool = False,  # noqa: FBT001, FBT002 - as the Trainer calls it
         num_items_in_batch: Any = None,
     ) -> Any:
-        """Return the loss of a micro-batch."""
         del num_items_in_batch
         scores = self.score(model, inputs)
         clip = (self.config.clip_low, self.config.clip_high)
@@ -230,40 +232,34 @@ class RoleTrainer(Trainer):
             if name != "sampler_drift":
                 means.add(name, value, weight)
 
-    def _tell(self, means: Means, batches: Sequence[tuple[Micro, Batch]], took: float) -> None:
-        real = sum(weighted.row.length for micro, _ in batches for weighted in micro.rows)
-        padded = sum(batch["ids"].numel() for _, batch in batches)
-        self._measures |= {
-            **Means.join(gather_object([means])).values,
-            "micro_batches": len(batches),
-            "largest_micro_batch": max((micro.padded for micro, _ in batches), default=0),
-            "padding": 1 - real / padded if padded else 0.0,
-            "update_seconds": took,
-            "update_tokens_per_second": real / took,
-        }
-        self._measures |= in_gib("update", peak())
-
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
-        """Log the figures of the step together with the Trainer's."""
         super().log({**logs, **{name: float(value) for name, value in self._measures.items()}}, start_time)
         self._measures = {}
 
     # --- the run
 
     def run(self, *, resume: bool = False) -> Any:
-        """Train to the last step; with `resume` from the last whole checkpoint, as if the run had never stopped."""
-        place = last_checkpoint(self.folder) if resume else None
+        """Train to the last step; with `resume` from the last whole checkpoint, as if the run had never stopped. Raises
+        `HiraError` if the base has changed, as by a merged adapter, or if the processes trained different adapters."""
+        place, base = last_checkpoint(self.folder) if resume else None, fingerprint(self.bare)
         since = step_of(place) if place else 0
         if self.accelerator.is_main_process:
             for name in (records.METRICS, records.ROLLOUTS):
                 records.cut(self.folder / name, since)
         try:
-            return self.train(resume_from_checkpoint=str(place) if place else None)
+            done = self.train(resume_from_checkpoint=str(place) if place else None)
         except OSError as error:
             checkpoint = self.folder / f"checkpoint-{self.state.global_step}"
             if records.is_full(error) or Path(str(error.filename)).is_relative_to(checkpoint):
                 raise records.unwritable(error, checkpoint) from error
             raise
+        if fingerprint(self.bare) != base:
+            fix = "train adapters only, and never merge them into the base while training"
+            raise HiraError("the base's weights have changed since the run began", fix=fix)
+        if len(set(gather_object([fingerprint(self.bare, adapters=True)]))) > 1:
+            fix = "report it with the output of hira-train doctor RUN"
+            raise HiraError("the processes ended with different weights", fix=fix)
+        return done
 
     def check_step(self) -> None:
         """Check the new weights after each step, and let the policy sample with them; after the first step that moved
@@ -280,25 +276,12 @@ class RoleTrainer(Trainer):
             self._effective = True
         activate(self.bare, self._first_adapter)  # a checkpoint follows, and is loaded into that adapter first
 
-    def check_end(self) -> None:
-        """Raise `HiraError` if the base has changed, as by a merged adapter, or if the processes trained different
-        adapters."""
-        if fingerprint(self.bare) != self.base:
-            fix = "train adapters only, and never merge them into the base while training"
-            raise HiraError("the base's weights have changed since the run began", fix=fix)
-        if len(set(gather_object([fingerprint(self.bare, adapters=True)]))) > 1:
-            fix = "report it with the output of hira-train doctor RUN"
-            raise HiraError("the processes ended with different weights", fix=fix)
-
 
 @dataclass(eq=False)
 class RecordCallback(TrainerCallback):
     """Appends a line of `metrics.jsonl` to `folder` for each step, marks each checkpoint as whole by a last file, and
-    passes the metrics to `on_step`.
-
-    The sums at the end are left out: they cover this process alone, so they would differ between a resumed run and an
-    uninterrupted one.
-    """
+    passes the metrics to `on_step`. The sums at the end are left out: they cover this process alone, so they would
+    differ between a resumed run and an uninterrupted one."""
 
     folder: Path
     on_step: Callable[[dict[str, Any]], None] = lambda _: None
@@ -320,21 +303,13 @@ class RecordCallback(TrainerCallback):
 
 @dataclass(eq=False)
 class _AfterStep(TrainerCallback):
-    """Passes the Trainer's callbacks to `trainer`."""
-
     trainer: RoleTrainer
-
-    def on_train_begin(self, *_: Any, **__: Any) -> None:
-        self.trainer.base = fingerprint(self.trainer.bare)
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         del args, state
         self.trainer.check_step()
         if self.trainer.over:
             control.should_training_stop = control.should_save = True
-
-    def on_train_end(self, *_: Any, **__: Any) -> None:
-        self.trainer.check_end()
 
 
 def prepare_weights(model: Any, configuration: Configuration) -> None:

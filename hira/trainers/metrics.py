@@ -10,7 +10,7 @@ from typing import Any
 from hira.agents.trajectory import Trajectory
 from hira.evaluation.rewards.answers import RolloutScore
 from hira.evaluation.statistics import cohens_d
-from hira.trainers.rows import Credited, Group, Row, ScoredRollout
+from hira.trainers.rows import Credited, Group, ScoredRollout
 
 
 @dataclass(slots=True)
@@ -28,7 +28,6 @@ class Means:
 
     @classmethod
     def join(cls, parts: "Sequence[Means]") -> "Means":
-        """Return the means over all parts."""
         whole = cls()
         for part in parts:
             for name, weight in part.weights.items():
@@ -43,7 +42,8 @@ class Means:
 
 def measure_update(groups: Sequence[Group], credited: Credited) -> dict[str, float]:
     """Measure rewards, advantages, lengths, turns and exclusions: over all, and by role as `ROLE/NAME`. `length_min`,
-    `length` and `length_max` are over the samples of all roles (MARS, Fig. 3g to 3i)."""
+    `length` and `length_max` are over the samples of all roles (MARS, Fig. 3g to 3i). A role whose `share` of the loss
+    falls towards 0 is hardly trained."""
     means = Means()
     attempts = [attempt for group in groups for attempt in group.attempts]
     lengths = [row.tokens for attempt in attempts for row in attempt.rows]
@@ -54,13 +54,21 @@ def measure_update(groups: Sequence[Group], credited: Credited) -> dict[str, flo
         if attempt.counts:
             means.add("reward", attempt.reward)
         for row in attempt.rows:
-            _of_row(means, row)
+            means.add(f"{row.role}/length", row.tokens)
+            means.add(f"{row.role}/row_length", row.length)
+            means.add(f"{row.role}/turns", row.turns)
+            means.add(f"{row.role}/tokens_per_turn", row.tokens / row.turns)
+            means.add(f"{row.role}/broken", float(row.part > 0))
+            means.add(f"{row.role}/overlong", float(row.overlong))
             if attempt.counts:
                 means.add(f"{row.role}/reward", attempt.reward_of(row.conversation))
+    held: dict[str, float] = defaultdict(float)  # each role's part of the loss's absolute weight
     for weighted in credited.rows:
-        means.add(f"{weighted.row.role}/advantage", weighted.advantage)
-        means.add(f"{weighted.row.role}/advantage_size", abs(weighted.advantage))
-    groups_ = len(credited.sizes)
+        role, size = weighted.row.role, abs(weighted.advantage)
+        means.add(f"{role}/advantage", weighted.advantage)
+        means.add(f"{role}/advantage_size", size)
+        held[role] += size * weighted.weight * weighted.row.tokens
+    groups_, whole = len(credited.sizes), sum(held.values())
     return {
         **means.values,
         "rows": len(credited.rows),
@@ -72,26 +80,8 @@ def measure_update(groups: Sequence[Group], credited: Credited) -> dict[str, flo
         "excluded": credited.excluded,
         **credited.figures,
         **{f"group_size/{size}": many for size, many in sorted(Counter(credited.sizes).items())},
-        **_shares(credited),
+        **({f"{role}/share": part / whole for role, part in held.items()} if whole else {}),
     }
-
-
-def _of_row(means: Means, row: Row) -> None:
-    means.add(f"{row.role}/length", row.tokens)
-    means.add(f"{row.role}/row_length", row.length)
-    means.add(f"{row.role}/turns", row.turns)
-    means.add(f"{row.role}/tokens_per_turn", row.tokens / row.turns)
-    means.add(f"{row.role}/broken", float(row.part > 0))
-    means.add(f"{row.role}/overlong", float(row.overlong))
-
-
-def _shares(credited: Credited) -> dict[str, float]:
-    """Return each role's share of the loss's absolute weight: a role whose share falls towards 0 is hardly trained."""
-    held: Counter[str] = Counter()
-    for weighted in credited.rows:
-        held[weighted.row.role] += abs(weighted.advantage) * weighted.weight * weighted.row.tokens  # type: ignore[assignment]
-    total = sum(held.values())
-    return {f"{role}/share": share / total for role, share in held.items()} if total else {}
 
 
 def measure_rollouts(scored: Sequence[ScoredRollout]) -> dict[str, float]:

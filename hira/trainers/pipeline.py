@@ -13,19 +13,15 @@ from hira.trainers.agentic import Agentic, MemberOutput, Stage
 from hira.trainers.calls import seed_of
 from hira.trainers.rollouts import Collector, Problem, choose_problems
 from hira.trainers.rows import Collected
-from hira.trainers.schedule import Gate, Released, Schedule, ScheduleLimits
+from hira.trainers.schedule import Gate, Schedule, ScheduleLimits
 
 SCHEDULE = "schedule.jsonl"
 
 
 class PipelinedCollector(Collector):
-    """Makes the rollouts of a trainer whose policy samples through the `gate` (`hira.trainers.pipeline.Segmented`).
-
-    The trainer opens the gate after each update, and takes the sampler's log-probabilities for the old policy's
-    (`train.old`), because rows may be some updates old. `folder` has a record of the problems in progress, which a
-    resumed run begins again. Its rows differ from those of an uninterrupted run, because replies that were sampled and
-    not yet trained on are lost.
-    """
+    """Makes the rollouts of a trainer whose policy samples through the `gate` (`Segmented`), which the trainer opens
+    after each update. `folder` has a record of the problems in progress, which a resumed run begins again; its rows
+    differ from those of an uninterrupted run, because replies that were sampled and not yet trained on are lost."""
 
     def __init__(
         self,
@@ -46,7 +42,6 @@ class PipelinedCollector(Collector):
         self.schedule: Schedule[MemberOutput] | None = None
 
     def close(self) -> None:
-        """End the sampling in progress."""
         self.gate.open()
         if self.schedule is not None:
             self.runner.run(self.schedule.aclose())
@@ -66,7 +61,15 @@ class PipelinedCollector(Collector):
         collected = self.agentic.collect_groups([group.outputs for group in batch])
         state = {"step": update + 1, "next": schedule.next, "under_way": schedule.problems}
         records.append_records(self.path, [state])
-        return replace(collected, measures={**collected.measures, **_measure(batch, update, schedule)})
+        ages = [update - group.version for group in batch] or [0]
+        measures = {
+            "staleness": mean(ages),
+            "staleness/most": max(ages),
+            "groups": len(batch),
+            "groups_under_way": schedule.sampling,
+            "problems_under_way": len(schedule.problems),
+        }
+        return replace(collected, measures={**collected.measures, **measures})
 
     def problem(self, number: int) -> Problem:
         """Return the problem with that number: shuffled passes over all problems, one after another."""
@@ -77,17 +80,6 @@ class PipelinedCollector(Collector):
 
     async def _begin(self, number: int) -> Stage | None:
         return await self.agentic.begin(self.problem(number), number)
-
-
-def _measure(batch: list[Released[MemberOutput]], update: int, schedule: Schedule[MemberOutput]) -> dict[str, float]:
-    ages = [update - group.version for group in batch] or [0]
-    return {
-        "staleness": mean(ages),
-        "staleness/most": max(ages),
-        "groups": len(batch),
-        "groups_under_way": schedule.sampling,
-        "problems_under_way": len(schedule.problems),
-    }
 
 
 @dataclass(eq=False, slots=True)
@@ -116,21 +108,13 @@ class Segmented:
             limited = replace(sampling, max_tokens=min(length, most - len(held)), seed=seed)
             async with self.gate:
                 part = await self.engine.sample(replace(request, prompt=(*request.prompt, *held), sampling=limited))
-            whole = _join(whole, part)
+            if whole is not None:  # the version is that of the oldest segment
+                ids, logprobs = (*whole.ids, *part.ids), (*whole.logprobs, *part.logprobs)
+                whole = replace(part, ids=ids, logprobs=logprobs, version=min(whole.version, part.version))
+            else:
+                whole = part
             if part.finish == "stop" or len(whole.ids) >= most or not part.ids:
                 return whole
 
     async def aclose(self) -> None:
         await self.engine.aclose()
-
-
-def _join(whole: Sampled | None, part: Sampled) -> Sampled:
-    """Append a segment to the reply so far. The version is the older one."""
-    if whole is None:
-        return part
-    return replace(
-        part,
-        ids=(*whole.ids, *part.ids),
-        logprobs=(*whole.logprobs, *part.logprobs),
-        version=min(whole.version, part.version),
-    )

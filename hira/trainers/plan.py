@@ -110,11 +110,6 @@ class DecoderShape:
         """Return the number of parameters of one adapter."""
         return self.layers * rank * sum(sum(self.matrices[name]) for name in targets)
 
-    @property
-    def kv(self) -> int:
-        """The bytes of keys and values of one token, in bf16."""
-        return self.layers * 2 * self.kv_heads * self.head * 2
-
 
 def _small(config: Mapping[str, Any], hidden: int, inner: int, query: int, key: int, head: int) -> int:
     """Count the norms and biases of a layer. Configs do not list a family's norms other than the two of the hidden
@@ -135,8 +130,6 @@ def _small(config: Mapping[str, Any], hidden: int, inner: int, query: int, key: 
 
 @dataclass(frozen=True, slots=True)
 class TrainingWork:
-    """The sizes of a run."""
-
     adapters: int = 1
     """The number of adapters that are trained at once."""
     rank: int = 16
@@ -163,12 +156,8 @@ class Sheet:
     update: Mapping[str, int]
 
     @property
-    def peaks(self) -> dict[str, int]:
-        return {"rollout": sum(self.rollout.values()), "update": sum(self.update.values())}
-
-    @property
     def peak(self) -> int:
-        return max(self.peaks.values())
+        return max(sum(self.rollout.values()), sum(self.update.values()))
 
     def __str__(self) -> str:
         rows = [f"{name}: {count:,} parameters" for name, count in self.parameters.items()]
@@ -190,6 +179,7 @@ def sheet(shape: DecoderShape, work: TrainingWork) -> Sheet:
 
 WIDTHS = {4: 2, 16: 2, 32: 4, 64: 8}
 """Bytes of a number in computation, by the bits of the base."""
+TRAINED_WIDTHS = {4: 2, 16: 4, 32: 4, 64: 8}
 
 
 def base(shape: DecoderShape, bits: int) -> int:
@@ -204,14 +194,8 @@ def base(shape: DecoderShape, bits: int) -> int:
 def adapters(shape: DecoderShape, work: TrainingWork) -> dict[str, int]:
     """Return the bytes of adapters and optimiser. Adapters are fp32 over bf16, bf16 over 4 bits, else as the base; Adam
     keeps two values for each."""
-    each = _get_trained_width(work.bits)
-    trained = shape.lora(work.rank, work.targets) * work.adapters
-    return {"adapters": each * trained, "optimiser": 2 * each * trained}
-
-
-def _get_trained_width(bits: int) -> int:
-    """Return the bytes of a trained number."""
-    return {4: 2, 64: 8}.get(bits, 4)
+    trained = TRAINED_WIDTHS[work.bits] * shape.lora(work.rank, work.targets) * work.adapters
+    return {"adapters": trained, "optimiser": 2 * trained}
 
 
 def _rollout(shape: DecoderShape, work: TrainingWork) -> dict[str, int]:
@@ -219,7 +203,7 @@ def _rollout(shape: DecoderShape, work: TrainingWork) -> dict[str, int]:
     passes through an MLP whose adapter computes in fp32 over bf16; choosing a token needs three more fp32 copies of a
     row's logits."""
     width = WIDTHS[work.bits]
-    cache = work.at_once * (work.longest + GROWTH) * shape.kv * width // 2
+    cache = work.at_once * (work.longest + GROWTH) * 2 * shape.layers * shape.kv_heads * shape.head * width
     read = min(READS, work.at_once * work.longest)
     a_token = 12 * shape.inner + 10 * shape.hidden if width == 2 else 4 * width * (shape.inner + shape.hidden)
     return {
@@ -235,7 +219,6 @@ def _update(shape: DecoderShape, work: TrainingWork) -> dict[str, int]:
     """Return the bytes of an update. The peak is in the backward pass: of the last layer, or of the scoring of tokens,
     whichever is more."""
     tokens, width = max(work.budget, work.longest), WIDTHS[work.bits]
-    each = _get_trained_width(work.bits)
     trained = shape.lora(work.rank, work.targets)
     kept = width * shape.hidden * shape.layers * tokens
     layer = tokens * count_layer_bytes(shape, work.rank, width)
@@ -245,7 +228,7 @@ def _update(shape: DecoderShape, work: TrainingWork) -> dict[str, int]:
     scored = round(tokens * work.scored)
     scoring = width * (min(scored, TILE_TOKENS) * TILE_WORDS + 4 * scored * shape.hidden + 2 * tokens * shape.hidden)
     return {
-        "gradients": each * trained * work.adapters + 2 * trained,
+        "gradients": (TRAINED_WIDTHS[work.bits] * work.adapters + 2) * trained,
         "activations kept": kept,
         "one layer, or scoring": max(layer, scoring) + _measure_unpacked(shape, work.bits),
         "batch": tokens * 60,
@@ -294,5 +277,5 @@ def at_once(shape: DecoderShape, work: TrainingWork, memory: int) -> int:
     room = USABLE * memory
     if sum(sheet(shape, work).update.values()) > room:
         return 0
-    held = (sheet(shape, replace(work, at_once=rows)).peaks["rollout"] for rows in range(1, work.at_once + 1))
-    return sum(peak <= room for peak in held)
+    held = (sheet(shape, replace(work, at_once=rows)).rollout for rows in range(1, work.at_once + 1))
+    return sum(sum(lines.values()) <= room for lines in held)

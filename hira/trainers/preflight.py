@@ -111,12 +111,6 @@ def explain_window(window: int, model_window: int | None) -> str:
     return f"rollouts.window is {window:,} tokens, but the model takes only {model_window:,}"
 
 
-def check_window(window: int, model_window: int | None) -> None:
-    """Raise `UsageError` for rows that are longer than the model takes."""
-    if wrong := explain_window(window, model_window):
-        raise UsageError(wrong, fix=f"set rollouts.window to at most {model_window}, or take another model")
-
-
 def _values(path: Path) -> dict[str, Any]:
     try:
         values = read_json(path.read_bytes())
@@ -162,7 +156,6 @@ def check_bits(bits: int, where: str = "in model.bits") -> None:
 
 
 def gpus() -> int:
-    """Return the number of GPUs that torch sees here."""
     import torch
 
     return torch.cuda.device_count()

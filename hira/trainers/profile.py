@@ -6,6 +6,7 @@ of hira.toml, with paths relative to the run's folder.
 
 import json
 import os
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from hira.trainers.assembly import TrainingPlan, open_run
 ADAPTERS, BEST = "adapters", "best"
 BASE = "hira-base"
 """The name of the base at a server."""
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def save_adapters(plan: TrainingPlan, model: Any, tokenizer: Any, below: str = ADAPTERS) -> None:
@@ -72,20 +74,13 @@ def _write(
     path: Path, heading: Sequence[str], values: Mapping[str, Any], tables: Mapping[str, Mapping[str, Any]]
 ) -> None:
     lines = [f"# {line}" for line in heading if line]
-    lines += [f"{name} = {_toml(value)}" for name, value in values.items()]
-    for table, entries in tables.items():
-        lines += ["", f"[{'.'.join(map(_key, table.split('.', 1)))}]"]
-        lines += [f"{name} = {_toml(value)}" for name, value in entries.items()]
+    for table, entries in {"": values, **tables}.items():
+        if table:
+            keys = [key if _BARE_KEY.fullmatch(key) else json.dumps(key) for key in table.split(".", 1)]
+            lines += ["", f"[{'.'.join(keys)}]"]
+        # TOML writes text, numbers, truth values and lists as JSON does
+        lines += [f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in entries.items()]
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-
-
-def _key(name: str) -> str:
-    return name if name.replace("-", "").replace("_", "").isalnum() and name.isascii() else json.dumps(name)
-
-
-def _toml(value: Any) -> str:
-    """Return a plain value in TOML, which writes text, numbers, truth values and lists as JSON does."""
-    return json.dumps(value, ensure_ascii=False)
 
 
 def adapters_of(run: Path) -> dict[str, Path]:
@@ -125,10 +120,7 @@ def serve_command(run: Path, port: int) -> list[str]:
 
 def _calls(tokenizer: Path) -> list[str]:
     """Return the flags for reading native calls as in training; none if the chat template has no known marks."""
-    template = "".join(
-        path.read_text(encoding="utf-8")
-        for path in (tokenizer / "chat_template.jinja", tokenizer / "tokenizer_config.json")
-        if path.is_file()
-    )
+    paths = [tokenizer / name for name in ("chat_template.jinja", "tokenizer_config.json")]
+    template = "".join(path.read_text(encoding="utf-8") for path in paths if path.is_file())
     call_parser = next((parser for mark, parser in PARSERS.items() if mark in template), None)
     return ["--enable-auto-tool-choice", "--tool-call-parser", call_parser] if call_parser else []

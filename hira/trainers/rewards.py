@@ -7,6 +7,7 @@ for a rollout that cannot be scored. It may be a coroutine function.
 import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from inspect import isawaitable
 from random import Random
 from typing import Any
@@ -110,19 +111,17 @@ class GainOver:
     async def open(self, session: Session, untrained: Policy) -> None:
         settings = session.settings.with_values({"workflow": self.workflow}, "the baseline")
         session = session.beside(make_workflow(settings))
-        greedy = {
-            role: replace(config, policy=untrained, sampling=set_training_sampling(config.sampling, 0.0))
-            for role, config in session.roles.items()
-        }
+        greedy = {}
+        for role, config in session.roles.items():
+            greedy[role] = replace(config, policy=untrained, sampling=set_training_sampling(config.sampling, 0.0))
         self._session, self._once = replace(session, roles=greedy), SingleFlight()
         await open_reward(self.accuracy, session, untrained)
 
     async def __call__(self, rollout: Rollout, references: tuple[str, ...]) -> RolloutScore:
         score = await self.accuracy(rollout, references)
         key = "\x1f".join((rollout.question, *references))
-        baseline = await self._once(
-            key, lambda: self._baseline(rollout.question, references), lambda score: score.value is not None
-        )
+        ask = partial(self._baseline, rollout.question, references)
+        baseline = await self._once(key, ask, lambda score: score.value is not None)
         if score.value is None or baseline.value is None:
             return replace(score, value=None, why=score.why or f"{self.workflow}: {baseline.why}")
         gain = max(self.least, score.value - baseline.value)

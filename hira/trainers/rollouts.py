@@ -42,13 +42,6 @@ class Problem:
     set: str = ""
 
 
-def split_by_set(problems: Sequence[Problem]) -> dict[str, list[Problem]]:
-    sets: dict[str, list[Problem]] = {}
-    for problem in problems:
-        sets.setdefault(problem.set, []).append(problem)
-    return sets
-
-
 OpenContext = Callable[[str, str, Sequence[Path], Sequence[Reader]], AbstractAsyncContextManager[RunContext]]
 """Opens the run context of one run, given its name, its question, files and readers of its events, like that of a user:
 `Session.open_context`."""
@@ -56,8 +49,6 @@ OpenContext = Callable[[str, str, Sequence[Path], Sequence[Reader]], AbstractAsy
 
 @dataclass(slots=True)
 class Rollouts:
-    """Makes the groups of an update."""
-
     context: OpenContext
     workflow: Workflow
     problems: Sequence[Problem]
@@ -90,7 +81,12 @@ class Rollouts:
         groups: list[list[ScoredRollout]] = []
         wanted = len(problems)
         for again in range(1 + self.config.refill):
-            problems += self._others(update, again, wanted - sum(map(_has_signal, groups)), problems) if again else []
+            if again:  # others replace problems without a signal: the same ones in a resumed run
+                known = {problem.id for problem in problems}
+                others = [problem for problem in self.problems if problem.id not in known]
+                chance = random.Random(seed_of(self.seed, "refill", update, again, self.share[0]))  # noqa: S311 - repeatable
+                missing = wanted - sum(map(_has_signal, groups))
+                problems += chance.sample(others, min(missing, len(others)))
             new = problems[len(groups) :]
             of = len(problems) * self.config.attempts
             with self.report_progress(lambda: f"{len(done)} of {of} rollouts done"):  # noqa: B023 - called within this turn only
@@ -104,13 +100,6 @@ class Rollouts:
         lines = [make_transcript(rollout, problem.references) for problem, group in pairs for rollout in group]
         measures = measure_rollouts(scored) | ({"refilled": float(len(groups) - wanted)} if self.config.refill else {})
         return Collected(made, measures, tuple(lines[: self.config.samples]))
-
-    def _others(self, update: int, again: int, many: int, problems: Sequence[Problem]) -> list[Problem]:
-        """Choose replacements of problems without a signal: the same ones in a resumed run."""
-        known = {problem.id for problem in problems}
-        left = [problem for problem in self.problems if problem.id not in known]
-        chance = random.Random(seed_of(self.seed, "refill", update, again, self.share[0]))  # noqa: S311 - repeatable
-        return chance.sample(left, min(many, len(left)))
 
     async def _group(
         self, problem: Problem, update: int, gate: asyncio.Semaphore, done: list[ScoredRollout]
@@ -246,8 +235,6 @@ class Rollouts:
             raise silent
 
     def report_progress(self, done: Callable[[], str]) -> AbstractContextManager[None]:
-        """Report the progress from time to time, with the calls that wait longest."""
-
         def say() -> str:
             waiting = self.underway.describe()
             return done() + (f"; waiting: {waiting}" if waiting else "")
@@ -287,11 +274,8 @@ class Outcomes:
 
 
 def choose_problems(problems: Sequence[Problem], update: int, questions: int, seed: int) -> list[Problem]:
-    """Choose the problems of an update: passes over all problems, each shuffled by the seed.
-
-    They depend on the update's number alone, so that a run can resume in the middle. Raises `UsageError` without
-    problems.
-    """
+    """Choose the problems of an update, by its number alone, so that a run can resume in the middle: passes over all
+    problems, each shuffled by the seed. Raises `UsageError` without problems."""
     if not problems:
         raise UsageError("there is no question to train on", fix="name a file with questions and their answers")
     chosen = []

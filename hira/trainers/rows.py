@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
-from hira.agents.trajectory import Rollout, Trajectory
+from hira.agents.trajectory import Rollout
 from hira.core.policy import Tokens
 from hira.evaluation.rewards.answers import RolloutScore
 
@@ -63,8 +63,6 @@ class Cut:
 
 @dataclass(slots=True)
 class _OpenRow:
-    """A growing row."""
-
     prompt: tuple[int, ...]
     model: str
     completion: list[int]
@@ -84,39 +82,27 @@ class _OpenRow:
         self.mask += [0] * len(added) + [1] * len(tokens.sampled)
         self.logprobs += [0.0] * len(added) + list(tokens.logprobs)
         self.turns += 1
-        self.sound = self.sound and _fits(tokens)
-
-
-def _fits(tokens: Tokens) -> bool:
-    """Return whether each sampled id has its log-probability: a server may omit the last one (an off-by-one at EOS)."""
-    possible = all(math.isfinite(logprob) and logprob <= 1e-3 for logprob in tokens.logprobs)
-    return possible and len(tokens.sampled) == len(tokens.logprobs)
+        possible = all(math.isfinite(logprob) and logprob <= 1e-3 for logprob in tokens.logprobs)
+        # a server may omit the last log-probability (an off-by-one at EOS)
+        self.sound = self.sound and possible and len(tokens.sampled) == len(tokens.logprobs)
 
 
 def rows_of(rollout: Rollout, roles: Collection[str] | None = None, question: str = "") -> Cut:
-    """Return the rows of a rollout's conversations, in the order in which these began; of `roles` only, if given.
-
-    Turns without tokens (of a role that an endpoint plays) make no row. An inconsistent row is dropped and counted,
-    never guessed.
-    """
-    cuts = [
-        _cut(trajectory, rollout.run, question or rollout.question)
-        for trajectory in rollout.trajectories.values()
-        if roles is None or trajectory.role in roles
-    ]
+    """Return the rows of a rollout's conversations, in the order in which these began; of `roles` only, if given. Turns
+    without tokens (of a role that an endpoint plays) make no row. An inconsistent row is dropped, never guessed."""
+    cuts: list[Cut] = []
+    for path in rollout.trajectories.values():
+        if roles is None or path.role in roles:
+            replies = [turn.completion for turn in path.turns]
+            overlong = bool(replies) and replies[-1].finish == "length"
+            turns = [(reply.tokens, reply.model) for reply in replies if reply.tokens and reply.tokens.sampled]
+            about = (question or rollout.question, rollout.run, path.role, path.conversation)
+            cuts.append(join_turns(turns, Row(*about, (), (), (), (), overlong=overlong)))
     return Cut(
         tuple(row for cut in cuts for row in cut.rows),
         sum(cut.breaks for cut in cuts),
         sum(cut.dropped for cut in cuts),
     )
-
-
-def _cut(trajectory: Trajectory, rollout: str, question: str) -> Cut:
-    overlong = bool(trajectory.turns) and trajectory.turns[-1].completion.finish == "length"
-    replies = [turn.completion for turn in trajectory.turns]
-    turns = [(reply.tokens, reply.model) for reply in replies if reply.tokens and reply.tokens.sampled]
-    named = Row(question, rollout, trajectory.role, trajectory.conversation, (), (), (), (), overlong=overlong)
-    return join_turns(turns, named)
 
 
 def join_turns(turns: Iterable[tuple[Tokens, str]], named: Row) -> Cut:
@@ -149,12 +135,9 @@ Status = Literal["ok", "agent_failed", "infra_failed"]
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One rollout, as credit sees it.
-
-    `ok` and `agent_failed` (reward 0) count; `infra_failed` leaves the mean, the deviation and the loss, and so does an
-    attempt whose judge failed (`reward` None). `rewards` are those of single conversations, for roles that are paid
-    separately.
-    """
+    """One rollout, as credit sees it. `ok` and `agent_failed` (reward 0) count; `infra_failed` leaves the mean, the
+    deviation and the loss, and so does an attempt whose judge failed (`reward` None). `rewards` are those of single
+    conversations, for roles that are paid separately."""
 
     number: int
     rows: tuple[Row, ...]

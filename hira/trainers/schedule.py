@@ -13,10 +13,8 @@ T = TypeVar("T")
 
 
 class ScheduledWork(Protocol[T]):
-    """A step of one problem: groups that are sampled concurrently, each of `size` members of one input.
-
-    `then` makes the next step from the outputs, one sequence of them per group; None ends the problem.
-    """
+    """A step of one problem: groups that are sampled concurrently, each of `size` members of one input. `then` makes
+    the next step from the outputs, one sequence of them per group; None ends the problem."""
 
     @property
     def groups(self) -> Sequence[str]: ...
@@ -95,7 +93,6 @@ class Schedule(Generic[T]):
 
     @property
     def sampling(self) -> int:
-        """The number of groups that are being sampled."""
         return len(self._sampling)
 
     async def take(self) -> list[Released[T]]:
@@ -177,11 +174,8 @@ class Schedule(Generic[T]):
 
 
 class Gate:
-    """`async with gate:` around each stretch of sampling. `close()` admits no more and waits until all inside have
-    left; `open()` admits again.
-
-    Stretches are segments of a reply or whole replies: the shorter they are, the shorter the wait for the longest.
-    """
+    """`async with gate:` around each segment of a reply that is sampled. `close()` admits no more and waits until all
+    inside have left; `open()` admits again."""
 
     def __init__(self) -> None:
         self.inside = 0

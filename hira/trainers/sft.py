@@ -40,10 +40,8 @@ class DemonstrationOrder(Dataset[Row]):
 
     def __init__(self, rows: Sequence[Row], configuration: Configuration, changed: Changed | None = None) -> None:
         if not rows:
-            raise UsageError(
-                "there is no conversation to learn from",
-                fix="give demonstrations of runs that succeeded, such as `hira runs export -o FILE` writes",
-            )
+            fix = "give demonstrations of runs that succeeded, such as `hira runs export -o FILE` writes"
+            raise UsageError("there is no conversation to learn from", fix=fix)
         self.rows = rows
         self.length = configuration.sft.steps * configuration.sft.batch
         self.seed = configuration.seed
@@ -150,30 +148,34 @@ def run_sft(
     tell: Tell,
     on_step: OnStep,
 ) -> None:
-    """Teach each adapter the conversations of its roles, and save it. File names are relative to `folder`; `on_start`
-    is called before anything is written."""
+    """Teach each adapter the conversations of its roles, those of a file or else the model's own best rollouts, and
+    save it. File names are relative to `folder`; `on_start` is called before anything is written."""
     if not (plan.configuration.sft.conversations or plan.problems):
         fix = 'write conversations = "FILE" below [sft], or train = "questions.jsonl" below [data]'
         raise UsageError("there is nothing to learn from", fix=fix)
     tokenizer, model = open_weights(plan)
-    part = plan.configuration.sft
-    rows = _read_conversations(plan, tokenizer, folder / part.conversations, tell) if part.conversations else None
-    on_start()
-    if rows is None:
-        rows = drop_long(plan, _sample_own(plan, tokenizer, model, tell, resume=resume), tell)
+    conversations, kept = plan.configuration.sft.conversations, plan.folder / DEMONSTRATIONS
+    if conversations:
+        template = Template(tokenizer, where=f"model {plan.configuration.model.name!r}")
+        rows, left = read_demonstrations(folder / conversations, template, list(plan.trained), plan.workflow.name)
+        for why, many in left.items():
+            tell(f"left out: {count_of(many, 'conversation')} {why}")
+        rows = drop_long(plan, rows, tell)
+        on_start()
+    else:
+        on_start()
+        if resume and kept.is_file():  # a resumed run has the same demonstrations
+            rows = [validate(Row, record) for record in records.read(kept)]
+        else:
+            rows = sample_best(plan, tokenizer, model, tell)
+            records.write(kept, map(asdict, rows))
+        rows = drop_long(plan, rows, tell)
     teach_adapters(plan, model, tokenizer, rows, resume=resume, tell=tell, on_step=on_step)
     save_adapters(plan, model, tokenizer)
 
 
 def teach_adapters(
-    plan: TrainingPlan,
-    model: Any,
-    tokenizer: Any,
-    rows: Sequence[Row],
-    *,
-    resume: bool,
-    tell: Tell,
-    on_step: OnStep,
+    plan: TrainingPlan, model: Any, tokenizer: Any, rows: Sequence[Row], *, resume: bool, tell: Tell, on_step: OnStep
 ) -> None:
     configuration = plan.configuration
     adapters = configuration.model.adapters
@@ -198,15 +200,7 @@ def teach_adapters(
         ).train(resume_from_checkpoint=str(done) if done else None)
 
 
-def _read_conversations(plan: TrainingPlan, tokenizer: Any, file: Path, tell: Tell) -> Sequence[Row]:
-    template = Template(tokenizer, where=f"model {plan.configuration.model.name!r}")
-    read = read_demonstrations(file, template, list(plan.trained), plan.workflow.name)
-    for why, many in read.left.items():
-        tell(f"left out: {count_of(many, 'conversation')} {why}")
-    return drop_long(plan, read.rows, tell)
-
-
-def drop_long(plan: TrainingPlan, rows: Sequence[Row], tell: Tell) -> Sequence[Row]:
+def drop_long(plan: TrainingPlan, rows: Sequence[Row], tell: Tell) -> list[Row]:
     """Return the rows that fit in the window. Raises `UsageError` without any."""
     window = plan.configuration.rollouts.window
     short = [row for row in rows if row.length <= window]
@@ -217,16 +211,6 @@ def drop_long(plan: TrainingPlan, rows: Sequence[Row], tell: Tell) -> Sequence[R
         fix = f"name conversations of the roles {roles}, or raise rollouts.window ({window:,} tokens)"
         raise UsageError("there is no conversation to learn from", fix=fix)
     return short
-
-
-def _sample_own(plan: TrainingPlan, tokenizer: Any, model: Any, tell: Tell, *, resume: bool) -> list[Row]:
-    """Return the model's own best rollouts, kept in the folder: a resumed run has the same demonstrations."""
-    kept = plan.folder / DEMONSTRATIONS
-    if resume and kept.is_file():
-        return [validate(Row, record) for record in records.read(kept)]
-    rows = sample_best(plan, tokenizer, model, tell)
-    records.write(kept, map(asdict, rows))
-    return rows
 
 
 def sample_best(plan: TrainingPlan, tokenizer: Any, model: Any, tell: Tell) -> list[Row]:

@@ -32,7 +32,7 @@ from hira.trainers.pipeline import PipelinedCollector, Segmented
 from hira.trainers.profile import ADAPTERS, BEST, save_adapters
 from hira.trainers.records import last_checkpoint, print_progress, step_of
 from hira.trainers.rewards import open_reward
-from hira.trainers.rollouts import Collector, Rollouts, split_by_set
+from hira.trainers.rollouts import Collector, Problem, Rollouts
 from hira.trainers.schedule import Gate, ScheduleLimits
 from hira.workflows.workflow import Workflow
 
@@ -67,7 +67,10 @@ class Training:
     @property
     def limits(self) -> ScheduleLimits | None:
         """The limits of the agentic pipeline; None if an update waits for all its rollouts."""
-        return self.configuration.marsrl.limits if self.plan.recipe.staged else None
+        part = self.configuration.marsrl
+        if not (self.plan.recipe.staged and part.staleness):
+            return None
+        return ScheduleLimits(part.problems, part.groups, part.staleness, 2 * part.groups)
 
     def run(self, *, resume: bool = False) -> None:
         """Train to the last step. With `resume`, from the last whole checkpoint as if the run had never stopped."""
@@ -105,7 +108,13 @@ class Training:
         """Open a session in which the model plays all roles, its engine, and the gate of the pipeline."""
         model = self.configuration.model
         template = Template(self.tokenizer, where=f"model {model.name!r}")
-        engine, gate = self._engine(runner, template), Gate()
+        config, gate = self.configuration.rollouts, Gate()
+        engine: AnyEngine
+        if config.vllm:
+            served = ServedEngine(config.vllm, config.vllm_model or model.name, self.model, template, self.folder)
+            engine = runner.run(served.open())
+        else:
+            engine = BatchingEngine(self.model, template)
         sampling = Segmented(engine, gate, self.configuration.marsrl.segment or None) if self.limits else engine
         live = LocalPolicy(model.name, template, sampling, model.adapters, versioned=True)
         context = runner.run(open_session(self.plan.settings, policies={"*": live}, workflow=self.plan.workflow))
@@ -120,27 +129,18 @@ class Training:
                 runner.run(close_reward(reward))
             runner.run(live.aclose())
 
-    def _engine(self, runner: asyncio.Runner, template: Template) -> AnyEngine:
-        config = self.configuration.rollouts
-        if not config.vllm:
-            return BatchingEngine(self.model, template)
-        named = config.vllm_model or self.configuration.model.name
-        return runner.run(ServedEngine(config.vllm, named, self.model, template, self.folder).open())
-
-    def _collector(self, runner: asyncio.Runner, rollouts: Rollouts, engine: AnyEngine, gate: Gate) -> Collector:
-        if not self.plan.recipe.staged:
-            return Collector(runner, rollouts.collect, engine.pause)
-        agentic = Agentic(rollouts, self.configuration.marsrl, bool(self.configuration.workflow.get("search", True)))
-        if self.limits:
-            return PipelinedCollector(runner, agentic, self.limits, gate, self.folder, pause=engine.pause)
-        return Collector(runner, agentic.collect, engine.pause)
-
     def _train(self, runner: asyncio.Runner, context: Session, engine: AnyEngine, gate: Gate, since: int) -> None:
         process, every, configuration = PartialState(), self.configuration.exam.every, self.configuration
         if self.limits:
             configuration = compare_with_sampler(configuration)
         rollouts = self.rollouts(context, (process.process_index, process.num_processes))
-        collector = self._collector(runner, rollouts, engine, gate)
+        collector = Collector(runner, rollouts.collect, engine.pause)
+        if self.plan.recipe.staged:
+            search = bool(configuration.workflow.get("search", True))
+            agentic = Agentic(rollouts, configuration.marsrl, search)
+            collector = Collector(runner, agentic.collect, engine.pause)
+            if self.limits:
+                collector = PipelinedCollector(runner, agentic, self.limits, gate, self.folder, pause=engine.pause)
 
         def finish_update(step: int) -> None:
             engine.record_update(step)
@@ -149,15 +149,8 @@ class Training:
                 self._examine(runner, context, step)
                 trainer.over = self.finish_exam(step)
 
-        trainer = RoleTrainer(
-            self.model,
-            self.tokenizer,
-            configuration,
-            collector,
-            credit_of(self.plan),
-            self.folder,
-            on_update=finish_update,
-        )
+        weights, credit = (self.model, self.tokenizer), credit_of(self.plan)
+        trainer = RoleTrainer(*weights, configuration, collector, credit, self.folder, on_update=finish_update)
         trainer.record.on_step = self.on_step
         trainer.show_progress = partial(print_progress, rollouts.config.heartbeat_seconds, self.tell)
         if since:
@@ -176,9 +169,12 @@ class Training:
         process, record = PartialState(), dict[str, Any](step=step)
         workflow, reward = self.exam_workflow or self.plan.workflow, self.exam_reward or self.reward
         exam = replace(self.rollouts(context), workflow=workflow, reward=reward)
+        sets: dict[str, list[Problem]] = {}
+        for problem in self.plan.held_out:
+            sets.setdefault(problem.set, []).append(problem)
         for name, attempts, temperature in (("sampled", self.configuration.exam.attempts, 1.0), ("greedy", 1, 0.0)):
             by_set: dict[str, list[RolloutScore]] = {}
-            for label, problems in split_by_set(self.plan.held_out).items():
+            for label, problems in sets.items():
                 own = problems[process.process_index :: process.num_processes]
                 sample = replace(exam, problems=own, temperature=temperature)
                 scores = gather_object([runner.run(sample.examine(attempts))])

@@ -5,7 +5,7 @@ Adapters are never merged into the base: merging and unmerging drifts in bf16.
 
 import hashlib
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import torch
@@ -37,12 +37,6 @@ def in_adapter(name: str) -> bool:
     return "lora_" in name
 
 
-def base_alone(model: Any) -> AbstractContextManager[Any]:
-    """Return a context of the model without its adapter: the reference policy, at no memory."""
-    alone: AbstractContextManager[Any] = model.disable_adapter()
-    return alone
-
-
 @torch.no_grad()
 def fingerprint(model: Any, *, adapters: bool = False) -> str:
     """Return a hash of the base's weights, or of all adapters', in about the time that it takes to read them.
@@ -52,20 +46,15 @@ def fingerprint(model: Any, *, adapters: bool = False) -> str:
     """
     digest = hashlib.blake2b(digest_size=16)
     for name, parameter in model.named_parameters():
-        if in_adapter(name) == adapters:
-            digest.update(f"{name} {tuple(parameter.shape)} {parameter.dtype}".encode())
-            for part in _sums(parameter):
-                digest.update(part.cpu().numpy().tobytes())
+        if in_adapter(name) != adapters:
+            continue
+        digest.update(f"{name} {tuple(parameter.shape)} {parameter.dtype}".encode())
+        whole = parameter.detach().contiguous().reshape(-1).view(torch.uint8)
+        whole = whole.clone() if whole.storage_offset() % 8 else whole  # part of a larger tensor
+        table = whole[: whole.numel() // _ROW * _ROW].view(torch.int64).view(-1, _ROW // 8)
+        for part in (table.sum(dim=0), table.sum(dim=1), whole[table.numel() * 8 :]):  # the end fills no row
+            digest.update(part.cpu().numpy().tobytes())
     return digest.hexdigest()
-
-
-def _sums(parameter: Any) -> tuple[torch.Tensor, ...]:
-    """Return the sums of a parameter's columns and rows, each modulo 2**64, and the bytes at its end that fill no
-    row."""
-    whole = parameter.detach().contiguous().reshape(-1).view(torch.uint8)
-    whole = whole.clone() if whole.storage_offset() % 8 else whole  # part of a larger tensor
-    table = whole[: whole.numel() // _ROW * _ROW].view(torch.int64).view(-1, _ROW // 8)
-    return table.sum(dim=0), table.sum(dim=1), whole[table.numel() * 8 :]
 
 
 @torch.no_grad()
@@ -73,7 +62,7 @@ def _logits(model: Any, ids: Sequence[int], device: Any, *, base: bool = False) 
     """Return the logits of the active adapter over these ids, or of the base alone."""
     training = model.training
     model.eval()
-    with base_alone(model) if base else nullcontext():
+    with model.disable_adapter() if base else nullcontext():
         logits: torch.Tensor = model(input_ids=torch.tensor([list(ids)], device=device)).logits
     model.train(training)
     return logits
@@ -87,11 +76,8 @@ def check_sound(model: Any, ids: Sequence[int], adapter: str, device: Any, step:
 
 
 def check_effect(model: Any, ids: Sequence[int], adapter: str, device: Any) -> None:
-    """Raise `HiraError` if the adapter changes nothing in the model's output: then nothing is trained, or nothing is
-    served.
-
-    A canary for after the first step, when an adapter that learns can no longer be neutral.
-    """
+    """Raise `HiraError` if the adapter changes nothing in the model's output after the first step, when one that learns
+    can no longer be neutral."""
     activate(model, adapter)
     if torch.equal(_logits(model, ids, device), _logits(model, ids, device, base=True)):
         what = f"after the first step, the adapter {adapter!r} still has no effect on the model"
@@ -122,18 +108,14 @@ def check_finite(model: Any, loss: torch.Tensor, step: int, roles: Collection[st
     raise HiraError(f"{what}, so step {step} was not made", where=where, fix=LOWER_RATE)
 
 
-def peak() -> int:
-    """Return the most bytes of CUDA's allocator since the last call; 0 without a GPU."""
+def measure_peak(phase: str) -> dict[str, float]:
+    """Return the most GiB of CUDA's allocator since the last call as `PHASE_peak_gib`; nothing without a GPU."""
     if not torch.cuda.is_available():
-        return 0
+        return {}
     torch.cuda.synchronize()
     most = torch.cuda.max_memory_allocated()
     torch.cuda.reset_peak_memory_stats()
-    return most
-
-
-def in_gib(phase: str, memory: int) -> dict[str, float]:
-    return {f"{phase}_peak_gib": memory / 2**30} if memory else {}
+    return {f"{phase}_peak_gib": most / 2**30}
 
 
 @contextmanager

@@ -27,6 +27,7 @@ from hira.policies.dialects import NATIVE
 from hira.testing import ScriptedPolicy
 from hira.testing.script import make_context
 from hira.workflows.mams import RubricWriting
+from hira.workflows.mams.rubrics import Rubric
 from hira.workflows.workflow import rollout
 
 REPORTS = ("the better report", "the worse report")
@@ -133,6 +134,10 @@ def reported(answer: str, query: str = "Which?") -> Rollout:
     return record
 
 
+async def known_rubric(_: str) -> Rubric:
+    return RUBRIC
+
+
 async def test_all_rollouts_of_a_query_are_measured_by_one_rubric() -> None:
     generator, policy = ScriptedPolicy([GOOD]), judge()
     reward = ByRubric(RoleConfig(policy, dialect=NATIVE), Generated(RoleConfig(generator, dialect=NATIVE)))
@@ -149,9 +154,7 @@ async def test_no_rubric_and_a_failed_judge_are_no_zero() -> None:
     reward = ByRubric(RoleConfig(policy, dialect=NATIVE), nothing)
     assert (await reward(reported("a report"), ())).value is None
     assert (await reward(reported("a report"), ())).value is not None  # what failed is tried again
-    broken = ByRubric(
-        RoleConfig(ScriptedPolicy(lambda _: "no"), dialect=NATIVE), Generated(RoleConfig(policy), {"Which?": RUBRIC})
-    )
+    broken = ByRubric(RoleConfig(ScriptedPolicy(lambda _: "no"), dialect=NATIVE), known_rubric)
     failed = await broken(reported("a report"), ())
     assert failed.value is None
     assert "7 of 7 items" in failed.why
@@ -173,7 +176,7 @@ async def test_no_more_calls_than_the_gate_lets_in_are_under_way() -> None:
 
     counting = Counting()
     part = RoleConfig(Gated(counting, 3), dialect=NATIVE)  # type: ignore[arg-type]
-    reward = ByRubric(part, Generated(part, {"Which?": RUBRIC}))
+    reward = ByRubric(part, known_rubric)
     await asyncio.gather(*(reward(reported("a report"), ()) for _ in range(4)))
     assert counting.most == 3
     with pytest.raises(UsageError):

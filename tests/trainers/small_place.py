@@ -111,7 +111,7 @@ def _tokenizer(conversations: Path) -> Any:
 
 def _learned(tokenizer: Any, folder: Path) -> Any:
     base = make_model(tokenizer, 0, TinyShape(WINDOW, hidden=64, heads=2))
-    rows = read_demonstrations(folder / "conversations.jsonl", Template(tokenizer)).rows
+    rows, _ = read_demonstrations(folder / "conversations.jsonl", Template(tokenizer))
     whole = Configuration(
         model=ModelConfig(bits=32),
         train=TrainConfig(checkpointing=False),

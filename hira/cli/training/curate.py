@@ -48,30 +48,27 @@ class CurateOptions:
 
 
 def curate(options: CurateOptions, shell: Shell) -> int:
+    settings = shell.load_settings(options.settings)
+    folder = shell.folder / (options.output or Path("curation") / Path(options.data).stem)
     try:
-        return _curate_data(options, shell)
+        if options.from_graph is not None:
+            generation = _walk_graph(options.from_graph, options, shell)
+            return asyncio.run(_generate(generation, options, shell, settings, folder))
+        data = load(options.data, Selection(limit=options.limit, columns=dict(options.column)), shell.folder)
+        if options.rewrite:
+            return asyncio.run(_generate(_rewrite(data.items, options, shell), options, shell, settings, folder))
+        if data.docs and not (options.settings.get("docs") or options.settings.get("search")):
+            settings = settings.with_values({"docs": data.docs, "search": ""}, f"the documents of {data.name}")
+        fewest, most = _range(options.keep, "--keep")
+        workflow = options.settings.get("workflow") or "mars"
+        metric = options.metric or ("hle" if options.judge else "match")
+        challenge = Challenge(options.attempts, fewest, most, workflow, metric, options.concurrency)
+        stages: Any = tuple(part.strip() for part in options.stages.split(","))  # `Curating` checks them
+        curating = Curating(data.name, data.items, stages, options.similarity, challenge, options.concurrency)
+        return asyncio.run(_curate(curating, options, shell, settings, folder))
     except KeyboardInterrupt as interruption:
         interruption.add_note("the same command resumes: it keeps the decisions in its folder")
         raise
-
-
-def _curate_data(options: CurateOptions, shell: Shell) -> int:
-    settings = shell.load_settings(options.settings)
-    folder = shell.folder / (options.output or Path("curation") / Path(options.data).stem)
-    if options.from_graph is not None:
-        return asyncio.run(_generate(_walk_graph(options.from_graph, options, shell), options, shell, settings, folder))
-    data = load(options.data, Selection(limit=options.limit, columns=dict(options.column)), shell.folder)
-    if options.rewrite:
-        return asyncio.run(_generate(_rewrite(data.items, options, shell), options, shell, settings, folder))
-    if data.docs and not (options.settings.get("docs") or options.settings.get("search")):
-        settings = settings.with_values({"docs": data.docs, "search": ""}, f"the documents of {data.name}")
-    fewest, most = _range(options.keep, "--keep")
-    workflow = options.settings.get("workflow") or "mars"
-    metric = options.metric or ("hle" if options.judge else "match")
-    challenge = Challenge(options.attempts, fewest, most, workflow, metric, options.concurrency)
-    stages: Any = tuple(part.strip() for part in options.stages.split(","))  # `Curating` checks them
-    curating = Curating(data.name, data.items, stages, options.similarity, challenge, options.concurrency)
-    return asyncio.run(_curate(curating, options, shell, settings, folder))
 
 
 async def _curate(curating: Curating, options: CurateOptions, shell: Shell, settings: Settings, folder: Path) -> int:

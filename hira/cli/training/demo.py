@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 import hira.cli
@@ -125,7 +126,11 @@ def check_folder(demo: "Demo", output: str) -> None:
     began = read_configuration(folder) if folder.is_dir() else None
     if began is None:
         raise UsageError(f"{output!r} already exists, and holds no demo", fix=fix)
-    first, began = began.out, _place(began, folder)
+    # somebody may have moved the folder
+    first, name, model = began.out, Path(began.model.name), began.model
+    if name.is_relative_to(first):
+        model = model.model_copy(update={"name": str(folder / name.relative_to(first))})
+    began = began.model_copy(update={"out": folder, "model": model})
     same, finished = began == demo.plan.configuration, (folder / PROFILE).exists()
     if same and not finished and first != folder:
         what = f"the demo in {output!r} was started in {first}"
@@ -139,14 +144,6 @@ def check_folder(demo: "Demo", output: str) -> None:
     elif flags:
         fix = f"to resume it, use these flags; for a new one, {fix}"
     raise UsageError(f"the demo in {output!r} is finished" if same else what, fix=fix)
-
-
-def _place(began: Configuration, folder: Path) -> Configuration:
-    """Return the configuration that a demo has where its folder is now, which somebody may have moved."""
-    name, model = Path(began.model.name), began.model
-    if name.is_relative_to(began.out):
-        model = model.model_copy(update={"name": str(folder / name.relative_to(began.out))})
-    return began.model_copy(update={"out": folder, "model": model})
 
 
 def _find_flags(demo: "Demo", began: Configuration) -> str:
@@ -198,11 +195,8 @@ class DemoView:
             if figures["step"] % (10 * EVERY) == 0:
                 self.tell(f"  step {figures['step']} of {figures['of']}: loss {figures['loss']:.3f}")
         elif "loss" in figures and figures["step"] % EVERY == 0:
-            shown = [
-                f"{label} {format_share(figures[name])}"
-                for label, name in self.recipe.curves.items()
-                if name in figures
-            ]
+            known = {label: name for label, name in self.recipe.curves.items() if name in figures}
+            shown = [f"{label} {format_share(figures[name])}" for label, name in known.items()]
             shown += [f"reward {figures['reward']:.2f}"] if "reward" in figures else []
             self.tell(f"  update {figures['step']} of {self.updates}: {', '.join(shown)}")
 
@@ -215,7 +209,10 @@ class DemoView:
                 lines += [f"{label}, by update:", *chart(shares), ""]
         for label, names in self.recipe.figures.items():
             effect = all(name.endswith("/d") for name in names)  # a number; the others are shares
-            means = [_mean(row, names) for row in rows]
+            means = [
+                fmean(row[name] for name in names) if all(row.get(name) is not None for name in names) else None
+                for row in rows
+            ]
             shown = [f"{mean:.2f}" if effect and mean is not None else format_share(mean) for mean in means]
             lines.append(f"{label}: {' -> '.join(shown)}")
         sampled, greedy = (" -> ".join(format_share(row[name]) for row in rows) for name in ("sampled", "greedy"))
@@ -223,8 +220,3 @@ class DemoView:
         lines.append(f"{self.recipe.examined}, temperature 1: {sampled}; greedy: {greedy}; {took}")
         for line in [*lines, *([self.recipe.note] if self.recipe.note else [])]:
             self.shell.tell(line)
-
-
-def _mean(figures: Mapping[str, Any], names: Sequence[str]) -> float | None:
-    known = [figures[name] for name in names if figures.get(name) is not None]
-    return sum(known) / len(known) if len(known) == len(names) else None

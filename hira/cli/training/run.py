@@ -18,7 +18,6 @@ from hira.trainers.preflight import (
     check_inputs,
     check_installed,
     check_options,
-    check_window,
     explain_window,
     find_model_folder,
     gpus,
@@ -69,7 +68,9 @@ def prepare_run(options: TrainOptions, shell: Shell) -> tuple[assembly.TrainingP
     check_installed()
     check_options(configuration.model.bits, configuration.train.report_to)
     if not resumed:
-        check_window(configuration.rollouts.window, own_window(configuration.model.name, shell.folder))
+        longest = own_window(configuration.model.name, shell.folder)
+        if wrong := explain_window(configuration.rollouts.window, longest):
+            raise UsageError(wrong, fix=f"set rollouts.window to at most {longest}, or take another model")
     return plan, resumed
 
 
@@ -214,8 +215,6 @@ def grpo(options: TrainOptions, shell: Shell) -> int:
 
 
 class Steps:
-    """Prints one line for each step, with an estimate of the remaining time."""
-
     def __init__(self, shell: Shell, steps: int) -> None:
         self.shell = shell
         self.steps = steps

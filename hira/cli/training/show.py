@@ -18,16 +18,7 @@ from hira.trainers.preflight import check_inputs, own_window
 from hira.trainers.recipes import GRPO, RECIPES
 
 USUAL = (
-    "reward",
-    "reward/accuracy",
-    "reward/gain",
-    "dead_groups",
-    "turns",
-    "entropy",
-    "kl",
-    "grad_norm",
-    "rollout_seconds",
-    "update_seconds",
+    "reward reward/accuracy reward/gain dead_groups turns entropy kl grad_norm rollout_seconds update_seconds".split()
 )
 _EIGHTHS = " ▁▂▃▄▅▆▇█"
 OF_ROLES = ("reward", "length", "turns", "share", "sampler_drift")

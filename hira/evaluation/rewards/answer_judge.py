@@ -99,10 +99,7 @@ async def ask_judge(
     failed: str = "the judge failed",
 ) -> T | None:
     """Return the judge's reply; None, with a notice of what `failed`, if it fails. An exhausted budget (`Stop`) still
-    ends the run.
-
-    `wrong` returns what is wrong with a reply that has the shape, "" if nothing is.
-    """
+    ends the run. `wrong` returns what is wrong with a reply that has the shape, "" if nothing is."""
     try:
         return await ask_for_record(conversation, user(prompt), shape, wrong=wrong)
     except (DialectError, EndpointError) as error:

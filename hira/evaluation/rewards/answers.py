@@ -14,16 +14,14 @@ from hira.core.events import Notice
 from hira.core.policy import Completion, Policy, Request, Watch
 from hira.core.window import check_concurrency
 from hira.evaluation.rewards.answer_judge import JUDGES, Judge, Verdict
-from hira.evaluation.rewards.match import contains, extract_answer
+from hira.evaluation.rewards.match import best, contains, extract_answer
 
 
 @dataclass(frozen=True, slots=True)
 class RolloutScore:
-    """The score of a rollout. `value` is None if it could not be judged: then it does not count, not even as 0.
-
-    `parts` are its components, by name. `conversations` has rewards of single conversations, for roles that are paid
-    separately. `why` is an explanation for readers of samples.
-    """
+    """The score of a rollout. `value` is None if it could not be judged: then it does not count, not even as 0. `parts`
+    are its components, by name; `conversations` has rewards of single conversations, for roles that are paid
+    separately; `why` is an explanation for readers of samples."""
 
     value: float | None
     parts: Mapping[str, float] = field(default_factory=dict)
@@ -58,7 +56,7 @@ class ByWords:
 
     async def __call__(self, rollout: Rollout, references: tuple[str, ...]) -> RolloutScore:
         answer = extract_answer(rollout.answer)
-        right = max((float(self.match(answer, reference)) for reference in references), default=0.0) if answer else 0.0
+        right = best(self.match, answer, references) if answer else 0.0
         return RolloutScore(right, {"accuracy": right})
 
 
@@ -99,20 +97,15 @@ class ByJudge:
 
 def valid(trajectory: Trajectory, *, without: float = 0.0) -> float:
     """Return the share of a conversation's calls that succeeded: they were readable and permitted, and their tool did
-    not fail. `without` is the share of a conversation without calls.
-
-    A role that never calls shows nothing of its format, so its share is 0 by default: 1 would reward idleness.
-    """
+    not fail. `without` is the share of a conversation without calls, by default 0: 1 would reward idleness."""
     written = trajectory.calls + trajectory.unreadable
     return (trajectory.calls - trajectory.failed) / written if written else without
 
 
 def form(rollout: Rollout, *, planner: str = "planner", direct: float = 0.0) -> tuple[float, float]:
-    """Return shares of valid calls: the planner's, and the mean over all other conversations, the workers'.
-
-    `direct` is the share of a planner without any call; without workers theirs is 0. A single agent, without a planner,
-    counts as both (MATPO, single-agent GRPO).
-    """
+    """Return shares of valid calls: the planner's, and the mean over all other conversations, the workers'. `direct` is
+    the share of a planner without any call; without workers theirs is 0. A single agent, without a planner, counts as
+    both (MATPO, single-agent GRPO)."""
     planners, workers = [], []
     for trajectory in rollout.trajectories.values():
         if trajectory.role == planner:
@@ -126,10 +119,8 @@ def form(rollout: Rollout, *, planner: str = "planner", direct: float = 0.0) -> 
 @dataclass(frozen=True, slots=True)
 class WithFormat:
     """(1 - share) · accuracy + share · format, format = (planner's + workers') / 2 (MATPO, "Reward Function").
-
     `variant="paper"` gives no format to a planner without a call; `"released"` follows MATPO's published code, which
-    gives such a planner full format. Both give 0 for absent workers.
-    """
+    gives such a planner full format."""
 
     accuracy: Reward
     share: float = 0.1

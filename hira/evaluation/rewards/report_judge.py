@@ -5,6 +5,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from statistics import fmean
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -50,24 +51,17 @@ class Better(BaseModel):
 
 
 async def score(context: RunContext, rubric: Rubric, query: str, report: str, under: str = "") -> Scores:
-    """Score a report by a rubric: the role `judge` rates each item in a separate conversation, concurrently.
-
-    `under` names the report, if one context scores several.
-    """
-    stem = f"{under}/" if under else ""
-    ratings = await together(
-        [
-            rate(context.conversation("judge", f"{stem}{index}"), item, query, report)
-            for index, item in enumerate(rubric.items, 1)
-        ]
-    )
-    return Scores(rubric, tuple(ratings))
+    """Score a report by a rubric: the role `judge` rates each item in a separate conversation, concurrently. `under`
+    names the report, if one context scores several."""
+    names = [f"{under}/{number}" if under else str(number) for number in range(1, len(rubric.items) + 1)]
+    judges = [context.conversation("judge", name) for name in names]
+    rated = zip(judges, rubric.items, strict=True)
+    return Scores(rubric, tuple(await together([rate(judge, item, query, report) for judge, item in rated])))
 
 
 async def score_pair(
     context: RunContext, rubric: Rubric, query: str, reports: tuple[str, ...]
 ) -> tuple[Scores, Scores]:
-    """Score two reports by a rubric, concurrently."""
     first, second = await together(
         [score(context, rubric, query, report, name) for name, report in zip("ab", reports, strict=True)]
     )
@@ -152,9 +146,7 @@ class Race:
 
 def criteria_of(value: Mapping[str, Any]) -> tuple[Dimension, ...]:
     """Return the criteria of a mapping in the benchmark's format: `dimension_weight` and `criterions` by dimension.
-
-    Raises `ValueError` for a dimension without criteria or with weights that add up to nothing.
-    """
+    Raises `ValueError` for a dimension without criteria or with weights that add up to nothing."""
     weights, criterions = value.get("dimension_weight"), value.get("criterions")
     if not isinstance(weights, Mapping) or not isinstance(criterions, Mapping) or not weights:
         raise ValueError("criteria have dimension_weight and criterions")
@@ -178,17 +170,12 @@ def race(dimensions: Sequence[Dimension], ratings: Mapping[str, Ratings]) -> Rac
     total = against = 0.0
     shares = {}
     for dimension in dimensions:
-        rated = ratings[dimension.name]
-        target, reference = (_mean(dimension.criteria, marks) for marks in (rated.target, rated.reference))
+        rated, weights = ratings[dimension.name], [criterion.weight for criterion in dimension.criteria]
+        target, reference = (fmean(marks, weights) for marks in (rated.target, rated.reference))
         shares[dimension.name] = _share(target, reference)
         total += dimension.weight * target
         against += dimension.weight * reference
     return Race(shares, _share(total, against))
-
-
-def _mean(criteria: Sequence[Criterion], ratings: Sequence[float]) -> float:
-    earned = sum(criterion.weight * rating for criterion, rating in zip(criteria, ratings, strict=True))
-    return earned / sum(criterion.weight for criterion in criteria)
 
 
 def _share(target: float, reference: float) -> float:
@@ -227,12 +214,8 @@ async def judge_race(
     context: RunContext, query: str, dimensions: Sequence[Dimension], target: str, reference: str
 ) -> Race | None:
     """Return the race by the role `judge`, with one conversation per dimension, concurrently; None if one fails."""
-    judged = await together(
-        [
-            _dimension(context.conversation("judge", dimension.name), query, dimension, target, reference)
-            for dimension in dimensions
-        ]
-    )
+    judges = [(context.conversation("judge", dimension.name), dimension) for dimension in dimensions]
+    judged = await together([_dimension(judge, query, part, target, reference) for judge, part in judges])
     ratings = {dimension.name: rated for dimension, rated in zip(dimensions, judged, strict=True) if rated}
     return race(dimensions, ratings) if len(ratings) == len(dimensions) else None
 
@@ -240,16 +223,15 @@ async def judge_race(
 async def _dimension(
     conversation: Conversation, query: str, dimension: Dimension, target: str, reference: str
 ) -> Ratings | None:
-    wanted = set(range(1, len(dimension.criteria) + 1))
+    wanted = list(range(1, len(dimension.criteria) + 1))
 
     def wrong(read: _WrittenRatings) -> str:
-        numbers = [rating.number for rating in read.ratings]
-        return "" if sorted(numbers) == sorted(wanted) else f"Rate each of the criteria 1 to {len(wanted)} once."
+        numbers = sorted(rating.number for rating in read.ratings)
+        return "" if numbers == wanted else f"Rate each of the criteria 1 to {len(wanted)} once."
 
-    listed = "\n".join(
-        f"{number}. {criterion.text}: {criterion.explanation}" for number, criterion in enumerate(dimension.criteria, 1)
-    )
-    shown = {"query": query, "dimension": dimension.name.replace("_", " "), "criteria": listed, "best": BEST}
+    listed = [f"{number}. {part.text}: {part.explanation}" for number, part in enumerate(dimension.criteria, 1)]
+    criteria, name = "\n".join(listed), dimension.name.replace("_", " ")
+    shown = {"query": query, "dimension": name, "criteria": criteria, "best": BEST}
     prompt = fill_words(RACE, **shown, first=target, second=reference)
     read = await ask_judge(conversation, prompt, _shape_ratings(len(dimension.criteria)), wrong=wrong)
     if read is None:

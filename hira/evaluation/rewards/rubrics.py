@@ -1,10 +1,10 @@
 """Rewards by rubrics: of a report, and the hybrid reward of a rubric generator (rubrics paper, sections 3.3, 3.4)."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
-from hira.agents.run_context import Conversation, RoleConfig, RunContext
+from hira.agents.run_context import RoleConfig, RunContext
 from hira.agents.trajectory import Rollout
 from hira.core.concurrency import SingleFlight
 from hira.core.errors import DialectError, EndpointError, Stop, UsageError
@@ -46,16 +46,12 @@ async def write_general(query: str) -> Rubric:
 @dataclass(slots=True)
 class Generated:
     """Rubrics that a generator, any policy, writes: one per query, however many rollouts it has, because rollouts that
-    are compared with one another need the same measure. `known` are rubrics that exist already."""
+    are compared with one another need the same measure."""
 
     config: RoleConfig
-    known: Mapping[str, Rubric] = field(default_factory=dict)
     _once: SingleFlight = field(default_factory=SingleFlight)
 
     async def __call__(self, query: str) -> Rubric | None:
-        if query in self.known:
-            return self.known[query]
-
         async def write() -> Rubric | None:
             try:
                 return await generate(RunContext({"*": self.config}).conversation("rubric"), query)
@@ -68,11 +64,8 @@ class Generated:
 @dataclass(frozen=True, slots=True)
 class ByRubric:
     """A report's score by the rubric of its query, from 0 to 1 (eq. 2, for any weights): one for the whole rollout, so
-    that Search, State and Report agents share it.
-
-    A missing report earns 0. A judge or a generator that fails leaves the rollout without a reward. The config limits
-    concurrent calls of the judge (`hira.evaluation.rewards.answers`).
-    """
+    that Search, State and Report agents share it. A missing report earns 0. A judge or a generator that fails leaves
+    the rollout without a reward."""
 
     config: RoleConfig
     rubrics: Rubrics
@@ -93,9 +86,8 @@ class ByRubric:
         if value is None:
             failed = scores.ratings.count(None)
             return RolloutScore(None, why=f"the judge failed on {failed} of {len(scores.ratings)} items")
-        return RolloutScore(
-            value, {"rubric": value, "items": float(len(rubric.items)), "words": float(len(report.split()))}
-        )
+        items, words = float(len(rubric.items)), float(len(report.split()))
+        return RolloutScore(value, {"rubric": value, "items": items, "words": words})
 
     async def aclose(self) -> None:
         await self.config.policy.aclose()
@@ -163,9 +155,7 @@ def preference(accepted: float | None, rejected: float | None) -> float | None:
 
 def read_rubric(rollout: Rollout) -> Rubric | None:
     """Return the rubric in the writer's last reply; None if it cannot be read."""
-    written = [
-        trajectory for trajectory in rollout.trajectories.values() if trajectory.role == WRITER and trajectory.turns
-    ]
+    written = [path for path in rollout.trajectories.values() if path.role == WRITER and path.turns]
     if not written:
         return None
     try:
@@ -190,14 +180,21 @@ class Hybrid:
             raise UsageError(f"a preference has two reports, not {len(references)}", fix=fix)
         rubric = read_rubric(rollout)
         if rubric is None:
-            return RolloutScore(
-                total(INVALID, self.weights), _describe(INVALID), why="the rubric cannot be read, or is not valid"
-            )
+            why = "the rubric cannot be read, or is not valid"
+            return RolloutScore(total(INVALID, self.weights), _describe(INVALID), why=why)
         context = RunContext({"*": self.config})
         notices = collect_notices(context)
+        scores: tuple[float | None, float | None] = (None, None)
+        reward: float | None = None
         try:
-            scores = await self._scores(context, rollout.question, rubric, references)
-            reward = await self._quality(context.conversation("judge", "rubric"), rollout.question, rubric)
+            if self.weights.preference:
+                first, other = await score_pair(context, rubric, rollout.question, references)
+                scores = first.normalised, other.normalised
+                if self.formula == "paper":
+                    scores = first.weighted_mean, other.weighted_mean
+            if self.weights.quality:
+                judged = await quality(context.conversation("judge", "rubric"), rollout.question, rubric)
+                reward = judged.reward if judged else None
         except Stop as stop:
             return RolloutScore(None, why=stop.what)
         accepted, rejected = scores
@@ -209,22 +206,6 @@ class Hybrid:
 
     async def aclose(self) -> None:
         await self.config.policy.aclose()
-
-    async def _scores(
-        self, context: RunContext, query: str, rubric: Rubric, references: tuple[str, ...]
-    ) -> tuple[float | None, float | None]:
-        if not self.weights.preference:
-            return None, None
-        accepted, rejected = await score_pair(context, rubric, query, references)
-        if self.formula == "paper":
-            return accepted.weighted_mean, rejected.weighted_mean
-        return accepted.normalised, rejected.normalised
-
-    async def _quality(self, conversation: Conversation, query: str, rubric: Rubric) -> float | None:
-        if not self.weights.quality:
-            return None
-        judged = await quality(conversation, query, rubric)
-        return judged.reward if judged else None
 
 
 def _describe(parts: RewardParts) -> dict[str, float]:

@@ -44,12 +44,7 @@ def divisor(scale: Scale, rewards: Sequence[float], floor: float = FLOOR) -> flo
 
 
 def grpo(
-    groups: Sequence[Group],
-    *,
-    norm: Norm = "grpo",
-    scale: Scale = "group",
-    longest: int = 1,
-    floor: float = FLOOR,
+    groups: Sequence[Group], *, norm: Norm = "grpo", scale: Scale = "group", longest: int = 1, floor: float = FLOOR
 ) -> Credited:
     """A_i = (r_i - μ_g) / σ_g over the members i of group g (Shao et al. 2024, eq. 3; outcome supervision).
 

@@ -41,9 +41,9 @@ def mars(
         rewards = [float(attempt.reward or 0.0) for attempt in attempts]
         sizes.append(len(attempts))
         pool = [(attempt, name) for attempt in attempts for name in _of(attempt, system1)]
-        times = (
-            count_draws(len(pool), len(attempts), f"{seed}/{group.problem}") if balance and pool else [1] * len(pool)
-        )
+        times = [1] * len(pool)
+        if balance and pool:
+            times = count_draws(len(pool), len(attempts), f"{seed}/{group.problem}")
         many_twos += len(attempts)
         many_ones += sum(times)
         gained = advantages(rewards, floor=floor)

@@ -1,7 +1,6 @@
 """MarsRL: Solver, Verifier and Corrector are each compared within groups that answered the very same input."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 
 from hira.core.errors import HiraError
 from hira.trainers.credit.grpo import FLOOR, Norm, Scale, grpo
@@ -26,23 +25,15 @@ def marsrl(
     `HiraError` for a group of several roles or inputs: then the baseline of one would be that of another.
     """
     for group in groups:
-        _check_alike(group)
-    chosen = groups if roles is None else [_of(group, roles) for group in groups]
-    return grpo([group for group in chosen if group.attempts], norm=norm, scale=scale, longest=longest, floor=floor)
-
-
-def _check_alike(group: Group) -> None:
-    inputs = {(row.role, row.input) for attempt in group.attempts for row in attempt.rows if row.part == 0}
-    if len(inputs) > 1:
-        where = f"group {group.problem!r} of {', '.join(sorted({role for role, _ in inputs}))}"
-        fix = "make one group for each input, as hira.trainers.agentic does"
-        raise HiraError("the members of a group answered different inputs", where=where, fix=fix)
-
-
-def _of(group: Group, roles: Collection[str]) -> Group:
-    kept = tuple(
-        replace(attempt, rows=tuple(row for row in attempt.rows if row.role in roles))
-        for attempt in group.attempts
-        if any(row.role in roles for row in attempt.rows)
-    )
-    return Group(group.problem, kept)
+        inputs = {(row.role, row.input) for attempt in group.attempts for row in attempt.rows if row.part == 0}
+        if len(inputs) > 1:
+            where = f"group {group.problem!r} of {', '.join(sorted({role for role, _ in inputs}))}"
+            fix = "make one group for each input, as hira.trainers.agentic does"
+            raise HiraError("the members of a group answered different inputs", where=where, fix=fix)
+    if roles is not None:  # all rows of a group have the same role
+        kept = [
+            [attempt for attempt in group.attempts if any(row.role in roles for row in attempt.rows)]
+            for group in groups
+        ]
+        groups = [Group(group.problem, tuple(attempts)) for group, attempts in zip(groups, kept, strict=True)]
+    return grpo([group for group in groups if group.attempts], norm=norm, scale=scale, longest=longest, floor=floor)

@@ -67,11 +67,7 @@ def drop_overlong(credited: Credited) -> Credited:
     in TRL's `mask_truncated_completions`.
     """
     kept = tuple(weighted for weighted in credited.rows if not weighted.row.overlong)
-    left, whole = _weight(kept), _weight(credited.rows)
+    left, whole = (sum(each.weight * each.row.tokens for each in rows) for rows in (kept, credited.rows))
     normaliser = credited.normaliser * left / whole if whole else credited.normaliser
     record = {"overlong": 1 - left / whole if whole else 0.0}
     return replace(credited, rows=kept, normaliser=normaliser, figures={**credited.figures, **record})
-
-
-def _weight(rows: Sequence[Weighted]) -> float:
-    return sum(weighted.weight * weighted.row.tokens for weighted in rows)

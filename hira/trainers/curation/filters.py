@@ -28,10 +28,7 @@ STAGES: tuple[Stage, ...] = ("level", "duplicates", "clarity", "expert", "challe
 @dataclass(frozen=True, slots=True)
 class StageDecision:
     """The decision of a stage on the question with that id: kept or not, and why. `told` are the stage's own figures.
-
-    A question whose judge failed has no decision: it is neither kept nor removed, and is asked again when the curation
-    resumes.
-    """
+    A question whose judge failed has no decision, and is asked again when the curation resumes."""
 
     stage: Stage
     id: str
@@ -72,11 +69,9 @@ def jaccard(first: frozenset[str], other: frozenset[str]) -> float:
 
 def find_duplicates(items: Sequence[Item], similarity: float = SIMILARITY) -> list[StageDecision]:
     """Return one decision for each item, in their order. The first of similar items is kept: the similarity is the
-    Jaccard index of their shingles, and questions that differ in a number are different.
-
-    An item is compared with kept items, not with removed ones, so that a chain of small changes does not swallow a
-    different question. Raises `UsageError` if datasketch is not installed.
-    """
+    Jaccard index of their shingles, and questions that differ in a number are different. Removed items are compared
+    with nothing, so that a chain of small changes does not swallow a different question. Raises `UsageError` if
+    datasketch is not installed."""
     if find_spec("datasketch") is None:
         raise UsageError("datasketch is not installed", fix="pip install 'hira[curate]'")
     from datasketch import MinHash, MinHashLSH  # type: ignore[import-untyped]

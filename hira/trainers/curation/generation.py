@@ -18,7 +18,7 @@ from hira.core.prompts import Prompt
 from hira.core.sanitize import sanitize
 from hira.core.window import map_concurrently
 from hira.evaluation.files import Item, rows_of
-from hira.evaluation.rewards.answer_judge import ask_judge
+from hira.evaluation.rewards.answer_judge import ask_judge, fill_words
 from hira.evaluation.rewards.match import contains
 from hira.evidence.references import language
 from hira.trainers import records
@@ -50,9 +50,9 @@ class FactChain:
         return self.facts[-1].object
 
     @property
-    def between(self) -> tuple[str, ...]:
-        """The entities to find on the way."""
-        return tuple(fact.object for fact in self.facts[:-1])
+    def hidden(self) -> tuple[str, ...]:
+        """The entities to find on the way, and the end."""
+        return tuple(fact.object for fact in self.facts)
 
 
 def facts_of(path: Path) -> list[Triple]:
@@ -77,13 +77,10 @@ BRANCHING = 50
 
 
 def paths(facts: Sequence[Triple], many: int, least: int = 2, most: int = 4, *, seed: int = 0) -> list[FactChain]:
-    """Return `many` different paths of `least` to `most` facts, or as many as are found; the same seed gives the same
-    ones.
-
-    A walk begins at any entity with equal chance and takes relations with equal chance, so that those with many objects
-    do not crowd out the others. Each step is the only one of its relation from there, so that the end is the only
-    answer. Raises `UsageError` if `most` is under `least`.
-    """
+    """Return `many` different paths of `least` to `most` facts, or as many as are found, by walks of that seed: from
+    any entity and along any relation with equal chance, so that those with many objects do not crowd out the others.
+    Each step is the only one of its relation from there, so that the end is the only answer. Raises `UsageError` if
+    `most` is under `least`."""
     if not 1 <= least <= most:
         raise UsageError(f"there are no paths of {least} to {most} facts", fix="1 ≤ least ≤ most")
     onward: dict[str, list[Triple]] = defaultdict(list)
@@ -136,9 +133,7 @@ class WrittenQuestion(BaseModel):
 
 def leaks(question: str, chain: FactChain) -> list[str]:
     """Return the faults of a question for a chain: it does not name the first entity, or it names another one."""
-    hidden = [
-        name for name in (*chain.between, chain.end) if contains(question, name) and not contains(chain.start, name)
-    ]
+    hidden = [name for name in chain.hidden if contains(question, name) and not contains(chain.start, name)]
     lost = [] if contains(question, chain.start) else [f"it does not name {chain.start}"]
     return [*lost, *(f"it gives {name} away" for name in hidden)]
 
@@ -146,13 +141,9 @@ def leaks(question: str, chain: FactChain) -> list[str]:
 async def write_question(conversation: Conversation, name: str, chain: FactChain) -> Item | None:
     """Return a question whose answer is the end of the chain; None, with a notice, if the second try also names a
     hidden entity, or the writer fails."""
-    facts = "\n".join(
-        f"{number}. {fact.subject} – {fact.relation} – {fact.object}" for number, fact in enumerate(chain.facts, 1)
-    )
-    hidden = "\n".join(f"- {name}" for name in (*chain.between, chain.end))
-    prompt = SYNTHESIZE.fill(
-        facts=sanitize(facts), start=sanitize(chain.start), answer=sanitize(chain.end), hidden=sanitize(hidden)
-    )
+    told = [f"{number}. {fact.subject} – {fact.relation} – {fact.object}" for number, fact in enumerate(chain.facts, 1)]
+    hidden = "\n".join(f"- {name}" for name in chain.hidden)
+    prompt = fill_words(SYNTHESIZE, facts="\n".join(told), start=chain.start, answer=chain.end, hidden=hidden)
 
     def wrong(written: WrittenQuestion) -> str:
         leaked = leaks(written.question, chain)
@@ -175,19 +166,15 @@ class Rewritten(BaseModel):
 
 
 async def rewrite_query(conversation: Conversation, query: str) -> str:
-    """Rewrite a short question as a request for a report, in the question's language.
-
-    The names and figures that the writer claims to have kept must be in both; if not, it is asked once more. Raises
-    `DialectError` if the second try fails, too.
-    """
+    """Rewrite a short question as a request for a report, in the question's language. The names and figures that the
+    writer claims to have kept must be in both. Raises `DialectError` if its second try fails, too."""
 
     def wrong(rewritten: Rewritten) -> str:
         text = rewritten.query.strip()
         if text.casefold() == query.strip().casefold():
             return "This is the question as it was. Write it as a request for a report."
-        lost = [
-            name for name in rewritten.kept if name.strip() and not (contains(text, name) and contains(query, name))
-        ]
+        named = [name for name in rewritten.kept if name.strip()]
+        lost = [name for name in named if not (contains(text, name) and contains(query, name))]
         return f"These are not in both, question and request: {', '.join(lost)}." if lost else ""
 
     prompt = REWRITE.fill(query=sanitize(query), language=language(query))

@@ -89,10 +89,8 @@ class Passed:
 @dataclass
 class Curation:
     """A curation in a folder. `context` has the role `judge`; `settings` and `score` are for the attempts. `decisions`
-    are those so far: a later line about the same stage and question replaces an earlier one.
-
-    Raises `UsageError` for a folder that holds another curation.
-    """
+    are those so far: a later line about the same stage and question replaces an earlier one. Raises `UsageError` for a
+    folder that holds another curation."""
 
     curating: Curating
     folder: Path
@@ -110,11 +108,7 @@ class Curation:
         self.decisions = {(decision.stage, decision.id): decision for decision in read}
 
     def decisions_of(self, stage: Stage) -> dict[str, StageDecision]:
-        return {
-            question: decision
-            for (decided_stage, question), decision in self.decisions.items()
-            if decided_stage == stage
-        }
+        return {question: decision for (decided, question), decision in self.decisions.items() if decided == stage}
 
     def _enter(self, decisions: Iterable[StageDecision]) -> None:
         """Add decisions, and write those that are new or changed."""
@@ -129,7 +123,12 @@ class Curation:
         self.passed = []
         left = list(self.curating.items)
         for stage in self.curating.stages:
-            await self._decide(stage, left)
+            if stage == "duplicates":
+                self._enter(find_duplicates(left, self.curating.similarity))
+            elif stage == "challenge":
+                await self._challenge(left)
+            else:
+                await self._judge(stage, left)
             known, came = self.decisions_of(stage), tuple(item.id for item in left)
             left = [item for item in left if item.id in known and known[item.id].kept]
             undecided = tuple(name for name in came if name not in known)
@@ -143,14 +142,6 @@ class Curation:
             findings.setdefault(question, {}).update(told)
         replace_file(self.folder / CURATED, (encode_line(findings[item.id]) for item in left))
         return left
-
-    async def _decide(self, stage: Stage, items: Sequence[Item]) -> None:
-        if stage == "duplicates":
-            self._enter(find_duplicates(items, self.curating.similarity))
-        elif stage == "challenge":
-            await self._challenge(items)
-        else:
-            await self._judge(stage, items)
 
     async def _judge(self, stage: Stage, items: Sequence[Item]) -> None:
         if self.context is None:
@@ -173,9 +164,8 @@ class Curation:
         curating, wanted = self.curating, [item.id for item in items]
         challenge = curating.challenge
         cells = tuple(grid([challenge.workflow], [], challenge.attempts))  # each has its own seed
-        plan = EvaluationPlan(
-            curating.data, curating.items, cells, self.settings, challenge.metric, challenge.concurrency
-        )
+        metric, many = challenge.metric, challenge.concurrency
+        plan = EvaluationPlan(curating.data, curating.items, cells, self.settings, metric, many)
         attempts = Attempts(plan, self.folder / ATTEMPTS, self.score, wanted)
         async with aclosing(attempts.each()) as results:
             async for _ in results:

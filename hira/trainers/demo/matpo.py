@@ -58,8 +58,9 @@ class World:
     town: dict[tuple[str, str], str]
     thing: dict[tuple[str, str], str]
 
-    def pages(self, *, bare: bool = False) -> dict[str, str]:
-        """Return the text about each person and each town. In `bare` ones "river" and "hill" are parts of words."""
+    def write(self, folder: Path, *, bare: bool = False) -> None:
+        """Write a document about each person and each town. In `bare` ones "river" and "hill" are parts of words, and
+        the titles are numbers."""
         people = {
             person: f"{person} was born in {self.town[person, 'born']}. {person} works in {self.town[person, 'works']}."
             for person in PEOPLE
@@ -69,30 +70,21 @@ class World:
             town: f"{town} {river} {self.thing[town, 'river']}. {town} {hill} {self.thing[town, 'hill']}."
             for town in TOWNS
         }
-        return people | towns
-
-    def write(self, folder: Path, *, bare: bool = False) -> None:
-        """Write a document for each page. `bare` ones have numbers for titles."""
         folder.mkdir(parents=True, exist_ok=True)
-        for number, (name, text) in enumerate(self.pages(bare=bare).items(), 1):
+        for number, (name, text) in enumerate({**people, **towns}.items(), 1):
             title = f"Note {number}" if bare else name
             folder.joinpath(f"{number if bare else name}.md").write_text(f"# {title}\n\n{text}\n", encoding="utf-8")
 
     def problems(self, *, held_out: bool) -> list[Problem]:
+        """Return questions of two hops: from a person to a town, from the town to its river or hill."""
         edge = len(PEOPLE) * 3 // 4
         people = PEOPLE[edge:] if held_out else PEOPLE[:edge]
-        return [
-            Problem(f"{person}-{link}-{thing}", question_of(person, link, thing), (self.answer(person, link, thing),))
-            for person, link, thing in product(people, LINKS, THINGS)
-        ]
-
-    def answer(self, person: str, link: str, thing: str) -> str:
-        return self.thing[self.town[person, link], thing]
-
-
-def question_of(person: str, link: str, thing: str) -> str:
-    """Return a question of two hops: from the person to a town, from the town to its river or hill."""
-    return f"Which {thing} {THINGS[thing]} the town where {person} {LINKS[link]}?"
+        problems = []
+        for person, link, thing in product(people, LINKS, THINGS):
+            question = f"Which {thing} {THINGS[thing]} the town where {person} {LINKS[link]}?"
+            answer = self.thing[self.town[person, link], thing]
+            problems.append(Problem(f"{person}-{link}-{thing}", question, (answer,)))
+        return problems
 
 
 def make_world(seed: int, *, apart: bool = False) -> World:

@@ -160,33 +160,32 @@ class Teacher:
 
 
 def errs(chance: random.Random, often: float) -> bool:
-    """Draw whether a careless teacher errs this time."""
     return chance.random() < often
 
 
 def record_demonstrations(recipe: DemoRecipe, folder: Path, seed: int, times: int) -> list[Rollout]:
     """Write the files of the demo, and return the teacher's rollouts: `times` for each of its problems."""
     recipe.write(folder, seed)
-    return asyncio.run(_play_teacher(recipe, folder, seed, times))
-
-
-async def _play_teacher(recipe: DemoRecipe, folder: Path, seed: int, times: int) -> list[Rollout]:
-    session = await open_session(recipe.settings(folder), policies={"*": OfflinePolicy()}, workflow=recipe.workflow)
-    gate = asyncio.Semaphore(AT_ONCE)
-
-    async def play(problem: Problem, number: int) -> Rollout:
-        chance = random.Random(seed_of(seed, "teacher", problem.id, number))  # noqa: S311 - demonstrations of that seed
-        policy = Teacher(recipe.teacher(seed, chance, problem))
-        async with gate, session.open_context(f"{problem.id}-{number}", problem.question, (), ()) as opened:
-            opened.rollout.began = DAY
-            opened.roles = {role: replace(config, policy=policy) for role, config in opened.roles.items()}
-            return await rollout(recipe.workflow, problem.question, opened)
-
     problems = recipe.problems(seed, held_out=False)[: recipe.lessons]
-    try:
-        return await together([play(problem, number) for problem in problems for number in range(times)])
-    finally:
-        await session.aclose()
+
+    async def play_all() -> list[Rollout]:
+        session = await open_session(recipe.settings(folder), policies={"*": OfflinePolicy()}, workflow=recipe.workflow)
+        gate = asyncio.Semaphore(AT_ONCE)
+
+        async def play(problem: Problem, number: int) -> Rollout:
+            chance = random.Random(seed_of(seed, "teacher", problem.id, number))  # noqa: S311 - repeatable
+            policy = Teacher(recipe.teacher(seed, chance, problem))
+            async with gate, session.open_context(f"{problem.id}-{number}", problem.question, (), ()) as opened:
+                opened.rollout.began = DAY
+                opened.roles = {role: replace(config, policy=policy) for role, config in opened.roles.items()}
+                return await rollout(recipe.workflow, problem.question, opened)
+
+        try:
+            return await together([play(problem, number) for problem in problems for number in range(times)])
+        finally:
+            await session.aclose()
+
+    return asyncio.run(play_all())
 
 
 LESSONS = "lessons"
@@ -247,7 +246,11 @@ class Demo:
         else:
             from transformers import AutoTokenizer
 
-            self._write_base()
+            from hira.trainers.models import write_base
+
+            if not (self.place / "config.json").is_file():
+                parameters = write_base(self.base, self.place)
+                self.tell(f"{parameters / 1e6:,.0f} million pretrained parameters from {self.base}")
             rollouts, summary = self._record()
             self.tell(summary)
             rows = self._render(AutoTokenizer.from_pretrained(self.place), rollouts)
@@ -284,20 +287,12 @@ class Demo:
             return self.folder / "model"
         return path.resolve() if path.is_dir() else self.folder / f"model-{path.stem}"
 
-    def _write_base(self) -> None:
-        from hira.trainers.models import write_base
-
-        if not (self.place / "config.json").is_file():
-            parameters = write_base(self.base, self.place)
-            self.tell(f"{parameters / 1e6:,.0f} million pretrained parameters from {self.base}")
-
     def _record(self) -> tuple[Sequence[Rollout], str]:
         times = self.sizes.demonstrations
         rollouts = record_demonstrations(self.recipe, self.folder, self.seed, times)
         asked = [problem for problem in self.plan.problems[: self.recipe.lessons] for _ in range(times)]
-        scores = together(
-            [self.recipe.reward(record, one.references) for record, one in zip(rollouts, asked, strict=True)]
-        )
+        pairs = zip(rollouts, asked, strict=True)
+        scores = together([self.recipe.reward(record, problem.references) for record, problem in pairs])
         right = summarise_scores(asyncio.run(scores), ACCURACY)[ACCURACY] or 0.0
         return rollouts, f"{len(rollouts)} rollouts of a careless teacher, {100 * right:.0f} % of them right"
 
@@ -307,7 +302,6 @@ class Demo:
         return [row for row in rows for _ in range(self.recipe.dealt.get(row.role, 1))]
 
     def _train_tiny(self, learn_tokenizer: Callable[[Sequence[Rollout]], Any]) -> None:
-        """Train a model from random weights, with its own tokenizer."""
         from hira.trainers.sft import DemonstrationOrder, SftTrainer
         from hira.trainers.weights import Muon
 
@@ -337,36 +331,23 @@ class Demo:
 
     @cached_property
     def plan(self) -> TrainingPlan:
-        what = self.recipe
-        return TrainingPlan(
-            configuration=self._configure(),
-            recipe=what.recipe,
-            settings=what.settings(self.folder),
-            workflow=what.workflow,
-            problems=tuple(what.problems(self.seed, held_out=False)),
-            held_out=tuple(what.problems(self.seed, held_out=True)[:: self.sizes.thin]),
-            folder=self.folder,
-            began=DAY,
-        )
-
-    def _configure(self) -> Configuration:
-        sizes = self.sizes
-        return Configuration(
-            recipe=self.recipe.recipe.name,
+        what, sizes = self.recipe, self.sizes
+        configuration = Configuration(
+            recipe=what.recipe.name,
             out=self.folder,
             seed=self.seed,
             model=ModelConfig(
-                name=str(self.place), adapters=self.recipe.adapters, rank=sizes.rank, alpha=2 * sizes.rank, bits=32
+                name=str(self.place), adapters=what.adapters, rank=sizes.rank, alpha=2 * sizes.rank, bits=32
             ),
             rollouts=RolloutConfig(
                 questions=sizes.questions,
                 attempts=sizes.attempts,
                 refill=sizes.refill,
                 concurrency=ROLLOUTS_AT_ONCE,
-                window=self.recipe.shape.window if self.recipe.tokenizer else PRETRAINED_WINDOW,
+                window=what.shape.window if what.tokenizer else PRETRAINED_WINDOW,
             ),
-            marsrl=self.recipe.stages,
-            credit=self.recipe.credit,
+            marsrl=what.stages,
+            credit=what.credit,
             train=TrainConfig(
                 steps=sizes.updates,
                 lr=sizes.rate,
@@ -378,9 +359,19 @@ class Demo:
                 steps=sizes.learning,
                 batch=sizes.batch,
                 lr=sizes.learning_rate,
-                warmup=10 if self.recipe.tokenizer else sizes.learning // 4,
+                warmup=10 if what.tokenizer else sizes.learning // 4,
                 save_every=0,
             ),
             exam=ExamConfig(attempts=sizes.exam),
-            workflow=self.recipe.options,
+            workflow=what.options,
+        )
+        return TrainingPlan(
+            configuration=configuration,
+            recipe=what.recipe,
+            settings=what.settings(self.folder),
+            workflow=what.workflow,
+            problems=tuple(what.problems(self.seed, held_out=False)),
+            held_out=tuple(what.problems(self.seed, held_out=True)[:: sizes.thin]),
+            folder=self.folder,
+            began=DAY,
         )
