@@ -7,7 +7,7 @@ cheapest expert, recall to relevance, distillation to the expert's own conclusio
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cache
 from typing import Literal
 
@@ -77,6 +77,7 @@ class FirstFinding:
     other: Expert | None = None
 
 
+@dataclass
 class Coordinator:
     """Gives subtasks to experts. `transfer` and `remember` switch off the two mechanisms that HiRA's Table 2 removes.
 
@@ -85,24 +86,18 @@ class Coordinator:
     `faithful` makes every call of the paper.
     """
 
-    def __init__(
-        self,
-        context: RunContext,
-        experts: Sequence[Expert],
-        *,
-        transfer: bool = True,
-        remember: bool = True,
-        distils: bool = True,
-        faithful: bool = False,
-    ) -> None:
-        self.context = context
-        self.experts = sorted(experts, key=lambda expert: expert.cost)
-        self.transfer = transfer
-        self.remember = remember
-        self.distils = distils
-        self.faithful = faithful
-        self._set_aside: list[Finding] = []
-        """The findings of experts whose subtask another expert reports on."""
+    context: RunContext
+    experts: Sequence[Expert]
+    _: KW_ONLY
+    transfer: bool = True
+    remember: bool = True
+    distils: bool = True
+    faithful: bool = False
+    _set_aside: list[Finding] = field(default_factory=list)
+    """The findings of experts whose subtask another expert reports on."""
+
+    def __post_init__(self) -> None:
+        self.experts = sorted(self.experts, key=lambda expert: expert.cost)
 
     async def delegate(self, subtasks: Sequence[Subtask], memory: DualMemory) -> list[Finding]:
         """Findings in the order of the subtasks, whichever is done first; memory grows in that order too. Findings are

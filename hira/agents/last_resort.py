@@ -18,16 +18,13 @@ def quote_read(conversation: Conversation) -> None:
     if any(finding.ok for finding in record.findings):
         return
     read = [source for source in record.sources.read.values() if source.evidence.strip()][-SHOWN:]
-    quotes = [f"“{_quote_beginning(source.evidence)}” [{source.id}]" for source in read]
+    quotes: list[str] = []
+    for source in read:  # the first sentence, without marks that would end a quotation; not the heading
+        lines = [line.strip() for line in source.evidence.splitlines() if len(line.split()) > 4]
+        first = (lines or source.evidence.strip().splitlines())[0]
+        line = next((line for line in lines if line.endswith((".", "?", "!"))), first)
+        line = line.partition("”")[0].partition('"')[0].lstrip("#*->| ")
+        quotes.append(f"“{line if len(line) <= QUOTED else line[:QUOTED].rsplit(' ', 1)[0]}” [{source.id}]")
     if quotes:
         text = str(READ.fill(quotes=Filled("\n".join(quotes))))
         record.findings.append(Finding(Subtask("1", record.question), conversation.trajectory.role, "", text))
-
-
-def _quote_beginning(text: str) -> str:
-    """The beginning of a text's first sentence in one line, not of its heading, without marks that would end a
-    quotation."""
-    lines = [line.strip() for line in text.splitlines() if len(line.split()) > 4]
-    line = next((line for line in lines if line.endswith((".", "?", "!"))), (lines or text.strip().splitlines())[0])
-    line = line.partition("”")[0].partition('"')[0].lstrip("#*->| ")
-    return line if len(line) <= QUOTED else line[:QUOTED].rsplit(" ", 1)[0]

@@ -14,7 +14,7 @@ from weakref import proxy
 from hira.agents.calls import format_arguments, use
 from hira.agents.receiver import ReadableCalls
 from hira.agents.recovery import CUT, Accept, Close, Recovery, Remark, check_spoken, is_echo
-from hira.agents.reply_reader import MadeCalls, ReplyReader
+from hira.agents.reply_reader import MadeCalls, ReplyReader, name_call
 from hira.agents.run_context import Conversation
 from hira.core.budget import size
 from hira.core.concurrency import together
@@ -118,7 +118,11 @@ class Loop:
         """Turns until one is accepted: a new call that can be read, or the end."""
         context = self.conversation.context
         while True:
-            if reason := self._find_end():
+            used, limit = self.calls.used, self.calls.limit
+            reason = f"all {limit} calls are used" if used >= limit else self.recovery.find_end()
+            if not reason and self.window and _list_turns(self.conversation):
+                reason = "the context is full" if _count_prompt(self.conversation) >= self.window else ""
+            if reason:
                 calls = self.recovery.resort()
                 self._write_down("", calls)
                 return Step("", calls, forced=reason) if calls else await self.close(reason)
@@ -146,15 +150,6 @@ class Loop:
                         self.said, self.plans = parsed.text, False
                         self._keep(parsed)
                     self.observe([], notice)
-
-    def _find_end(self) -> str:
-        """Why no further turn is taken, empty if one is."""
-        if self.calls.used >= self.calls.limit:
-            return f"all {self.calls.limit} calls are used"
-        if reason := self.recovery.find_end():
-            return reason
-        is_full = self.window and _list_turns(self.conversation) and _count_prompt(self.conversation) >= self.window
-        return "the context is full" if is_full else ""
 
     def _write_down(self, text: str, calls: Sequence[Call]) -> None:
         self.transcript += [text] if text or not calls else []
@@ -218,7 +213,7 @@ class Loop:
     def forget(self, call: Call) -> None:
         """Let a call be made again, because it failed; it counts as one that failed (MATPO, "Reward Function")."""
         self.conversation.trajectory.failed += 1
-        self.calls.forget(call)
+        self.calls.seen.discard(name_call(call))
 
     def keep_read(self) -> None:
         """Leave what a final role has read as a finding of its run, unless the budget pays for no call at all."""

@@ -94,7 +94,11 @@ async def retrieve(
     for passage in passages:
         page = pages.get(passage.source.location) if passage.source.kind == "hit" else None
         documents[page or frame_source(conversation.context.read(passage.source), passage.text)] = None
-    return Retrieved(tuple(documents), tuple(filter(None, map(_note, seen))), any(tool_use.ok for tool_use in seen))
+    notes = [
+        inert(tool_use.observation.text) if tool_use.ok and tool_use.observation.passages else tool_use.text
+        for tool_use in seen
+    ]
+    return Retrieved(tuple(documents), tuple(filter(None, notes)), any(tool_use.ok for tool_use in seen))
 
 
 def _snippets(passages: Sequence[Passage]) -> list[str]:
@@ -117,8 +121,3 @@ async def _page(conversation: Conversation, place: str, intent: str) -> Filled |
         return None
     source = seen.observation.passages[0].source
     return frame_source(conversation.context.read(source), source.text)
-
-
-def _note(seen: CallResult) -> str:
-    """Return the search's messages other than its passages."""
-    return inert(seen.observation.text) if seen.ok and seen.observation.passages else seen.text

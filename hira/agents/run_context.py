@@ -4,7 +4,7 @@ way to their policies."""
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -367,8 +367,14 @@ class Conversation:
         context.events(TurnEnded(self.name, self.trajectory.role, completion.text, usage))
         for note in completion.notes:
             context.note(note, shown=note in told)
-        if completion.finish == "filtered":
-            raise withhold(completion, self.trajectory.role, self.config.policy.model)
+        if completion.finish == "filtered":  # neither a refusal nor a filtered reply is an answer
+            quote = " ".join(completion.text.split())[:LONGEST_QUOTE]
+            model = completion.model or self.config.policy.model
+            raise Withheld(
+                "the model refused, or a content filter kept its reply back" + (f": {quote!r}" if quote else ""),
+                where=f"role {self.trajectory.role!r}, model {model!r}",
+                fix="ask differently, or let another model speak for this role",
+            )
 
     async def reply(self, *messages: Message) -> str:
         """Say the messages, take one turn without tools, keep the reply, and return its text."""
@@ -458,14 +464,21 @@ class Conversation:
         return config.policy.complete(request, call)
 
 
-def withhold(completion: Completion, role: str, model: str) -> Withheld:
-    """The error for a refusal or a filtered reply, because neither is an answer."""
-    quote = " ".join(completion.text.split())[:LONGEST_QUOTE]
-    return Withheld(
-        "the model refused, or a content filter kept its reply back" + (f": {quote!r}" if quote else ""),
-        where=f"role {role!r}, model {completion.model or model!r}",
-        fix="ask differently, or let another model speak for this role",
-    )
+def find_shortage(context: RunContext, conversation: str, *calls: CallNeed, seconds: float = 0.0) -> str:
+    """Return why the budget does not pay for calls that a run can do without, which take this many seconds, and keep
+    its reserve. It is empty if the budget does, or if the run's record holds their conversation."""
+    if context.log and context.log.holds(conversation):
+        return ""
+    left = (context.budget.remaining_seconds(), context.budget.role_seconds(calls[0].role))
+    if seconds and any(rest is not None and rest <= seconds for rest in left):
+        return "too little time is left"
+    with ExitStack() as held:
+        try:
+            for call in calls:
+                held.enter_context(Spending(context.budget, call))
+        except OutOfBudget as spent:
+            return spent.what
+    return ""
 
 
 def format_files(files: Sequence[Path]) -> Filled:

@@ -163,18 +163,16 @@ class _Alignment:
         heading."""
         word = self.claim[number]
         if before < 0:
-            number_here = word.kind == "number" and word.key in self.sentence.keys
-            return word.key in self.sentence.leads and not number_here and self._names_subject()
+            if word.key not in self.sentence.leads or (word.kind == "number" and word.key in self.sentence.keys):
+                return False
+            # the claim has the head of what the pronoun means, "weir" of "the weir on the Ebble"
+            subject = find_subject(self.sentence.antecedent)
+            end = next((place for place, word in enumerate(subject) if place and word.link), len(subject))
+            heads = [word for word in subject[:end] if word.kind == "name"] or subject[:end][-1:]
+            return not heads or any(word.key in {claimed.key for claimed in self.claim} for word in heads)
         known = word.key in self.sentence.topic or word.key in self.sentence.subject
         elsewhere = word.key not in self.sentence.keys and number + 1 < len(self.claim)
         return known and elsewhere and word.link in ("", "of", "in", ANY_LINK)
-
-    def _names_subject(self) -> bool:
-        """Return whether the claim has the head of what the pronoun means, "weir" of "the weir on the Ebble"."""
-        subject = find_subject(self.sentence.antecedent)
-        end = next((place for place, word in enumerate(subject) if place and word.link), len(subject))
-        heads = [word for word in subject[:end] if word.kind == "name"] or subject[:end][-1:]
-        return not heads or any(word.key in {claimed.key for claimed in self.claim} for word in heads)
 
     def _follows(self, number: int, before: int, place: int, *, leaning: bool) -> bool:
         """Return whether the claim's word may be the one at `place`, if the word before it is the one at `before`."""
