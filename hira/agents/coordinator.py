@@ -178,7 +178,11 @@ class Coordinator:
     def _describe_failure(self, subtask: Subtask, expert: Expert, error: Exception) -> Finding:
         """A finding that says what ended the expert's work. Raises an error that ends the run: a check that failed, a
         request that cannot be carried out, or the fault of a hook, which may be there to prevent something."""
-        fault = find_root_cause(error)
+        fault: BaseException = error
+        if isinstance(error, BaseExceptionGroup):  # of tasks: the one that ends the run counts, else the first
+            fault = error.subgroup(ends_run) or error
+        while isinstance(fault, BaseExceptionGroup):
+            fault = fault.exceptions[0]
         if ends_run(fault):
             raise fault
         why = fault.what if isinstance(fault, HiraError) else f"{type(fault).__name__}: {fault}".rstrip(": ")
@@ -295,13 +299,3 @@ def ends_run(error: BaseException) -> bool:
     """Return whether an error of an expert ends the run, and not only the expert's work."""
     of_work = (DialectError, EndpointError, Stop, ToolError, WorkerError)
     return isinstance(error, AssertionError | HiraError) and not isinstance(error, of_work)
-
-
-def find_root_cause(error: Exception) -> BaseException:
-    """The error itself, or of a group that tasks left the one that counts: one that ends the run, else the first."""
-    if not isinstance(error, BaseExceptionGroup):
-        return error
-    cause: BaseException = error.subgroup(ends_run) or error
-    while isinstance(cause, BaseExceptionGroup):
-        cause = cause.exceptions[0]
-    return cause

@@ -16,6 +16,7 @@ from hira.agents.receiver import ReadableCalls
 from hira.agents.recovery import CUT, Accept, Close, Recovery, Remark, check_spoken, is_echo
 from hira.agents.reply_reader import MadeCalls, ReplyReader, name_call
 from hira.agents.run_context import Conversation
+from hira.agents.trajectory import Finding, Subtask
 from hira.core.budget import size
 from hira.core.concurrency import together
 from hira.core.errors import BudgetTooSmall, EndpointError, Interrupted, OutOfBudget, RoleBudgetExceeded, Stop, count_of
@@ -34,6 +35,11 @@ CALLS = 10
 CONCLUDE = Prompt(__file__, "remarks", "conclude")
 PROSE = Prompt(__file__, "remarks", "prose")
 LEFT_OUT = Prompt(__file__, "remarks", "left_out")
+READ = Prompt(__file__, "reports", "read")
+SHOWN = 5
+"""The most sources that are quoted in a run without an answer."""
+QUOTED = 200
+"""Characters of a quotation."""
 
 Perform = Callable[[Call], Awaitable[str]]
 
@@ -216,11 +222,23 @@ class Loop:
         self.calls.seen.discard(name_call(call))
 
     def keep_read(self) -> None:
-        """Leave what a final role has read as a finding of its run, unless the budget pays for no call at all."""
-        if self.final and not isinstance(self.conversation.context.stopped, BudgetTooSmall):
-            from hira.agents.last_resort import quote_read  # most runs have an answer
-
-            quote_read(self.conversation)
+        """Leave the beginnings of the latest sources that a final role has read as a finding of its run, unless there
+        is another one or the budget pays for no call at all: a person can check them."""
+        context, record = self.conversation.context, self.conversation.context.rollout
+        closed = not self.final or isinstance(context.stopped, BudgetTooSmall)
+        if closed or any(finding.ok for finding in record.findings):
+            return
+        quotes: list[str] = []
+        for source in [source for source in record.sources.read.values() if source.evidence.strip()][-SHOWN:]:
+            # the first sentence, without marks that would end a quotation; not the heading
+            lines = [line.strip() for line in source.evidence.splitlines() if len(line.split()) > 4]
+            first = (lines or source.evidence.strip().splitlines())[0]
+            line = next((line for line in lines if line.endswith((".", "?", "!"))), first)
+            line = line.partition("”")[0].partition('"')[0].lstrip("#*->| ")
+            quotes.append(f"“{line if len(line) <= QUOTED else line[:QUOTED].rsplit(' ', 1)[0]}” [{source.id}]")
+        if quotes:
+            text = str(READ.fill(quotes=Filled("\n".join(quotes))))
+            record.findings.append(Finding(Subtask("1", record.question), self.conversation.trajectory.role, "", text))
 
     @property
     def last_words(self) -> str:

@@ -44,10 +44,10 @@ def is_other_role(claim: Sequence[Word], question: Question) -> bool:
     """Return whether a claim has the role that a question asks for as a part of another one only: "the vice president"
     and "the son of the president" are not the president, whereas "its president" is."""
     asked_keys = {word.key for word in question.words}
-
-    def is_narrowed(place: int) -> bool:
+    roles = [place for place, word in enumerate(claim) if question.role and word.key == question.role.key]
+    for place in roles:
         before, role = claim[place - 1], claim[place]
-        return (role.close and not before.light and before.key not in asked_keys) or "of" in role.link.split()
-
-    places = [place for place, word in enumerate(claim) if question.role and word.key == question.role.key]
-    return bool(places) and all(place and is_narrowed(place) for place in places)
+        narrowed = (role.close and not before.light and before.key not in asked_keys) or "of" in role.link.split()
+        if not (place and narrowed):
+            return False
+    return bool(roles)
