@@ -69,8 +69,7 @@ def assignment_of(names: tuple[str, ...], *, notes: bool) -> type[Assignment]:
 
 @dataclass(frozen=True, slots=True)
 class FirstFinding:
-    """The finding of a subtask's first expert. If that computes, `other` is an expert that searches, which may try the
-    subtask too."""
+    """The finding of a subtask's first expert. If that computes, `other` searches and may try the subtask too."""
 
     finding: Finding
     recall: Recall = Recall()
@@ -197,8 +196,7 @@ class Coordinator:
         self, subtask: Subtask, experts: Sequence[Expert], memory: DualMemory
     ) -> tuple[Expert, str, Recall]:
         """The expert, why it was chosen, and what it is given of memory. One that the planner called by its name is not
-        chosen again; without transfer the expert is the one whose description shares most words with the subtask, the
-        cheapest if none does."""
+        chosen again; without transfer it is the one whose description shares most words with the subtask."""
         recalled = memory.recall(subtask.text, CONSIDERED) if self.remember else Recall()
         notes = recalled if len(recalled) >= RECALLED else Recall()
         expert, reason = experts[0], ""

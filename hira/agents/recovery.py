@@ -114,8 +114,7 @@ class Recovery:
         return self.repeats >= REPEATS or self._unreadable >= UNREADABLE_IN_A_ROW
 
     def find_end(self) -> str:
-        """Why no further turn is taken, empty if one is. After unreadable turns the next dialect is tried, if there is
-        one."""
+        """Why no further turn is taken, empty if one is. After unreadable turns the next dialect is tried."""
         if self.repeats >= REPEATS:
             return "the same call was repeated"
         if self._unreadable < UNREADABLE_IN_A_ROW:
@@ -147,8 +146,7 @@ class Recovery:
         return AFRESH.fill(results=Filled("\n\n".join(map(safe, results))), task=sanitize(self.reader.task))
 
     def was_cut(self, completion: Completion) -> bool:
-        """Return whether an answer was cut off for its length. Only the first time: a second one is accepted, and
-        the run then is partial."""
+        """Return whether an answer was cut off for its length; only once: a second one makes the run partial."""
         if self._cut or completion.finish != "length" or not completion.text:
             return False
         self._cut = True

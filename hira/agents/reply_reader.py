@@ -53,8 +53,7 @@ class MadeCalls:
     def take(
         self, calls: Sequence[Call], tool_of: Callable[[Call], Tool], refuse: Callable[[Call], Filled | None]
     ) -> list[Call]:
-        """Accept the calls of a turn that are new, within the limit and not refused for another reason; the others are
-        answered by `join`."""
+        """Accept the calls of a turn that are new, within the limit and not refused; `join` answers the others."""
         accepted: list[Call] = []
         for call in calls:
             key = name_call(call)

@@ -1,5 +1,4 @@
-"""The context of a run, which configures the roles and keeps the record, and the conversations of the roles, the only
-way to their policies."""
+"""The context of a run, which configures roles and keeps the record, and their conversations with their policies."""
 
 import asyncio
 from collections import Counter
@@ -354,8 +353,7 @@ class Conversation:
         )
 
     def _keep_turn(self, request: Request, completion: Completion, told: set[str]) -> None:
-        """Enter a turn into the record; some of its notes were shown already (`told`). Raises `Withheld` for a reply
-        that is no answer."""
+        """Enter a turn into the record; notes that were `told` are known. Raises `Withheld` for a refusal."""
         context = self.context
         if context.log and context.log.departed:
             context.note(DEPARTED)
@@ -384,8 +382,7 @@ class Conversation:
         return completion.text
 
     def _describe_need(self, request: Request, *, last: bool, closing: bool) -> CallNeed:
-        """Describe the call to the budget. The thoughts of a model are part of its reply, so that its turns then have
-        no shorter bounds."""
+        """Describe the call to the budget. A model that thinks has no shorter bounds: thoughts are part of a reply."""
         context, role, config = self.context, self.trajectory.role, self.config
         longest = config.sampling.max_tokens
         if config.replies and not longest:
@@ -406,8 +403,7 @@ class Conversation:
         return replace(need, prompt=self.tokens(request.tools), price=config.price)
 
     def tokens(self, tools: tuple[Mapping[str, Any], ...]) -> int:
-        """Estimate the tokens of the next prompt with these functions: count the new messages and add the known size of
-        the others."""
+        """Estimate the tokens of the next prompt with these functions: those of new messages and the known rest."""
         counted, last, total = self._sized
         if not counted:
             total = count(str(tools)) if tools else 0

@@ -159,8 +159,7 @@ _PLACES = 5
 
 
 def find_places(source: str, citations: Iterable[Citation]) -> list[str]:
-    """Return the places that citations of a source name, each once, in their order; those of supported claims, if there
-    are any."""
+    """Return the places that citations of a source name, each once, in order; of supported claims, if there are any."""
     cited = [citation for citation in citations if citation.source == source and citation.place]
     held = [citation for citation in cited if citation.verdict.holds]
     return list(dict.fromkeys(citation.place for citation in held or cited))
@@ -255,8 +254,7 @@ def cite_frames(text: str) -> str:
 
 
 def list_marks(text: str) -> dict[int, str]:
-    """Return the marks that are citations by where they begin, without those that are an index after a name in code,
-    such as `df[s1]`."""
+    """Return the marks that are citations by where they begin, without an index in code, such as `df[s1]`."""
     indices = {
         code.start() + mark.start()
         for code in _CODE.finditer(text)

@@ -158,8 +158,7 @@ def is_refusal(text: str) -> bool:
 
 
 def flag_claims(text: str, citations: Sequence[Citation], *, chinese: bool = False) -> str:
-    """Return the answer with the verdict, and the words that the source lacks, after every checked claim that does not
-    hold."""
+    """Return the answer with the verdict and the missing words after every checked claim that does not hold."""
     checked = {citation.claim: citation for citation in citations if citation.by}
     parts: list[str] = []
     begin = 0

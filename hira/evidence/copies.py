@@ -263,8 +263,7 @@ def _find_apart(asked: Question, claim: Sequence[Word], sentence: Sentence) -> t
 
 
 def _split_clauses(words: Sequence[Word]) -> Iterator[Sequence[Word]]:
-    """Yield the clauses of a statement, each with a verb and its subject: its own one, that of the first clause, or the
-    noun before "which"."""
+    """Yield the clauses of a statement, each with its verb and its own subject, the first one's, or that of "which"."""
     joins = [place for place, word in enumerate(words) if place and begins_another(word)]
     starts = [0]
     for place, end in pairwise([*joins, len(words)]):

@@ -197,8 +197,7 @@ def _is_hour(words: Sequence[Word]) -> bool:
 
 
 def _is_moment(words: Sequence[Word], place: int) -> bool:
-    """Return whether a word tells when: a day, a month, a year, a time of the clock, a number bound by "at" or alone,
-    hours, days or years."""
+    """Return whether a word tells when: a date or a part of one, a time of the clock, a number alone, hours or days."""
     word, *rest = words[place : place + 2]
     if word.kind != "number" or YEAR.match(word.text) or word.key in MONTHS:
         unit = place > 0 and word.key in TIME_UNITS and words[place - 1].text.lower() in NUMBERING  # "the third day"

@@ -300,8 +300,7 @@ def _find_role(written: str, *, first: bool) -> str:
 
 
 def is_related(key: str, held: Collection[str]) -> bool:
-    """Return whether a key is among others, possibly with another ending: "designer" and "designed", "build" and
-    "built"."""
+    """Return whether a key is among others, possibly with another ending: "designer" and "designed"."""
     return key in held or (key.isalpha() and any(_share_stem(key, other) for other in held if other.isalpha()))
 
 
@@ -319,8 +318,7 @@ def _share_stem(word: str, other: str) -> bool:
 
 def read_words(text: str, grouping: str = "") -> list[Word]:
     """Return the content words of a text in order. The two orders of day and month are one, dates in digits are read
-    as in words, and of a link of Markdown its text. `grouping` is the character that groups thousands, if the words of
-    the text do not tell."""
+    as in words, and of a link of Markdown its text. `grouping` groups thousands, if the words do not tell."""
     dated = _WRITTEN_DATE.sub(_write_date, _LINKED.sub(r"\1", text))
     whole = _ELIDED.sub(lambda light: f"{_WHOLE.get((light[1] or '').lower(), 'the')} ", dated)
     plain = _LIMIT.sub(lambda sign: f"{_LIMITS[str(sign.lastgroup)]} ", whole)

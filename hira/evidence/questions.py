@@ -178,8 +178,7 @@ def _find_counted(words: Sequence[Word]) -> tuple[tuple[Word, ...], tuple[Word, 
 
 
 def list_wanted(asked: Question, sentence: Sentence) -> Sequence[Word]:
-    """Return the words that an answer's evidence has to hold; of a request ("Clean the filter") no "should" and "must",
-    and its verb first."""
+    """Return the words that an answer's evidence has to hold; of a request its verb first, no "should"."""
     verbs = [word for word in asked.wanted if is_related(word.key, {sentence.request})]
     others = (word for word in asked.wanted if word not in verbs and word.text.lower() not in _REQUIRING)
     return [*verbs, *others] if verbs else asked.wanted
@@ -192,8 +191,7 @@ def _find_role(wanted: Sequence[Word]) -> Word | None:
 
 
 def replace_pronoun(words: Sequence[Word], wanted: Sequence[Word]) -> Sequence[Word]:
-    """Return a claim that begins with a pronoun ("It was built in 1742") with the thing that the question asks about in
-    its place."""
+    """Return a claim that begins with a pronoun ("It was built") with what the question asks about in its place."""
     known = {word.key for word in words}
     subject = [word for word in wanted if word.key not in known]
     return [subject[0]._replace(link=""), *subject[1:], *words[1:]] if subject else words

@@ -43,8 +43,7 @@ class Verifier(Protocol):
 
 
 def bind_claims(text: str, sources: Sources) -> list[SourcedClaim]:
-    """Return the claims of an answer with the sources that each cites; an uncited one with the sources closest to
-    it."""
+    """Return the claims of an answer with the sources that each cites; an uncited one with the closest sources."""
     sourced_claims: list[SourcedClaim] = []
     index: dict[str, set[str]] = {}
     for claim in claims(text):

@@ -128,8 +128,7 @@ def grade(answer: str, checked: CheckedAnswer) -> int:
 
 def is_settled(answer: str, question: str, checked: CheckedAnswer) -> bool:
     """Return whether the answer is confirmed, or comes from one passage that speaks of the question, although only
-    words checked it and it is no copy. An answer with a name or a number that this passage lacks does not come from
-    it."""
+    words checked it and it is no copy. One with a name or a number that this passage lacks does not come from it."""
     graded = grade(answer, checked)
     if graded != 2 or not checked.citations:
         return graded == 3

@@ -180,8 +180,7 @@ async def settle(record: Rollout, context: RunContext) -> None:
 
 
 def note_outdated(context: RunContext) -> None:
-    """Name the newest edition of each document of which only an older one supports the answer, unless the question has
-    a date."""
+    """Name the newest edition of a document of which an older one supports the answer to a question without a date."""
     record, read = context.rollout, context.rollout.sources.read
     held = {read[cited.source].location: read[cited.source].newer for cited in record.citations if cited.verdict.holds}
     outdated = {location: newer for location, newer in held.items() if newer and newer not in held}

@@ -168,8 +168,7 @@ def look(context: RunContext, subtask: str) -> Tool:
 
 
 async def _look(context: RunContext, subtask: str, path: str, question: str) -> str:
-    """Return what the seeing model says of the file. A video that it does not take, or a file that is too large, is
-    shown as pictures."""
+    """Return what the seeing model says of the file. A video that it refuses, or a large one, becomes pictures."""
     from hira.tools.file_kinds import decodes
     from hira.tools.media import TooLarge
 
@@ -191,8 +190,7 @@ async def _look(context: RunContext, subtask: str, path: str, question: str) -> 
 
 
 def _list_places(names: Sequence[str]) -> str:
-    """The names of files as lines, the first of them where there are many, and how a page of a document or a moment of
-    a video is named."""
+    """The names of the first files as lines, and how a page of a document or a moment of a video is named."""
     from hira.tools.file_kinds import decodes, kind_of
 
     lines = []

@@ -87,8 +87,7 @@ def split(text: str, limit: int) -> list[str]:
 
 
 def _blocks(text: str, limit: int) -> Iterator[str]:
-    """Split into headings, paragraphs and fenced code, each with the empty lines that follow; a block over the limit is
-    split further."""
+    """Split into headings, paragraphs and fenced code, each with the empty lines after it, and further if too long."""
     lines: list[str] = []
     fenced = False
     for line in text.splitlines(keepends=True):

@@ -42,8 +42,7 @@ Memory = tuple[MemoryEntry, ...]
 
 @dataclass(frozen=True, slots=True)
 class AgentPlan:
-    """The Search agent's plan, and the calls already `done`, which hira notes: an agent without history would repeat
-    them."""
+    """The Search agent's plan, and the calls `done`, which an agent without history would repeat."""
 
     text: str = ""
     done: tuple[str, ...] = ()

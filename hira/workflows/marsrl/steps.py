@@ -52,8 +52,7 @@ class Solution:
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """The Verifier's review of a solution: `correct` is None if it contains no readable verdict, `report` is its whole
-    text."""
+    """The Verifier's review of a solution, its whole text the `report`; `correct` is None without a clear verdict."""
 
     correct: bool | None
     report: str
