@@ -214,7 +214,7 @@ def _cut(sentence: str, offset: int, lead: str, waiting: Sequence[str]) -> list[
     for start, end, cited in spans:
         plain = _clean(sentence[start:end])
         for _ in range(2):
-            plain = _clean(plain[match.end() :]) if (match := _FRAMING.match(plain)) else plain
+            plain = _clean(plain[framing.end() :]) if (framing := _FRAMING.match(plain)) else plain
         announced = f"{lead}: {plain}" if lead and len(words(plain)) < FEW else plain
         made += [Claim(announced, tuple(cited), offset + end)] if plain else []
     return made
