@@ -127,7 +127,6 @@ UNUSED = {
     "hira.agents.faults",
     "hira.agents.history",
     "hira.agents.hooks",
-    "hira.agents.last_resort",
     "hira.agents.retrieval",
     "hira.agents.summary",
     "hira.cli.approve",

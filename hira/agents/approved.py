@@ -110,19 +110,17 @@ async def _ask_person(subtasks: Sequence[Subtask], context: RunContext) -> Seque
         Refusal(decision.reason) if isinstance(decision, Rejected) and decision.subtask.id == issued.id else decision
         for issued, decision in zip(subtasks, decisions, strict=False)
     ]
-    if len(decisions) != len(subtasks) or not all(map(_fits, subtasks, made)):
+    fits = [
+        isinstance(decision, Refusal)
+        or (isinstance(decision, Subtask) and decision.id == issued.id and bool(decision.text.strip()))
+        for issued, decision in zip(subtasks, made, strict=False)
+    ]
+    if len(decisions) != len(subtasks) or not all(fits):
         raise UsageError(
             f"approve was asked about {len(subtasks)} subtasks and returned {decided!r}",
             fix="return one for each, in their order: the Subtask, one with another text, or Refusal(reason)",
         )
     return made
-
-
-def _fits(issued: Subtask, decision: object) -> bool:
-    """Return whether a decision is a valid one about this subtask: a changed task has text."""
-    if isinstance(decision, Subtask):
-        return decision.id == issued.id and bool(decision.text.strip())
-    return isinstance(decision, Refusal)
 
 
 def _note_undelivered(context: RunContext, subtask: Subtask, why: Filled) -> Finding:

@@ -53,8 +53,7 @@ class _CallInProgress:
 
     async def get_result(self) -> Observation:
         """Perform the call, or restore its result from the journal. A failure that the model may read becomes an
-        observation. The record is found by the arguments that the model wrote, and contains those of the actual
-        call."""
+        observation. The record is found by the arguments that the model wrote, and has those of the actual call."""
         context, tool, log = self.context, self.tool, self.context.log
         if log is None:
             return await self._prepare() or await self._change(await self._make())
@@ -84,8 +83,7 @@ class _CallInProgress:
         return observation
 
     async def _prepare(self) -> Observation | None:
-        """Ask the hook `before_tool`, then the person who approves. Return the result of a refused call, None if the
-        call may proceed."""
+        """Ask the hook `before_tool`, then the person who approves. Return the result of a refused call, else None."""
         context, tool = self.context, self.tool
         if not (context.options.hooks.before_tool or tool.needs_approval):
             return None

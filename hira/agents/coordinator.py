@@ -7,7 +7,7 @@ cheapest expert, recall to relevance, distillation to the expert's own conclusio
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cache
 from typing import Literal
 
@@ -69,14 +69,14 @@ def assignment_of(names: tuple[str, ...], *, notes: bool) -> type[Assignment]:
 
 @dataclass(frozen=True, slots=True)
 class FirstFinding:
-    """The finding of a subtask's first expert. If that computes, `other` is an expert that searches, which may try the
-    subtask too."""
+    """The finding of a subtask's first expert. If that computes, `other` searches and may try the subtask too."""
 
     finding: Finding
     recall: Recall = Recall()
     other: Expert | None = None
 
 
+@dataclass
 class Coordinator:
     """Gives subtasks to experts. `transfer` and `remember` switch off the two mechanisms that HiRA's Table 2 removes.
 
@@ -85,24 +85,18 @@ class Coordinator:
     `faithful` makes every call of the paper.
     """
 
-    def __init__(
-        self,
-        context: RunContext,
-        experts: Sequence[Expert],
-        *,
-        transfer: bool = True,
-        remember: bool = True,
-        distils: bool = True,
-        faithful: bool = False,
-    ) -> None:
-        self.context = context
-        self.experts = sorted(experts, key=lambda expert: expert.cost)
-        self.transfer = transfer
-        self.remember = remember
-        self.distils = distils
-        self.faithful = faithful
-        self._set_aside: list[Finding] = []
-        """The findings of experts whose subtask another expert reports on."""
+    context: RunContext
+    experts: Sequence[Expert]
+    _: KW_ONLY
+    transfer: bool = True
+    remember: bool = True
+    distils: bool = True
+    faithful: bool = False
+    _set_aside: list[Finding] = field(default_factory=list)
+    """The findings of experts whose subtask another expert reports on."""
+
+    def __post_init__(self) -> None:
+        self.experts = sorted(self.experts, key=lambda expert: expert.cost)
 
     async def delegate(self, subtasks: Sequence[Subtask], memory: DualMemory) -> list[Finding]:
         """Findings in the order of the subtasks, whichever is done first; memory grows in that order too. Findings are
@@ -183,7 +177,11 @@ class Coordinator:
     def _describe_failure(self, subtask: Subtask, expert: Expert, error: Exception) -> Finding:
         """A finding that says what ended the expert's work. Raises an error that ends the run: a check that failed, a
         request that cannot be carried out, or the fault of a hook, which may be there to prevent something."""
-        fault = find_root_cause(error)
+        fault: BaseException = error
+        if isinstance(error, BaseExceptionGroup):  # of tasks: the one that ends the run counts, else the first
+            fault = error.subgroup(ends_run) or error
+        while isinstance(fault, BaseExceptionGroup):
+            fault = fault.exceptions[0]
         if ends_run(fault):
             raise fault
         why = fault.what if isinstance(fault, HiraError) else f"{type(fault).__name__}: {fault}".rstrip(": ")
@@ -198,8 +196,7 @@ class Coordinator:
         self, subtask: Subtask, experts: Sequence[Expert], memory: DualMemory
     ) -> tuple[Expert, str, Recall]:
         """The expert, why it was chosen, and what it is given of memory. One that the planner called by its name is not
-        chosen again; without transfer the expert is the one whose description shares most words with the subtask, the
-        cheapest if none does."""
+        chosen again; without transfer it is the one whose description shares most words with the subtask."""
         recalled = memory.recall(subtask.text, CONSIDERED) if self.remember else Recall()
         notes = recalled if len(recalled) >= RECALLED else Recall()
         expert, reason = experts[0], ""
@@ -300,13 +297,3 @@ def ends_run(error: BaseException) -> bool:
     """Return whether an error of an expert ends the run, and not only the expert's work."""
     of_work = (DialectError, EndpointError, Stop, ToolError, WorkerError)
     return isinstance(error, AssertionError | HiraError) and not isinstance(error, of_work)
-
-
-def find_root_cause(error: Exception) -> BaseException:
-    """The error itself, or of a group that tasks left the one that counts: one that ends the run, else the first."""
-    if not isinstance(error, BaseExceptionGroup):
-        return error
-    cause: BaseException = error.subgroup(ends_run) or error
-    while isinstance(cause, BaseExceptionGroup):
-        cause = cause.exceptions[0]
-    return cause

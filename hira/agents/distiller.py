@@ -1,6 +1,6 @@
 """Reasoning distillation and memory construction in one call (HiRA, "Reasoning Distillation Process")."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 
 from pydantic import Field, field_validator
 
@@ -39,8 +39,14 @@ class FactRecord(Reply):
         """With sources that were really read, by where they lie or by id; a fact without any is an inference. Its text
         names none, because memory writes the sources after each fact."""
         places = {canonicalise_url(source.location): source.id for source in sources.read.values()}
-        entries = [*self.sources, *(named[1] for named in NAMED.finditer(self.text))]
-        named = [source for entry in entries for source in _resolve_ids(entry, places)] + find_cited(self.text)
+        named: list[str] = []
+        for written in (*self.sources, *(match[1] for match in NAMED.finditer(self.text))):
+            entry = written.strip().strip("\"'`<>")
+            if known := places.get(canonicalise_url(entry)):
+                named.append(known)
+            else:  # what merely looks like an id stays part of an address, as in `https://data.s1.example`
+                named += _ID.findall(entry) if _IDS.fullmatch(entry) else find_cited(entry)
+        named += find_cited(self.text)
         text, _ = drop_unknown(NAMED.sub("", self.text), sources)
         return Fact(
             " ".join(text.split()), tuple(dict.fromkeys(source for source in named if source in sources)), subtask
@@ -100,12 +106,3 @@ def keep_words(account: Account, *, notes: bool = False) -> Distillate:
     text = account.conclusion if notes and account.found and not account.ended else ""
     facts = [FactRecord(text=" ".join(text.split()))] if text.strip() else []
     return Distillate(reasoning="", conclusion=conclusion, facts=facts)
-
-
-def _resolve_ids(entry: str, places: Mapping[str, str]) -> list[str]:
-    """The ids that an entry means: that of the place it names, or those it consists of, or those in brackets in it.
-    What merely looks like an id stays part of an address, as in `https://data.s1.example`."""
-    entry = entry.strip().strip("\"'`<>")
-    if known := places.get(canonicalise_url(entry)):
-        return [known]
-    return _ID.findall(entry) if _IDS.fullmatch(entry) else find_cited(entry)

@@ -1,5 +1,4 @@
-"""The evidence step of a search: a model scores and condenses many passages, and the best of them are shown
-(PaperQA2, 2409.13740)."""
+"""The evidence step of a search: a model scores and condenses passages, the best are shown (PaperQA2, 2409.13740)."""
 
 import hashlib
 from collections.abc import Mapping

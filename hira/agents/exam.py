@@ -16,8 +16,8 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from hira.agents.ruling import SECONDS, VERSION, ask_model
-from hira.agents.run_context import RunContext
-from hira.core.budget import CallNeed, affords
+from hira.agents.run_context import RunContext, find_shortage
+from hira.core.budget import CallNeed
 from hira.core.errors import DialectError, EndpointError, OutOfBudget, Stop
 from hira.core.events import Notice
 from hira.core.policy import VERIFIER
@@ -123,7 +123,10 @@ async def find_score(
             known = None
         if known or not taking:
             return known
-        if not ((context.log and context.log.holds(VERIFIER)) or affords_exam(context)):
+        used = context.rollout.usage
+        needs = [CallNeed(VERIFIER, size, config.price) for size in SIZES]
+        seconds = used.seconds / max(1, used.tokens) * sum(SIZES)  # as the run's calls so far have needed for as much
+        if find_shortage(context, VERIFIER, *needs, seconds=seconds):
             context.note("too little of the budget is left for the verifier's exam: words alone checked the claims")
             return None
         if context.rollout.answer:
@@ -146,16 +149,6 @@ async def find_score(
             return None
         config.facts.keep(FACT, asdict(known))
         return known
-
-
-def affords_exam(context: RunContext) -> bool:
-    """Return whether the budget pays for the exam and the verdict that it is for: calls, tokens, money, and the time
-    that the run's calls so far have needed for as many tokens."""
-    budget, used, price = context.budget, context.rollout.usage, context.config_of(VERIFIER).price
-    seconds = used.seconds / max(1, used.tokens) * sum(SIZES)
-    left = (budget.remaining_seconds(), budget.role_seconds(VERIFIER))
-    in_time = all(rest is None or rest > seconds for rest in left)
-    return in_time and affords(budget, *(CallNeed(VERIFIER, size, price) for size in SIZES))
 
 
 async def _recall(context: RunContext) -> Any:

@@ -118,8 +118,7 @@ class Earlier:
         return replace(self, summary=summary, messages=tuple(split_history(self.messages)[1]))
 
     def list_older(self) -> list[str]:
-        """The messages that no longer fit, as lines of JSON with the status of answers that are not confirmed; empty
-        while all fit."""
+        """The messages that no longer fit, as lines of JSON with the status of answers that are not confirmed."""
         older = keep_latest(split_history(self.messages)[0], LONGEST_OLDER)
         status = {text: {"status": status} for text, status in self.statuses.items()}
         return [_line_of(role, text, **(status.get(text, {}) if role != "user" else {})) for role, text in older]

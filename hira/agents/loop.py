@@ -14,8 +14,9 @@ from weakref import proxy
 from hira.agents.calls import format_arguments, use
 from hira.agents.receiver import ReadableCalls
 from hira.agents.recovery import CUT, Accept, Close, Recovery, Remark, check_spoken, is_echo
-from hira.agents.reply_reader import MadeCalls, ReplyReader
+from hira.agents.reply_reader import MadeCalls, ReplyReader, name_call
 from hira.agents.run_context import Conversation
+from hira.agents.trajectory import Finding, Subtask
 from hira.core.budget import size
 from hira.core.concurrency import together
 from hira.core.errors import BudgetTooSmall, EndpointError, Interrupted, OutOfBudget, RoleBudgetExceeded, Stop, count_of
@@ -34,6 +35,11 @@ CALLS = 10
 CONCLUDE = Prompt(__file__, "remarks", "conclude")
 PROSE = Prompt(__file__, "remarks", "prose")
 LEFT_OUT = Prompt(__file__, "remarks", "left_out")
+READ = Prompt(__file__, "reports", "read")
+SHOWN = 5
+"""The most sources that are quoted in a run without an answer."""
+QUOTED = 200
+"""Characters of a quotation."""
 
 Perform = Callable[[Call], Awaitable[str]]
 
@@ -118,7 +124,11 @@ class Loop:
         """Turns until one is accepted: a new call that can be read, or the end."""
         context = self.conversation.context
         while True:
-            if reason := self._find_end():
+            used, limit = self.calls.used, self.calls.limit
+            reason = f"all {limit} calls are used" if used >= limit else self.recovery.find_end()
+            if not reason and self.window and _list_turns(self.conversation):
+                reason = "the context is full" if _count_prompt(self.conversation) >= self.window else ""
+            if reason:
                 calls = self.recovery.resort()
                 self._write_down("", calls)
                 return Step("", calls, forced=reason) if calls else await self.close(reason)
@@ -147,22 +157,12 @@ class Loop:
                         self._keep(parsed)
                     self.observe([], notice)
 
-    def _find_end(self) -> str:
-        """Why no further turn is taken, empty if one is."""
-        if self.calls.used >= self.calls.limit:
-            return f"all {self.calls.limit} calls are used"
-        if reason := self.recovery.find_end():
-            return reason
-        is_full = self.window and _list_turns(self.conversation) and _count_prompt(self.conversation) >= self.window
-        return "the context is full" if is_full else ""
-
     def _write_down(self, text: str, calls: Sequence[Call]) -> None:
         self.transcript += [text] if text or not calls else []
         self.transcript += [f"Called {call.name}: {format_arguments(call.arguments)}" for call in calls]
 
     async def close(self, reason: str) -> Step:
-        """Ask for the answer from the results so far, at the expense of the budget's reserve. Without a `reason`, the
-        role had closed unasked."""
+        """Ask for the answer from the results so far, at the reserve's expense. Without a `reason` it had closed."""
         if reason and not isinstance(self.conversation.context.stopped, Interrupted):
             self._notice(f"{reason.replace('your ', 'its ')}; asking for the answer")
         if self.recovery.is_stuck and (known := self.recovery.known_answer()):
@@ -218,14 +218,26 @@ class Loop:
     def forget(self, call: Call) -> None:
         """Let a call be made again, because it failed; it counts as one that failed (MATPO, "Reward Function")."""
         self.conversation.trajectory.failed += 1
-        self.calls.forget(call)
+        self.calls.seen.discard(name_call(call))
 
     def keep_read(self) -> None:
-        """Leave what a final role has read as a finding of its run, unless the budget pays for no call at all."""
-        if self.final and not isinstance(self.conversation.context.stopped, BudgetTooSmall):
-            from hira.agents.last_resort import quote_read  # most runs have an answer
-
-            quote_read(self.conversation)
+        """Leave the beginnings of the latest sources that a final role has read as a finding of its run, unless there
+        is another one or the budget pays for no call at all: a person can check them."""
+        context, record = self.conversation.context, self.conversation.context.rollout
+        closed = not self.final or isinstance(context.stopped, BudgetTooSmall)
+        if closed or any(finding.ok for finding in record.findings):
+            return
+        quotes: list[str] = []
+        for source in [source for source in record.sources.read.values() if source.evidence.strip()][-SHOWN:]:
+            # the first sentence, without marks that would end a quotation; not the heading
+            lines = [line.strip() for line in source.evidence.splitlines() if len(line.split()) > 4]
+            first = (lines or source.evidence.strip().splitlines())[0]
+            line = next((line for line in lines if line.endswith((".", "?", "!"))), first)
+            line = line.partition("”")[0].partition('"')[0].lstrip("#*->| ")
+            quotes.append(f"“{line if len(line) <= QUOTED else line[:QUOTED].rsplit(' ', 1)[0]}” [{source.id}]")
+        if quotes:
+            text = str(READ.fill(quotes=Filled("\n".join(quotes))))
+            record.findings.append(Finding(Subtask("1", record.question), self.conversation.trajectory.role, "", text))
 
     @property
     def last_words(self) -> str:

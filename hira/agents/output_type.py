@@ -238,8 +238,7 @@ def find_field_citations(value: Any, citations: list[Citation]) -> dict[str, lis
 
 
 def _contains(claim: str, text: str, leaf: str) -> bool:
-    """Return whether a claim, whose content words are `text`, contains a value. Light words count as they are written:
-    "A", "IT"."""
+    """Return whether a claim, whose content words are `text`, contains a value. Light words count as written: "IT"."""
     spelled = " ".join(words(leaf))
     if spelled and f" {spelled} " in text:
         return True

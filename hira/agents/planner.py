@@ -114,8 +114,7 @@ class Planner:
         return await self._think()
 
     async def resume(self, findings: Sequence[Finding]) -> Thought:
-        """Continue with the findings, in the order in which the subtasks were issued. Failed ones may be tried
-        again."""
+        """Continue with the findings, in the order of the subtasks. Failed ones may be tried again."""
         left = iter(findings)
         results: list[tuple[Call, str]] = []
         for call in self._open:
@@ -185,8 +184,7 @@ def task_of(call: Call) -> str:
 async def hand_out(
     issued: Sequence[tuple[Call, Subtask]], loop: Loop, dispatch: Dispatch, report: Callable[[Finding], Filled]
 ) -> list[tuple[Call, str]]:
-    """Have the subtasks of a turn done and return a report on each for the call that issued it. A subtask that failed
-    may be tried again."""
+    """Have the subtasks of a turn done; return a report on each for its call. One that failed may be tried again."""
     context = loop.conversation.context
     for _, subtask in issued:
         context.events(SubtaskIssued(subtask.id, subtask.text))

@@ -1,5 +1,4 @@
-"""The queries that a model writes: for a task, or as other wordings of a query, whose results are merged by reciprocal
-rank."""
+"""The queries that a model writes: for a task, or as other wordings of one, whose results are merged by their ranks."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace

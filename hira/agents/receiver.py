@@ -60,8 +60,7 @@ class Receiver:
             self.events(Notice(f"{self.trajectory.role}: {text}", endpoint=endpoint, passing=bool(endpoint)))
 
     def finish(self, completion: Completion) -> Completion:
-        """Complete a new reply with the seconds it took, and with its cost if the policy does not know it and a price
-        is known."""
+        """Complete a new reply with the seconds it took, and with its cost if only a price is known."""
         if self.held:
             self.held.end()
         if not isinstance(completion, Completion):

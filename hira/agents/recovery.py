@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from hira.agents.reply_reader import ReplyReader
+from hira.agents.reply_reader import ReplyReader, name_call
 from hira.agents.run_context import Conversation
 from hira.core.errors import BadReply
 from hira.core.events import Notice
@@ -101,17 +101,20 @@ class Recovery:
                     config.facts.keep(DIALECT, config.dialect.name)
             return Accept(tuple(accepted))
         # a model that copies would copy again
-        copies = bool(self.reader.task) and self.reader.calls.are_copies(parsed.calls)
+        made = self.reader.calls
+        reads = bool(self.reader.task and made.results)
+        copies = reads and all(name_call(call) in made.latest or made.is_result(call) for call in parsed.calls)
         self.repeats = REPEATS if copies else self.repeats + 1
-        return self._remark(Filled(self.reader.calls.take_refusal()))
+        (_, refusal), *_ = filter(None, made.refused)
+        made.refused = []
+        return self._remark(Filled(refusal))
 
     @property
     def is_stuck(self) -> bool:
         return self.repeats >= REPEATS or self._unreadable >= UNREADABLE_IN_A_ROW
 
     def find_end(self) -> str:
-        """Why no further turn is taken, empty if one is. After unreadable turns the next dialect is tried, if there is
-        one."""
+        """Why no further turn is taken, empty if one is. After unreadable turns the next dialect is tried."""
         if self.repeats >= REPEATS:
             return "the same call was repeated"
         if self._unreadable < UNREADABLE_IN_A_ROW:
@@ -130,7 +133,8 @@ class Recovery:
         calls = tuple((self.fallback_calls or self._search_for_task)())
         if calls:
             self.restore()
-            self.reader.calls.add(calls)
+            self.reader.calls.used += len(calls)
+            self.reader.calls.seen.update(map(name_call, calls))
         return calls
 
     def ask_afresh(self) -> Filled | None:
@@ -142,8 +146,7 @@ class Recovery:
         return AFRESH.fill(results=Filled("\n\n".join(map(safe, results))), task=sanitize(self.reader.task))
 
     def was_cut(self, completion: Completion) -> bool:
-        """Return whether an answer was cut off for its length. Only the first time: a second one is accepted, and
-        the run then is partial."""
+        """Return whether an answer was cut off for its length; only once: a second one makes the run partial."""
         if self._cut or completion.finish != "length" or not completion.text:
             return False
         self._cut = True
@@ -193,7 +196,7 @@ class Recovery:
         task = " ".join(self.reader.task.split())
         query = task[-LONGEST_QUERY:] if self.conversation.context.earlier else task[:LONGEST_QUERY]  # messages first
         call = Call(tool.name, {"query": query})
-        return () if self.reader.calls.has_seen(call) else (call,)
+        return () if name_call(call) in self.reader.calls.seen else (call,)
 
     def _list_results(self) -> list[str]:
         """The results so far, each text once."""

@@ -41,73 +41,49 @@ class MadeCalls:
     used: int = 0
     results: set[str] = field(default_factory=set)
     """Texts of results that the model has read."""
-    _refused: list[tuple[Call, str] | None] = field(default_factory=list)
-    _seen: set[str] = field(default_factory=set)
-    _made: set[str] = field(default_factory=set)
-    _latest: set[str] = field(default_factory=set)
+    seen: set[str] = field(default_factory=set)
+    """The names of calls that are not performed again."""
+    made: set[str] = field(default_factory=set)
+    latest: set[str] = field(default_factory=set)
+    """The names of the calls that were accepted, and of those of the last turn."""
+    refused: list[tuple[Call, str] | None] = field(default_factory=list)
+    """For each call of a turn its answer if it was refused."""
     _returned: dict[str, str] = field(default_factory=dict)
 
     def take(
         self, calls: Sequence[Call], tool_of: Callable[[Call], Tool], refuse: Callable[[Call], Filled | None]
     ) -> list[Call]:
-        """Accept the calls of a turn that are new, within the limit and not refused for another reason; the others are
-        answered by `join`."""
+        """Accept the calls of a turn that are new, within the limit and not refused; `join` answers the others."""
         accepted: list[Call] = []
         for call in calls:
             key = name_call(call)
-            repeats = key in self._seen or self.is_result(call)
+            repeats = key in self.seen or self.is_result(call)
             refused: Filled | None = REPEATED.fill(left=self.limit - self.used) if repeats else None
             if not repeats and self.used >= self.limit:
                 refused = SPENT.fill(limit=self.limit)
             refused = refused or refuse(call)
-            self._refused.append((call, refused) if refused else None)
+            self.refused.append((call, refused) if refused else None)
             if not refused:
                 accepted.append(call)
                 self.used += 1
                 if tool_of(call).pure:
-                    self._seen.add(key)
+                    self.seen.add(key)
         if accepted:
-            self._latest = {name_call(call) for call in accepted}
-            self._made |= self._latest
+            self.latest = {name_call(call) for call in accepted}
+            self.made |= self.latest
         return accepted
-
-    def add(self, calls: Sequence[Call]) -> None:
-        """Add calls that the loop makes in place of the model."""
-        self.used += len(calls)
-        self._seen |= {name_call(call) for call in calls}
-
-    def take_refusal(self) -> str:
-        """The answer to the first refused call of a turn of which no call was accepted; the turn is forgotten."""
-        (_, text), *_ = filter(None, self._refused)
-        self._refused = []
-        return text
 
     def join(self, results: Sequence[tuple[Call, str]]) -> list[tuple[Call, str]]:
         """The results of a turn in the order of its calls; the refused ones have theirs already."""
         rest = iter(results)
-        joined = [pair or next(rest) for pair in self._refused] if self._refused else list(results)
-        self._refused = []
+        joined = [pair or next(rest) for pair in self.refused] if self.refused else list(results)
+        self.refused = []
         self.results.update(" ".join(text.split()) for _, text in joined)
         return joined
-
-    def forget(self, call: Call) -> None:
-        """Let a call be made again."""
-        self._seen.discard(name_call(call))
-
-    def has_seen(self, call: Call) -> bool:
-        return name_call(call) in self._seen
-
-    def has_made(self, call: Call) -> bool:
-        return name_call(call) in self._made
 
     def is_result(self, call: Call) -> bool:
         """Return whether the arguments of a call are a result that the model has read."""
         return len(call.arguments) == 1 and format_arguments(call.arguments) in self.results
-
-    def are_copies(self, calls: Sequence[Call]) -> bool:
-        """Return whether a turn merely copies the calls whose results the model has just read, or calls with a result
-        as argument."""
-        return bool(self.results) and all(name_call(call) in self._latest or self.is_result(call) for call in calls)
 
     def returned_again(self, call: Call, seen: CallResult) -> bool:
         """Return whether a repeatable call returned the same again, or failed again."""
@@ -157,7 +133,7 @@ class ReplyReader:
         call. A result may repeat its call, so calls that the role has made before are not quoted. Calls of tools that
         only read are compared as a whole, because a name in a result may be worth a search."""
         read = self._read_texts()
-        if not read.folded or (call and self.calls.has_made(call)):
+        if not read.folded or (call and name_call(call) in self.calls.made):
             return False
         if call is None:
             return len(passage) >= SHORTEST_FAULT and read.hold(passage)
@@ -171,7 +147,7 @@ class ReplyReader:
         """Refuse a call that may change something and that a text contains that the role has read, whatever its form.
         A person decides about a call that needs approval."""
         tool = self.find_tool(call)
-        if not self._is_risky(call) or tool.needs_approval or self.calls.has_made(call):
+        if not self._is_risky(call) or tool.needs_approval or name_call(call) in self.calls.made:
             return None
         copied = self._read_texts().hold_reworded(call, tool)
         return COPIED_CALL.fill(tool=Filled(call.name)) if copied else None

@@ -26,8 +26,7 @@ PAGES = 5
 
 
 async def look_up(conversation: Conversation, query: str, most: int = PAGES) -> Sequence[CallResult]:
-    """Search, open the pages of the first hits that are mere snippets, and return their text, then that of the
-    search."""
+    """Search, open the pages of the first hits that are mere snippets, and return their texts, then the search's."""
     search = conversation.context.tools.search
     assert search is not None  # noqa: S101 - the needs of whoever calls this say so
     hits = await use(conversation, search, {"query": query})
@@ -83,8 +82,7 @@ async def retrieve(
     conversation: Conversation, search: Tool, queries: Sequence[str], *, intent: str, most: int
 ) -> Retrieved:
     """Run the queries concurrently, with at most `most` results each. Passages of documents are returned unchanged. For
-    hits that are mere snippets the whole pages are read, concurrently too; a snippet stays if its page cannot be
-    read."""
+    hits that are mere snippets the whole pages are read, concurrently too, if they can be."""
     seen = await together([use(conversation, search, {"query": query}) for query in queries])
     passages = [passage for tool_use in seen for passage in tool_use.observation.passages[:most]]
     places = _snippets(passages)
@@ -94,7 +92,11 @@ async def retrieve(
     for passage in passages:
         page = pages.get(passage.source.location) if passage.source.kind == "hit" else None
         documents[page or frame_source(conversation.context.read(passage.source), passage.text)] = None
-    return Retrieved(tuple(documents), tuple(filter(None, map(_note, seen))), any(tool_use.ok for tool_use in seen))
+    notes = [
+        inert(tool_use.observation.text) if tool_use.ok and tool_use.observation.passages else tool_use.text
+        for tool_use in seen
+    ]
+    return Retrieved(tuple(documents), tuple(filter(None, notes)), any(tool_use.ok for tool_use in seen))
 
 
 def _snippets(passages: Sequence[Passage]) -> list[str]:
@@ -110,15 +112,9 @@ async def _open(conversation: Conversation, place: str, intent: str) -> CallResu
 
 
 async def _page(conversation: Conversation, place: str, intent: str) -> Filled | None:
-    """Return the whole text of a page, None if it has none or cannot be read. Texts are formatted while other pages
-    load."""
+    """Return the whole text of a page, None if there is none. Texts are formatted while other pages load."""
     seen = await _open(conversation, place, intent)
     if seen is None or not seen.observation.passages:
         return None
     source = seen.observation.passages[0].source
     return frame_source(conversation.context.read(source), source.text)
-
-
-def _note(seen: CallResult) -> str:
-    """Return the search's messages other than its passages."""
-    return inert(seen.observation.text) if seen.ok and seen.observation.passages else seen.text

@@ -58,8 +58,7 @@ with another text, or a refusal."""
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """The settings that stay the same from the beginning of a run to its end. A session has one object for all its
-    runs."""
+    """The settings that stay the same throughout a run. A session has one object for all its runs."""
 
     verify: Verify = "lexical"
     """How the answer is checked."""

@@ -86,8 +86,7 @@ async def ask_model(
 
 def _judge(claim: SourcedClaim, ruling: ClaimVerdict | None, question: str) -> Judgement:
     """Return the model's verdict. `supported` counts where the quotation is in a source and holds the names and
-    numbers of the claim; a calculation is supported by a computation or a tool alone, and these by what they add to
-    their call."""
+    numbers of the claim; only a computation or a tool supports a calculation, by what it adds to its call."""
     if ruling is None or ruling.verdict is Verdict.UNSUPPORTED:
         return Judgement(Verdict.UNSUPPORTED, by="model")
     quote = flat(ruling.quote).strip("\"'. …")

@@ -1,10 +1,9 @@
-"""The context of a run, which configures the roles and keeps the record, and the conversations of the roles, the only
-way to their policies."""
+"""The context of a run, which configures roles and keeps the record, and their conversations with their policies."""
 
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -354,8 +353,7 @@ class Conversation:
         )
 
     def _keep_turn(self, request: Request, completion: Completion, told: set[str]) -> None:
-        """Enter a turn into the record; some of its notes were shown already (`told`). Raises `Withheld` for a reply
-        that is no answer."""
+        """Enter a turn into the record; notes that were `told` are known. Raises `Withheld` for a refusal."""
         context = self.context
         if context.log and context.log.departed:
             context.note(DEPARTED)
@@ -367,8 +365,14 @@ class Conversation:
         context.events(TurnEnded(self.name, self.trajectory.role, completion.text, usage))
         for note in completion.notes:
             context.note(note, shown=note in told)
-        if completion.finish == "filtered":
-            raise withhold(completion, self.trajectory.role, self.config.policy.model)
+        if completion.finish == "filtered":  # neither a refusal nor a filtered reply is an answer
+            quote = " ".join(completion.text.split())[:LONGEST_QUOTE]
+            model = completion.model or self.config.policy.model
+            raise Withheld(
+                "the model refused, or a content filter kept its reply back" + (f": {quote!r}" if quote else ""),
+                where=f"role {self.trajectory.role!r}, model {model!r}",
+                fix="ask differently, or let another model speak for this role",
+            )
 
     async def reply(self, *messages: Message) -> str:
         """Say the messages, take one turn without tools, keep the reply, and return its text."""
@@ -378,8 +382,7 @@ class Conversation:
         return completion.text
 
     def _describe_need(self, request: Request, *, last: bool, closing: bool) -> CallNeed:
-        """Describe the call to the budget. The thoughts of a model are part of its reply, so that its turns then have
-        no shorter bounds."""
+        """Describe the call to the budget. A model that thinks has no shorter bounds: thoughts are part of a reply."""
         context, role, config = self.context, self.trajectory.role, self.config
         longest = config.sampling.max_tokens
         if config.replies and not longest:
@@ -400,8 +403,7 @@ class Conversation:
         return replace(need, prompt=self.tokens(request.tools), price=config.price)
 
     def tokens(self, tools: tuple[Mapping[str, Any], ...]) -> int:
-        """Estimate the tokens of the next prompt with these functions: count the new messages and add the known size of
-        the others."""
+        """Estimate the tokens of the next prompt with these functions: those of new messages and the known rest."""
         counted, last, total = self._sized
         if not counted:
             total = count(str(tools)) if tools else 0
@@ -458,14 +460,21 @@ class Conversation:
         return config.policy.complete(request, call)
 
 
-def withhold(completion: Completion, role: str, model: str) -> Withheld:
-    """The error for a refusal or a filtered reply, because neither is an answer."""
-    quote = " ".join(completion.text.split())[:LONGEST_QUOTE]
-    return Withheld(
-        "the model refused, or a content filter kept its reply back" + (f": {quote!r}" if quote else ""),
-        where=f"role {role!r}, model {completion.model or model!r}",
-        fix="ask differently, or let another model speak for this role",
-    )
+def find_shortage(context: RunContext, conversation: str, *calls: CallNeed, seconds: float = 0.0) -> str:
+    """Return why the budget does not pay for calls that a run can do without, which take this many seconds, and keep
+    its reserve. It is empty if the budget does, or if the run's record holds their conversation."""
+    if context.log and context.log.holds(conversation):
+        return ""
+    left = (context.budget.remaining_seconds(), context.budget.role_seconds(calls[0].role))
+    if seconds and any(rest is not None and rest <= seconds for rest in left):
+        return "too little time is left"
+    with ExitStack() as held:
+        try:
+            for call in calls:
+                held.enter_context(Spending(context.budget, call))
+        except OutOfBudget as spent:
+            return spent.what
+    return ""
 
 
 def format_files(files: Sequence[Path]) -> Filled:

@@ -65,8 +65,7 @@ class Stopping:
 
     async def wait_for_person(self, what: str, work: Callable[[], T | Awaitable[T]]) -> T:
         """Return the result of work that a person does, one after another, unless the run is stopped; the time they
-        take counts in no budget. The function may be sync or async. `what` describes it in the `HookError` that is
-        raised if it fails."""
+        take counts in no budget. `what` describes it in the `HookError` that is raised if it fails."""
         async with self._person:
             began = self.budget.paused = time.monotonic()
             try:

@@ -4,8 +4,8 @@ import json
 
 from hira.agents.history import LONGEST_SUMMARY, SUMMARY, Earlier
 from hira.agents.role import EVIDENCE
-from hira.agents.run_context import RunContext
-from hira.core.budget import CallNeed, Spending
+from hira.agents.run_context import RunContext, find_shortage
+from hira.core.budget import CallNeed
 from hira.core.errors import EndpointError, Stop
 from hira.core.events import Remembered
 from hira.core.messages import user
@@ -30,11 +30,10 @@ async def sum_up(context: RunContext, earlier: Earlier) -> Earlier:
     conversation = context.conversation(EVIDENCE, "history", temperature=0.0)
     known = json.dumps(earlier.summary, ensure_ascii=False) if earlier.summary else ""
     conversation.say(user(PROMPT.fill(summary=sanitize(known), lines=sanitize("\n".join(lines)))))
-    recorded = bool(context.log and context.log.holds(conversation.name))
-    need = CallNeed(EVIDENCE, 2 * conversation.tokens(()), conversation.config.price, recorded=recorded)
+    need = CallNeed(EVIDENCE, 2 * conversation.tokens(()), conversation.config.price)  # as much is left for the answer
+    if shortage := find_shortage(context, conversation.name, need):
+        return leave_out(shortage)
     try:
-        with Spending(context.budget, need):  # as much again is left for the answer
-            pass
         completion = await conversation.turn(closing=True)
     except (EndpointError, Stop) as error:
         return leave_out(error.what)

@@ -65,8 +65,7 @@ class Rejected:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The distilled result of a subtask. `ok` is False if the expert failed or came to no conclusion; `conclusion` then
-    says so."""
+    """The distilled result of a subtask. `ok` is False, and `conclusion` says why, if the expert came to none."""
 
     subtask: Subtask
     expert: str

@@ -159,22 +159,19 @@ class _Alignment:
         return any(place >= least and not leaning and self._ends(place) for place, leaning in states)
 
     def _leans(self, number: int, before: int) -> bool:
-        """Return whether a word of the claim may replace what the sentence leans on: its subject, or "of" a
-        heading."""
+        """Return whether a word of the claim may replace what the sentence leans on: its subject, or a heading."""
         word = self.claim[number]
         if before < 0:
-            number_here = word.kind == "number" and word.key in self.sentence.keys
-            return word.key in self.sentence.leads and not number_here and self._names_subject()
+            if word.key not in self.sentence.leads or (word.kind == "number" and word.key in self.sentence.keys):
+                return False
+            # the claim has the head of what the pronoun means, "weir" of "the weir on the Ebble"
+            subject = find_subject(self.sentence.antecedent)
+            end = next((place for place, word in enumerate(subject) if place and word.link), len(subject))
+            heads = [word for word in subject[:end] if word.kind == "name"] or subject[:end][-1:]
+            return not heads or any(word.key in {claimed.key for claimed in self.claim} for word in heads)
         known = word.key in self.sentence.topic or word.key in self.sentence.subject
         elsewhere = word.key not in self.sentence.keys and number + 1 < len(self.claim)
         return known and elsewhere and word.link in ("", "of", "in", ANY_LINK)
-
-    def _names_subject(self) -> bool:
-        """Return whether the claim has the head of what the pronoun means, "weir" of "the weir on the Ebble"."""
-        subject = find_subject(self.sentence.antecedent)
-        end = next((place for place, word in enumerate(subject) if place and word.link), len(subject))
-        heads = [word for word in subject[:end] if word.kind == "name"] or subject[:end][-1:]
-        return not heads or any(word.key in {claimed.key for claimed in self.claim} for word in heads)
 
     def _follows(self, number: int, before: int, place: int, *, leaning: bool) -> bool:
         """Return whether the claim's word may be the one at `place`, if the word before it is the one at `before`."""
@@ -236,8 +233,7 @@ class _Alignment:
         return end
 
     def _skips(self, before: int, place: int, word: Word) -> bool:
-        """Return whether a claim may leave out the words between two that it has; `word` begins the phrase of the
-        second one."""
+        """Return whether a claim may leave out the words between two; `word` begins the phrase of the second one."""
         skipped = self.words[before + 1 : place]
         if skipped[0].marked:  # one insertion: ", a doctor,"
             numbers = any(other.kind == self.words[place].kind == "number" for other in skipped)
@@ -347,8 +343,7 @@ class _Alignment:
         return not links.isdisjoint(_RESTRICTING) or (is_rule and "in" in links)
 
     def _qualifies(self, place: int) -> bool:
-        """Return whether a word limits the quantity before it: "5 percent at most", "30 euros an hour", "12 euros for
-        children"."""
+        """Return whether a word limits the quantity before it: "5 percent at most", "30 euros an hour"."""
         number, last, word = self.words[place - 2], self.words[place - 1], self.words[place]
         unit = place > 1 and last.close and number.kind == "number"
         if unit and number.determined and YEAR.match(number.text):  # "the 2023 summit of ASEAN" counts nothing
@@ -375,8 +370,7 @@ def begins_another(word: Word) -> bool:
 
 
 def _has_limits_of(claimed: Word, word: Word) -> bool:
-    """Return whether a number of the sentence has no other limit than in the claim: "about 1,300", "from 50". Years are
-    dates."""
+    """Return whether a number has the limits that it has in the claim: "about 1,300", "from 50". Years are dates."""
     limiting = LIMITING if YEAR.match(word.text) or word.key in MONTHS else LIMITING | {"from", "to"}
     ours, theirs = (limiting.intersection(term.link.split()) for term in (claimed, word))
     return word.kind != "number" or ours == theirs

@@ -7,8 +7,7 @@ from hira.evidence.notation import list_cased, list_symbols
 from hira.evidence.passages import AMBIGUOUS, Passages, Word, fold, is_row
 
 _LONGEST_WHOLE, _ZEROS = 20, 4
-"""Digits of a whole number that gets a fraction, and zeros at the end of a fraction that are looked for: 5 euros may be
-5.0000 euros."""
+"""Digits of a whole number that gets a fraction, and zeros at its end that are looked for: 5 euros are 5.0000 euros."""
 _LOOKED_AT = 50
 """Sentences with a number in which its unit is looked for."""
 

@@ -86,8 +86,7 @@ class Judgement:
     lacking: tuple[str, ...] = ()
     """The words of the question that a supported claim does not speak of."""
 
-    def __post_init__(self) -> None:
-        _read_plain_values(self)
+    __post_init__ = _read_plain_values
 
 
 # Blanks are matched possessively, so that a bracket before a million of them is tried only once.
@@ -138,8 +137,7 @@ class Citation:
     place: str = ""
     """Where in a document the passage is: `p. 12`, `sheet Sales, row 7`; empty if that is unknown."""
 
-    def __post_init__(self) -> None:
-        _read_plain_values(self)
+    __post_init__ = _read_plain_values
 
     def explain(self, *, chinese: bool = False) -> str:
         """Say why words do not support the claim: name those that the source does not have, `SHOWN` at most. Empty for
@@ -161,8 +159,7 @@ _PLACES = 5
 
 
 def find_places(source: str, citations: Iterable[Citation]) -> list[str]:
-    """Return the places that citations of a source name, each once, in their order; those of supported claims, if there
-    are any."""
+    """Return the places that citations of a source name, each once, in order; of supported claims, if there are any."""
     cited = [citation for citation in citations if citation.source == source and citation.place]
     held = [citation for citation in cited if citation.verdict.holds]
     return list(dict.fromkeys(citation.place for citation in held or cited))
@@ -257,8 +254,7 @@ def cite_frames(text: str) -> str:
 
 
 def list_marks(text: str) -> dict[int, str]:
-    """Return the marks that are citations by where they begin, without those that are an index after a name in code,
-    such as `df[s1]`."""
+    """Return the marks that are citations by where they begin, without an index in code, such as `df[s1]`."""
     indices = {
         code.start() + mark.start()
         for code in _CODE.finditer(text)

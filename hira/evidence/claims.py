@@ -158,8 +158,7 @@ def is_refusal(text: str) -> bool:
 
 
 def flag_claims(text: str, citations: Sequence[Citation], *, chinese: bool = False) -> str:
-    """Return the answer with the verdict, and the words that the source lacks, after every checked claim that does not
-    hold."""
+    """Return the answer with the verdict and the missing words after every checked claim that does not hold."""
     checked = {citation.claim: citation for citation in citations if citation.by}
     parts: list[str] = []
     begin = 0
@@ -211,10 +210,14 @@ def _cut(sentence: str, offset: int, lead: str, waiting: Sequence[str]) -> list[
     elif spans:
         start, end, cited = spans[-1]
         spans[-1] = start, _stop(sentence) if states else end, [*cited, *ids]
-    made = [
-        Claim(_remove_framing(sentence[start:end], lead), tuple(cited), offset + end) for start, end, cited in spans
-    ]
-    return [claim for claim in made if claim.text]
+    made: list[Claim] = []
+    for start, end, cited in spans:
+        plain = _clean(sentence[start:end])
+        for _ in range(2):
+            plain = _clean(plain[framing.end() :]) if (framing := _FRAMING.match(plain)) else plain
+        announced = f"{lead}: {plain}" if lead and len(words(plain)) < FEW else plain
+        made += [Claim(announced, tuple(cited), offset + end)] if plain else []
+    return made
 
 
 def _stop(sentence: str) -> int:
@@ -223,14 +226,6 @@ def _stop(sentence: str) -> int:
     closed = whole.rstrip('"”’»*_')
     stopped = closed.rstrip(".!?…。！？")
     return len(stopped) if stopped != closed else len(whole)
-
-
-def _remove_framing(piece: str, lead: str) -> str:
-    """Turn a piece into a claim: remove its framing, and put the announcing line before it if it has few words."""
-    plain = _clean(piece)
-    for _ in range(2):
-        plain = _clean(plain[match.end() :]) if (match := _FRAMING.match(plain)) else plain
-    return f"{lead}: {plain}" if lead and plain and len(words(plain)) < FEW else plain
 
 
 def _clean(piece: str) -> str:

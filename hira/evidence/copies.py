@@ -15,7 +15,7 @@ from itertools import pairwise
 from hira.core.patterns import compile_lazily
 from hira.evidence.alignment import begins_another, is_copy
 from hira.evidence.citations import BY_WORDS, Judgement
-from hira.evidence.kinds import find_untold
+from hira.evidence.kinds import find_untold, is_other_role
 from hira.evidence.passages import Passages, Word, is_denied, is_related, read_words
 from hira.evidence.questions import (
     ASKING_UNSPACED,
@@ -174,8 +174,6 @@ def check_words(
         return Judgement(Verdict.UNSUPPORTED, score, compared.quote, by=BY_WORDS, missing=compared.missing)
     lacking = find_lacking(asks, words, compared.sentence) or untold or _find_apart(asks, words, compared.sentence)
     if asks.role and asks.role.text not in lacking:
-        from hira.evidence.voices import is_other_role
-
         lacking = (asks.role.text, *lacking) if is_other_role(words, asks) else lacking
     return Judgement(Verdict.SUPPORTED, 1.0, compared.quote, by="quote" if whole else BY_WORDS, lacking=lacking)
 
@@ -263,8 +261,7 @@ def _find_apart(asked: Question, claim: Sequence[Word], sentence: Sentence) -> t
 
 
 def _split_clauses(words: Sequence[Word]) -> Iterator[Sequence[Word]]:
-    """Yield the clauses of a statement, each with a verb and its subject: its own one, that of the first clause, or the
-    noun before "which"."""
+    """Yield the clauses of a statement, each with its verb and its own subject, the first one's, or that of "which"."""
     joins = [place for place, word in enumerate(words) if place and begins_another(word)]
     starts = [0]
     for place, end in pairwise([*joins, len(words)]):

@@ -10,7 +10,7 @@ from itertools import pairwise
 from hira.core.patterns import compile_lazily
 from hira.evidence.alignment import NUMBERING, OWNING, YEAR
 from hira.evidence.passages import DENIALS, LIMITING, MONTHS, Word, fold, is_related
-from hira.evidence.questions import ASKS_BY, AUXILIARY, BEFORE_ASKING, COPULA, COUNTING, Question, asks_yes_no
+from hira.evidence.questions import ASKS_BY, AUXILIARY, BARE, BEFORE_ASKING, COPULA, COUNTING, Question, asks_yes_no
 from hira.evidence.sentence import TIME_UNITS, is_day, is_past, is_time
 
 _KINDS = {
@@ -78,6 +78,8 @@ _WAS = compile_lazily(r"Was (?!(?:the|an?|this|that|these|those|it|he|she|they|t
 """German "was"."""
 _DOES = compile_lazily(r"\b(?:did|does|do)\b", re.IGNORECASE)
 _IS_DONE = compile_lazily(r"\b(?:is|are|was|were)\b", re.IGNORECASE)
+_ASKS_WHOM = compile_lazily(r"who (?:did|does|do)\b", re.IGNORECASE)
+_WER = compile_lazily(r"wer (?!ist|sind|war|waren)", re.IGNORECASE)
 
 
 def find_untold(question: Question, claim: Sequence[Word]) -> tuple[str, ...]:
@@ -120,9 +122,7 @@ def _has_kind(kind: str, noun: str, question: Question, claim: Sequence[Word], *
     elif kind == "measure":
         told = has_measure(claim, noun, question)
     elif kind == "person" and told:
-        from hira.evidence.voices import is_without_agent
-
-        told = not is_without_agent(question, claim)
+        told = not _is_without_agent(question, claim)
     elif kind == "thing" and not told:
         figures = any(is_quantity(claim, place) and not _is_moment(claim, place) for place in places)
         told = (figures and noun not in _NAMED) or any(is_related(word.key, {fold(noun)}) for word in claim)
@@ -197,8 +197,7 @@ def _is_hour(words: Sequence[Word]) -> bool:
 
 
 def _is_moment(words: Sequence[Word], place: int) -> bool:
-    """Return whether a word tells when: a day, a month, a year, a time of the clock, a number bound by "at" or alone,
-    hours, days or years."""
+    """Return whether a word tells when: a date or a part of one, a time of the clock, a number alone, hours or days."""
     word, *rest = words[place : place + 2]
     if word.kind != "number" or YEAR.match(word.text) or word.key in MONTHS:
         unit = place > 0 and word.key in TIME_UNITS and words[place - 1].text.lower() in NUMBERING  # "the third day"
@@ -313,3 +312,45 @@ def _is_only_denied(question: Question, claim: Sequence[Word]) -> bool:
         if subject and word.link == "be" and after in _DENIED and after not in text and not other:
             return True
     return False
+
+
+def _is_without_agent(asks: Question, claim: Sequence[Word]) -> bool:
+    """Return whether nobody acts in a claim that has the verb of "who built …?": its subject does, or in the passive
+    voice one after "by", if that is more than one word, a name or determined ("was built by hand" tells nobody)."""
+    asked, by = {word.key for word in asks.words}, ASKS_BY.search(asks.text)
+    bare = len(claim) <= BARE and asked.isdisjoint(word.key for word in claim)
+    if not bare and _WER.match(asks.text):
+        from hira.evidence.measures import find_new
+
+        for new in find_new(claim, asked):  # the subject: a noun without a preposition, or one after "von"
+            before = claim[new - 1].text.lower() if new and claim[new].close else ""
+            free = claim[new].kind == "name" and claim[new].link in ("", "be", "of", "and", "dative of")
+            if before == "von" or (free and before not in BEFORE_ASKING):
+                return False
+        return True
+    asks_agent = by or (asks.text.lower().startswith("who ") and not _ASKS_WHOM.match(asks.text))
+    if bare or not asks.wanted or COPULA.match(asks.text) or not asks_agent:
+        return False
+    for word, after in zip(claim, [*claim[1:], None], strict=True):
+        acts = word.kind == "name" or word.determined or word.text.endswith("s") or (after and after.close)
+        if word.link.endswith("by") and acts:
+            return False
+    place = next((place for place, word in enumerate(claim) if word.key == asks.wanted[0].key), None)
+    if place is None:  # "the designer was Ida" for "who designed"
+        names = [word for word in claim if word.kind == "name" and not is_related(word.key, asked)]
+        return len(claim) > BARE and all(is_time(word.text) for word in names)
+    subject = [word for word in claim[:place] if word.key not in asked and not is_time(word.text)]
+    return bool(by) or bool(claim[place].tense) or all(word.kind == "number" for word in subject)
+
+
+def is_other_role(claim: Sequence[Word], question: Question) -> bool:
+    """Return whether a claim has the role that a question asks for as a part of another one only: "the vice president"
+    and "the son of the president" are not the president, whereas "its president" is."""
+    asked_keys = {word.key for word in question.words}
+    roles = [place for place, word in enumerate(claim) if question.role and word.key == question.role.key]
+    for place in roles:
+        before, role = claim[place - 1], claim[place]
+        narrowed = (role.close and not before.light and before.key not in asked_keys) or "of" in role.link.split()
+        if not (place and narrowed):
+            return False
+    return bool(roles)

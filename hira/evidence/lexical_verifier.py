@@ -4,8 +4,7 @@ import logging
 import re
 import time
 from collections.abc import Sequence
-from dataclasses import replace
-from functools import cached_property
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 
 from hira.core.concurrency import run_apart
@@ -26,13 +25,12 @@ _DATE = compile_lazily(r"\b\d{1,4}([-/.])\d{1,2}\1\d{1,4}\b|\b\d{4}\s*[-–/]\s*
 _log = logging.getLogger("hira.evidence")
 
 
+@dataclass
 class LexicalVerifier:
     """Confirms copies, without blocking the event loop. Claims after `seconds` are `unchecked`."""
 
+    seconds: float = LEXICAL_SECONDS
     name = "lexical"
-
-    def __init__(self, seconds: float = LEXICAL_SECONDS) -> None:
-        self.seconds = seconds
 
     async def verify(self, claims: Sequence[SourcedClaim], question: str) -> list[Judgement]:
         packed = pack_claims(claims)
@@ -41,16 +39,15 @@ class LexicalVerifier:
     def judge(self, claims: Sequence[SourcedClaim], question: str = "") -> list[Judgement]:
         """Do the same as `verify`, in synchronous code."""
         until = time.monotonic() + self.seconds
-        texts: dict[str, _Text] = {}
+        texts: dict[str, Passages] = {}
         judged: list[Judgement] = []
         for claim in claims:
             if time.monotonic() > until:
                 reason = f"the check took more than {self.seconds:g} seconds"
                 judged.append(Judgement(Verdict.UNCHECKED, reason=reason))
                 continue
-            read = [texts.setdefault(source.id, _Text(source)) for source in claim.sources]
             try:
-                judged.append(_find_best(claim, read, question))
+                judged.append(_find_best(claim, texts, question))
             except Exception as error:  # noqa: BLE001 - no source may cost the answer
                 _log.info("the check of a claim failed", exc_info=True)
                 reason = f"the check failed: {type(error).__name__}: {error}"
@@ -63,27 +60,18 @@ def judge_packed(packed: PackedClaims, question: str, seconds: float) -> list[Ju
     return LexicalVerifier(seconds).judge(unpack_claims(packed), question)
 
 
-class _Text:
-    """A source, split and indexed at its first use."""
-
-    def __init__(self, source: Source) -> None:
-        self.source = source
-
-    @cached_property
-    def passages(self) -> Passages:
-        return Passages(self.source.evidence)
-
-
 def name_source(source: Source) -> str:
     """Return the title of a source and the name of its file, on which its sentences lean."""
     return f"{source.title}\n{PurePath(source.location).stem if source.kind == 'file' else ''}"
 
 
-def _find_best(claim: SourcedClaim, read: Sequence[_Text], question: str) -> Judgement:
-    """Return the judgement of the most informative source."""
+def _find_best(claim: SourcedClaim, texts: dict[str, Passages], question: str) -> Judgement:
+    """Return the judgement of the most informative source. Each is split and indexed at its first use."""
     best = Judgement(Verdict.UNSUPPORTED)
-    for text in read:
-        judged = _judge(claim, text, question)
+    for source in claim.sources:
+        if source.id not in texts:
+            texts[source.id] = Passages(source.evidence)
+        judged = _judge(claim, source, texts[source.id], question)
         if not best.source or (judged.verdict.rank, judged.score) > (best.verdict.rank, best.score):
             best = judged
         if best.verdict.holds:
@@ -96,12 +84,11 @@ def is_calculation(claim: str) -> bool:
     return bool(_CALCULATION.search(_DATE.sub("", claim)))
 
 
-def _judge(claim: SourcedClaim, text: _Text, question: str) -> Judgement:
-    source = text.source
+def _judge(claim: SourcedClaim, source: Source, passages: Passages, question: str) -> Judgement:
     record = source.call if source.kind in ("computation", "tool") else None
     agrees, rest = read_polarity(claim.text)
     said = rest if rest and agrees is not None and asks_yes_no(question) else claim.text
-    judged = check_words(said, text.passages, question=question, context=name_source(source), record=record)
+    judged = check_words(said, passages, question=question, context=name_source(source), record=record)
     if said != claim.text and judged.verdict.holds and agrees == (is_denied(rest) != is_denied(question)):
         missing = (claim.text[: -len(rest)].strip(" ,.!"),)
         judged = replace(judged, verdict=Verdict.UNSUPPORTED, score=0.0, missing=missing)

@@ -74,8 +74,7 @@ def find_new(words: Sequence[Word], asked: set[str]) -> Iterator[int]:
 
 
 def has_measure(words: Sequence[Word], noun: str, question: Question) -> bool:
-    """Return whether a number of the words measures this: "120 metres" are a height, unless they are "long" or "from"
-    something."""
+    """Return whether a number measures this: "120 metres" are a height, unless they are "long" or "from" something."""
     named = {name for word in words for name in MEASURES if word.text.lower() in name}
     nouns = {noun, *(word.text.lower() for word in question.words)}  # "Wie hoch ist der Preis?"
     ours = {name for name in MEASURES if not nouns.isdisjoint(name)}

@@ -1,5 +1,4 @@
-"""How languages write numbers, and how units are written: the character that groups thousands, symbols that differ
-only by case, and scripts."""
+"""How numbers and units are written: what groups thousands, symbols that differ only by case, and scripts."""
 
 import re
 from collections import Counter

@@ -1,5 +1,4 @@
-"""The orders of a claim's words that state the same: in the other voice, with dates and places elsewhere, with a label
-first."""
+"""The orders of a claim's words that state the same: in the other voice, with dates elsewhere, with a label first."""
 
 from collections.abc import Iterator, Sequence
 from itertools import chain, pairwise, permutations

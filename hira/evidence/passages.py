@@ -300,8 +300,7 @@ def _find_role(written: str, *, first: bool) -> str:
 
 
 def is_related(key: str, held: Collection[str]) -> bool:
-    """Return whether a key is among others, possibly with another ending: "designer" and "designed", "build" and
-    "built"."""
+    """Return whether a key is among others, possibly with another ending: "designer" and "designed"."""
     return key in held or (key.isalpha() and any(_share_stem(key, other) for other in held if other.isalpha()))
 
 
@@ -319,8 +318,7 @@ def _share_stem(word: str, other: str) -> bool:
 
 def read_words(text: str, grouping: str = "") -> list[Word]:
     """Return the content words of a text in order. The two orders of day and month are one, dates in digits are read
-    as in words, and of a link of Markdown its text. `grouping` is the character that groups thousands, if the words of
-    the text do not tell."""
+    as in words, and of a link of Markdown its text. `grouping` groups thousands, if the words do not tell."""
     dated = _WRITTEN_DATE.sub(_write_date, _LINKED.sub(r"\1", text))
     whole = _ELIDED.sub(lambda light: f"{_WHOLE.get((light[1] or '').lower(), 'the')} ", dated)
     plain = _LIMIT.sub(lambda sign: f"{_LIMITS[str(sign.lastgroup)]} ", whole)
@@ -342,7 +340,11 @@ def read_words(text: str, grouping: str = "") -> list[Word]:
         if role:
             close, marked = False, marked or (link == "and" and role in ("be", "have"))
             determined = role == "article" or (determined and role in ("filler", "have"))
-            link = _bind_light(link, role)
+            if role in ("be", "have"):  # after "and" they begin another predicate of the same subject
+                helps = "be" if role == "be" else ""
+                link = helps if link == "and" else link or helps
+            elif role not in ("article", "filler"):
+                link = f"{link} {role}".removeprefix("be ").strip()
             tense = _TENSES.get(written.lower(), tense)
             every = written.lower() in _EVERY
         elif not (close and _joins_number(words, kind, written)):
@@ -375,15 +377,6 @@ def is_denied(text: str) -> bool:
     lower = [word.text.lower() for word in read_words(text)]
     denied = (word in NEGATIONS or word.endswith(("n't", "n’t")) for word in lower)
     return any(no and other != "only" for no, other in zip(denied, [*lower, ""][1:], strict=True))
-
-
-def _bind_light(link: str, role: str) -> str:
-    """Return the link that a light word adds to. After "and", "is" and "has" begin another predicate of the same
-    subject."""
-    if role in ("be", "have"):
-        bound = "be" if role == "be" else ""
-        return bound if link == "and" else link or bound
-    return link if role in ("article", "filler") else f"{link} {role}".removeprefix("be ").strip()
 
 
 def _joins_number(words: list[Word], kind: str, written: str) -> bool:
@@ -497,8 +490,11 @@ class Passages:
             if level:
                 trail.append((level, place))
             antecedent = -1
-            if place and not level and points_back(sentence):
-                antecedent = place - 1 if self.antecedents[place - 1] < 0 else self.antecedents[place - 1]
+            if place and not level:
+                # a pronoun as subject ("It was", "In 1990 she"), or one at the beginning ("Its roof")
+                first = [match[0] for match in islice(_FIRST.finditer(sentence[:80]), 4)]
+                if any(_is_among(word, PRONOUNS if number else POINTERS) for number, word in enumerate(first)):
+                    antecedent = place - 1 if self.antecedents[place - 1] < 0 else self.antecedents[place - 1]
             self.antecedents.append(antecedent)
             if not is_row(sentence):
                 header = -1
@@ -561,12 +557,6 @@ def _level(line: str, following: list[str]) -> int:
     leads = bool(below) and (below[-1] in _FINAL or is_row(below) or LABEL.match(below) is not None)
     listed = BULLET.match(line)[0].strip() or LABEL.match(line)  # type: ignore[index]
     return 9 if line[-1] == ":" or (leads and line[-1] not in _FINAL and not listed) else 0
-
-
-def points_back(sentence: str) -> bool:
-    """Return whether a sentence has a pronoun as subject ("It was", "In 1990 she"), or begins with one ("Its roof")."""
-    first = [match[0] for match in islice(_FIRST.finditer(sentence[:80]), 4)]
-    return any(_is_among(word, PRONOUNS if place else POINTERS) for place, word in enumerate(first))
 
 
 def begins_with_pointer(sentence: str) -> bool:

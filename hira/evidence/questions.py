@@ -147,8 +147,7 @@ def read_question(text: str) -> Question:
     )
     named = tuple(words[place] for place in sorted(kinds) if lower[place] not in asking)
     role = _find_role(wanted) if COPULA.match(text) else None
-    counted = _find_counted(words)
-    return Question(text, words, wanted, named, role, counted, _find_described(words, counted))
+    return Question(text, words, wanted, named, role, *_find_counted(words))
 
 
 def asks_yes_no(question: str) -> bool:
@@ -159,33 +158,30 @@ def asks_yes_no(question: str) -> bool:
     return bool(lower and asks) and not ASKING_UNSPACED.search(question)
 
 
-def _find_counted(words: Sequence[Word]) -> tuple[Word, ...]:
-    """Return the phrase after "how many"."""
+def _find_counted(words: Sequence[Word]) -> tuple[tuple[Word, ...], tuple[Word, ...]]:
+    """Return the phrase after "how many", and the phrase with "of" after what is counted."""
     first = next((place + 1 for place, word in enumerate(words) if word.text.lower() in COUNTING), len(words))
     counted = list(words[first : first + 1])
     if not counted or not (counted[0].close or counted[0].link == "of"):
-        return ()
+        return (), ()
     asking = words[first - 1].text.lower()
     if (asking == "combien" and counted[0].close) or (asking == "viel" and counted[0].kind != "name"):
-        return ()  # a verb: "Combien coûte …", "Wie viel kostet …"
+        return (), ()  # a verb: "Combien coûte …", "Wie viel kostet …"
     counted += takewhile(lambda word: word.close and word.text.lower() not in MODAL, words[first + 1 :])
-    return (counted[0]._replace(link="", close=True), *counted[1:])
+    end = next(place + 1 for place, word in enumerate(words) if word.key == counted[-1].key)
+    described = list(words[end : end + 1])
+    if described and described[0].link == "of":
+        described += takewhile(lambda word: word.close and word.text.lower() not in MODAL, words[end + 1 :])
+    else:
+        described = []
+    return (counted[0]._replace(link="", close=True), *counted[1:]), tuple(described)
 
 
 def list_wanted(asked: Question, sentence: Sentence) -> Sequence[Word]:
-    """Return the words that an answer's evidence has to hold; of a request ("Clean the filter") no "should" and "must",
-    and its verb first."""
+    """Return the words that an answer's evidence has to hold; of a request its verb first, no "should"."""
     verbs = [word for word in asked.wanted if is_related(word.key, {sentence.request})]
     others = (word for word in asked.wanted if word not in verbs and word.text.lower() not in _REQUIRING)
     return [*verbs, *others] if verbs else asked.wanted
-
-
-def _find_described(words: Sequence[Word], counted: Sequence[Word]) -> tuple[Word, ...]:
-    """Return the phrase with "of" after what is counted."""
-    end = next((place + 1 for place, word in enumerate(words) if counted and word.key == counted[-1].key), len(words))
-    if not words[end:] or words[end].link != "of":
-        return ()
-    return (words[end], *takewhile(lambda word: word.close and word.text.lower() not in MODAL, words[end + 1 :]))
 
 
 def _find_role(wanted: Sequence[Word]) -> Word | None:
@@ -195,8 +191,7 @@ def _find_role(wanted: Sequence[Word]) -> Word | None:
 
 
 def replace_pronoun(words: Sequence[Word], wanted: Sequence[Word]) -> Sequence[Word]:
-    """Return a claim that begins with a pronoun ("It was built in 1742") with the thing that the question asks about in
-    its place."""
+    """Return a claim that begins with a pronoun ("It was built") with what the question asks about in its place."""
     known = {word.key for word in words}
     subject = [word for word in wanted if word.key not in known]
     return [subject[0]._replace(link=""), *subject[1:], *words[1:]] if subject else words
@@ -212,7 +207,9 @@ def fill_gap(answer: Sequence[Word], asked: Question, sentence: Sentence) -> Ite
     wanted = [word for word in list_wanted(asked, sentence) if word.key not in taken]
     rest = [_adapt(word, sentence) for word in wanted]
     is_now = helped is not None and helped[0].lower() in ("do", "does")
-    if _ASKS_OBJECT.match(asked.text) or (is_now and any(_is_past_there(word, sentence) for word in rest)):
+    verbs = [word for word in rest if not is_past(word.text)] if is_now else []
+    there = (sentence.words[place].text for word in verbs for place in sentence.positions.get(word.key, ()))
+    if _ASKS_OBJECT.match(asked.text) or any(map(is_past, there)):
         return
     first = 1 if helped and answer[0].key in sentence.around else 0  # a word above the sentence does not begin it
     last = len(rest) if helped or asked.counted else 0
@@ -246,12 +243,6 @@ def _adapt(word: Word, sentence: Sentence) -> Word:
     known = word.key in sentence.keys | sentence.topic | sentence.subject
     key = word.key if known else next((key for key in sorted(sentence.keys) if is_related(word.key, {key})), word.key)
     return word._replace(key=key, link=word.link if binds else ANY_LINK)
-
-
-def _is_past_there(word: Word, sentence: Sentence) -> bool:
-    """Return whether a word of a question is a verb that has a past form in the sentence."""
-    forms = (sentence.words[place].text for place in sentence.positions.get(word.key, ()))
-    return not is_past(word.text) and any(is_past(form) for form in forms)
 
 
 def _bind_value(value: Word, asked: Question) -> Word:

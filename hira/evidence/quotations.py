@@ -34,8 +34,7 @@ def holds_values(claim: str, quote: str, text: str, context: str) -> bool:
 
 
 def _is_name(word: Word, passages: Passages) -> bool:
-    """Return whether the first word of a claim is a name in the text, where it is always capitalised, also within a
-    sentence."""
+    """Return whether the first word of a claim is always capitalised in the text, also within a sentence."""
     inside = [other for place in passages.postings.get(word.key, ()) for other in passages.words(place)[1:]]
     kinds = {other.kind for other in inside if other.key == word.key}
     return word.kind == "name" and kinds == {"name"}

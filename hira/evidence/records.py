@@ -93,23 +93,18 @@ def _find_rounded(numbers: Sequence[str], known: Iterable[str]) -> set[str]:
     """Return those numbers whose digits are those of a known number, or of one that is rounded."""
     digits = {_read_digits(token) for token in known if token[0].isdigit()}
     values = {number: _read_digits(number) for number in numbers}
-    rounded = {
-        length: {rounding for value in digits for rounding in _round_digits(value, length)}
-        for length in {len(value) for value in values.values()}
-    }
+    rounded: dict[int, set[str]] = {len(value): set() for value in values.values()}
+    for length, roundings in rounded.items():
+        for value in digits:
+            cut = value[:length]
+            up = str(int(cut or "0") + 1) if value[length : length + 1] >= "5" else cut
+            roundings |= {cut.rstrip("0"), up.rstrip("0")}
     return {number for number, value in values.items() if value in rounded[len(value)]}
 
 
 def _read_digits(number: str) -> str:
     """Return the significant digits of a number, at most `_PRECISION`: "0.0150" has 15."""
     return _NON_DIGIT.sub("", number).strip("0")[:_PRECISION].rstrip("0")
-
-
-def _round_digits(digits: str, length: int) -> tuple[str, str]:
-    """Return digits cut to a length, and rounded to it."""
-    cut = digits[:length]
-    up = str(int(cut or "0") + 1) if digits[length : length + 1] >= "5" else cut
-    return cut.rstrip("0"), up.rstrip("0")
 
 
 def find_other_subject(claim: str, question: str, source: Source) -> tuple[str, ...]:

@@ -30,8 +30,7 @@ def references(text: str, read: Mapping[str, Source]) -> list[Reference]:
 
 
 def number_references(text: str, read: Mapping[str, Source], shape: str = "[{}]") -> str:
-    """Replace ids by numbers: `[s7, s2]` becomes `[1][2]`. In a run of adjacent marks each number appears once. `shape`
-    is the format of a number."""
+    """Replace ids by numbers, each once in a run of marks: `[s7, s2]` becomes `[1][2]`. `shape` formats a number."""
     numbers = {source: number for number, source in enumerate(filter(read.__contains__, find_cited(text)), 1)}
     marks = list_marks(text)
 

@@ -48,8 +48,7 @@ def is_copied_record(claim: Sequence[Word], sentence: Sentence) -> bool:
 
 def loses_remark(claim: Sequence[Word], rest: Sequence[Word]) -> bool:
     """Return whether a claim ends before a remark that its value needs: "(planned)", and unless it is about the past
-    "(until 2019)", "(interim)", "(2015–2019)"; "(until 2019: Otto)" is about another. The `rest` of the sentence begins
-    with the remark."""
+    "(until 2019)", "(interim)", "(2015–2019)"; "(until 2019: Otto)" is about another. `rest` begins with the remark."""
     end = next((place for place, word in enumerate(rest) if place and word.marked and not word.inside), len(rest))
     said = {word.text.lower() for word in rest[:end]}
     another = any(word.kind == "name" and word.text.lower() not in _ENDED for word in rest[:end])
@@ -126,8 +125,7 @@ def _are_in_order(words: Sequence[Word], among: Sequence[Word]) -> bool:
 
 
 def _keeps_limits(claim: Sequence[Word], text: str, names: frozenset[str]) -> bool:
-    """Return whether the numbers of a cell have the limits ("about 70 kg") that they have in a claim, or that the name
-    of a column has ("Since")."""
+    """Return whether a claim has the limits of a cell's figures ("about 70 kg"), and others only by a column's name."""
     words = read_words(text)
     numbers = {word.key for word in words if word.kind == "number"}
     ours, theirs = (
@@ -174,8 +172,7 @@ def _names_columns(held: Sequence[_CellKeys], cells: Sequence[_CellKeys], places
 
 
 def _picks_row(held: Sequence[_CellKeys], cells: Sequence[_CellKeys], sentence: Sentence) -> bool:
-    """Return whether a claim with these cells of a row is about no other row near it: "the price is 5 euros" is about
-    each row of prices."""
+    """Return whether a claim with these cells is about no other row near: "the price is 5 euros" is about all."""
     if cells[0] in held or (len(held) > 1 and not all(cell.figure for cell in held)):
         return True
     ours = [cell for cell in sentence.cells if cell.name and _read_cell(cell) in held]

@@ -106,8 +106,7 @@ class Sentence:
 
     @cached_property
     def conditions(self) -> set[str]:
-        """The keys of the conditions in the headings ("Not allowed:"), and below the title of what takes back
-        ("Cancelled events")."""
+        """The keys of conditions in headings ("Not allowed:"), and below the title of what takes back ("Cancelled")."""
         outermost = [-1, *self.passages.list_headings(self.place)][-1]
         is_title = outermost == 0 or len(self.above) > 1
         titled = is_title and not self.passages.sentences[outermost].startswith("##")
@@ -140,8 +139,7 @@ class Sentence:
 
     def find_other_subject(self, asked: Collection[str], start: int, *, by_name: bool) -> list[Word]:
         """Return the words of the subject of a sentence, or of its clause that begins at `start`, that are not `asked`:
-        "café" of "The café closes at four" for "When does the library close?". With `by_name`, a name is a subject,
-        too, and not the answer."""
+        "café" of "The café closes at four" for "When does the library close?". With `by_name`, a name is one too."""
         is_sentence = self.text[-1] in ".!?" and not (self.is_row or self.value_start)
         if not is_sentence or _WITHOUT_SUBJECT.match(self.text) or _OBJECT.search(self.text):
             return []

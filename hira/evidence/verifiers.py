@@ -43,8 +43,7 @@ class Verifier(Protocol):
 
 
 def bind_claims(text: str, sources: Sources) -> list[SourcedClaim]:
-    """Return the claims of an answer with the sources that each cites; an uncited one with the sources closest to
-    it."""
+    """Return the claims of an answer with the sources that each cites; an uncited one with the closest sources."""
     sourced_claims: list[SourcedClaim] = []
     index: dict[str, set[str]] = {}
     for claim in claims(text):
@@ -105,7 +104,11 @@ async def verify_answer(
     try:
         async with asyncio.timeout(seconds):
             judged = list(await verifier.verify(bound, question)) if bound else []
-        _check_judgements(judged, bound)
+        wrong = [one for one in judged if not (isinstance(one, Judgement) and 0 <= one.score <= 1)]
+        if wrong or len(judged) != len(bound):
+            counts = f"{len(judged)} judgements for {len(bound)} claims"
+            what = f"no judgement: {wrong[0]!r:.80}" if wrong else counts
+            raise HiraError(what, fix="return one hira.evidence.Judgement a claim, in their order")
     except Exception as error:  # noqa: BLE001 - a verifier is somebody's code, and may not cost the answer
         _log.info("the verifier failed", exc_info=True)
         slow = isinstance(error, TimeoutError)
@@ -114,14 +117,6 @@ async def verify_answer(
         judged = [Judgement(Verdict.UNCHECKED, reason=reason)] * len(bound)
     citations = citations_of(bound, judged, verifier.name)
     return citations, list(dict.fromkeys(judgement.reason for judgement in judged if judgement.reason))
-
-
-def _check_judgements(judged: Sequence[object], bound: Sequence[SourcedClaim]) -> None:
-    """Raise `HiraError` unless a verifier returned one well-formed judgement for each claim."""
-    wrong = [judgement for judgement in judged if not (isinstance(judgement, Judgement) and 0 <= judgement.score <= 1)]
-    if wrong or len(judged) != len(bound):
-        what = f"{len(judged)} judgements for {len(bound)} claims" if not wrong else f"no judgement: {wrong[0]!r:.80}"
-        raise HiraError(what, fix="return one hira.evidence.Judgement a claim, in their order")
 
 
 def verify(text: str, sources: Sources, question: str = "") -> list[Citation]:

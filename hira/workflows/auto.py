@@ -9,7 +9,7 @@ from hira.agents.evidence_step import name_search
 from hira.agents.experts import EXPERTS
 from hira.agents.planner import Attempt
 from hira.agents.retrieval import PAGES, look_up_reworded
-from hira.agents.run_context import RunContext
+from hira.agents.run_context import RunContext, find_shortage
 from hira.agents.verifier import CheckedAnswer, check_answer
 from hira.core.bm25 import BM25, STOP
 from hira.core.budget import CallNeed, affords
@@ -65,8 +65,7 @@ class Auto(HiRA):
         first = await check_answer(context)
         if context.stopped or is_settled(answer, asked, first) or (answers and is_overview(asked, record.sources)):
             return answer
-        continued = context.log and context.log.holds("planner")
-        if answer and not (continued or affords(context.budget, CallNeed("planner"), CallNeed("planner"))):
+        if answer and find_shortage(context, "planner", CallNeed("planner"), CallNeed("planner")):
             what = "the answer after one search is not confirmed, and the budget pays for no more work on it"
             context.note(f"{what}; to continue, resume the run with a larger limit")
             return answer
@@ -82,7 +81,9 @@ class Auto(HiRA):
         sources, question = context.rollout.sources, context.rollout.question or whole
         try:
             kinds = {word.kind for word in read_question(question).wanted}
-            names = "name" in kinds and "number" not in kinds and is_english(question)
+            common = [word in STOP for word in re.findall(r"\w+", question.lower())]
+            is_english = 4 * sum(common) >= len(common)
+            names = "name" in kinds and "number" not in kinds and is_english
             if names and not sources.read:
                 await look_up_reworded(context.conversation(REASONER, name_search(question)), question, self.pages)
                 if not sources.read:
@@ -109,12 +110,6 @@ class Auto(HiRA):
         return {**super().bound(sizes), **rag}
 
 
-def is_english(text: str) -> bool:
-    """Return whether at least a quarter of the words are common ones of English."""
-    found = re.findall(r"\w+", text.lower())
-    return 4 * sum(word in STOP for word in found) >= len(found)
-
-
 def is_overview(question: str, sources: Sources) -> bool:
     """Return whether a question about the documents as a whole has found their list, and so needs no more work."""
     from hira.tools.documents.overview import asks_overview  # few searches find a list
@@ -133,8 +128,7 @@ def grade(answer: str, checked: CheckedAnswer) -> int:
 
 def is_settled(answer: str, question: str, checked: CheckedAnswer) -> bool:
     """Return whether the answer is confirmed, or comes from one passage that speaks of the question, although only
-    words checked it and it is no copy. An answer with a name or a number that this passage lacks does not come from
-    it."""
+    words checked it and it is no copy. One with a name or a number that this passage lacks does not come from it."""
     graded = grade(answer, checked)
     if graded != 2 or not checked.citations:
         return graded == 3

@@ -18,8 +18,7 @@ ASKED_TWICE = 2
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """Tokens of a prompt's own text with the question, of a reply, of a tool's result; the most calls of the run, None
-    for any number."""
+    """Tokens of a prompt's own text with the question, of a reply, of a tool's result; the most calls of the run."""
 
     prompt: int = 2_000
     reply: int = 2_000

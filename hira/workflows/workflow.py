@@ -130,7 +130,11 @@ def _close(record: Rollout, context: RunContext) -> None:
     """Say why the run ended early, if it did; without an answer its findings that claim something replace it."""
     ended = context.log.ended if context.log and context.log.missed else None  # once a replay has reached it
     record.failure = record.failure or context.stopped or ended
-    if not record.failure and _is_cut(record):
+    ending = record.answer[-ENDING:].strip()
+    completions = (turn.completion for trajectory in record.trajectories.values() for turn in trajectory.turns)
+    written = [completion for completion in completions if ending and ending in completion.text]
+    cut = [reply for reply in written if reply.finish == "length" and reply.text.rstrip().endswith(ending)]
+    if not record.failure and cut and cut == written:  # it ends where a reply was cut off, and in no whole reply
         what = "the answer was cut off at the length limit of a reply"
         context.note(what, important=True)
         record.failure = OutOfBudget(what, fix=LONGER)
@@ -139,16 +143,6 @@ def _close(record: Rollout, context: RunContext) -> None:
     found = (finding.conclusion for finding in record.findings if finding.ok)
     told = (f"- {text}" for text in found if claims(text) and not has_only_marks(text, record.sources))
     record.answer = record.answer or "\n".join(told)
-
-
-def _is_cut(record: Rollout) -> bool:
-    """Return whether the answer ends where a reply was cut off for its length, and in no whole reply."""
-    ending = record.answer[-ENDING:].strip()
-    completions = (turn.completion for trajectory in record.trajectories.values() for turn in trajectory.turns)
-    written = [completion for completion in completions if ending and ending in completion.text]
-    return bool(written) and all(
-        completion.finish == "length" and completion.text.rstrip().endswith(ending) for completion in written
-    )
 
 
 def _find_early_end(record: Rollout) -> Status | None:
@@ -189,8 +183,7 @@ async def settle(record: Rollout, context: RunContext) -> None:
 
 
 def note_outdated(context: RunContext) -> None:
-    """Name the newest edition of each document of which only an older one supports the answer, unless the question has
-    a date."""
+    """Name the newest edition of a document of which an older one supports the answer to a question without a date."""
     record, read = context.rollout, context.rollout.sources.read
     held = {read[cited.source].location: read[cited.source].newer for cited in record.citations if cited.verdict.holds}
     outdated = {location: newer for location, newer in held.items() if newer and newer not in held}

@@ -15,8 +15,7 @@ from hira.tools.addresses import canonicalise_url
 from hira.tools.fetch import identification
 from hira.tools.search import open_backend, open_client, search_tool
 from hira.tools.search.google import google_tool
-from hira.workflows.matpo import MATPO
-from hira.workflows.matpo.agents import SERVER, tools_of
+from hira.workflows.matpo import MATPO, SERVER, tools_of
 from hira.workflows.workflow import rollout
 
 TOLD = {

@@ -33,7 +33,17 @@ class SimpleSearch:
     needs = frozenset({"search"})
 
     async def work(self, task: Task, context: RunContext) -> Account:
-        queries = await self._plan(context, task)
+        if len(task.text.split()) <= OWN_QUERY and not task.files and not task.faithful:
+            # also together with the facts that it was given, which may name what it only describes
+            facts = [entry.text for entry in task.recall.entries if isinstance(entry, Fact)]
+            own = [task.text, *([" ".join((task.text, *facts))] if facts else [])]
+            queries = [" ".join(query.split()[: 2 * OWN_QUERY]) for query in own]
+        else:
+            from hira.agents.queries import plan_queries  # a short task is its own query
+
+            # the answer is written in another conversation, since a small model repeats the plan that it sees
+            planning = context.conversation(self.name, task.id)
+            queries = await plan_queries(planning, task.text, task.attached, task.known) or [task.text]
         conversation = context.conversation(self.name, task.id)
         seen = await together([look_up(conversation, query) for query in queries])
         if not any(tool_use.ok for group in seen for tool_use in group):
@@ -50,19 +60,6 @@ class SimpleSearch:
             return Account(searched, documents, error.what)
         work = f"{searched}\n\n{answer}" if task.faithful else answer  # which cites them: they are not read twice
         return Account(work, answer, found=conversation.calls.has_result)
-
-    async def _plan(self, context: RunContext, task: Task) -> list[str]:
-        """At most three queries; the task itself where it is short or no plan can be read, also together with the facts
-        that it was given, which may name what it only describes. The answer is written in another conversation, since
-        a small model repeats the plan that it sees."""
-        if len(task.text.split()) <= OWN_QUERY and not task.files and not task.faithful:
-            facts = [entry.text for entry in task.recall.entries if isinstance(entry, Fact)]
-            queries = [task.text, *([" ".join((task.text, *facts))] if facts else [])]
-            return [" ".join(query.split()[: 2 * OWN_QUERY]) for query in queries]
-        from hira.agents.queries import plan_queries  # a short task is its own query
-
-        conversation = context.conversation(self.name, task.id)
-        return await plan_queries(conversation, task.text, task.attached, task.known) or [task.text]
 
 
 DEEP_SEARCH = Prompt(__file__, "deep_search")
@@ -171,8 +168,7 @@ def look(context: RunContext, subtask: str) -> Tool:
 
 
 async def _look(context: RunContext, subtask: str, path: str, question: str) -> str:
-    """Return what the seeing model says of the file. A video that it does not take, or a file that is too large, is
-    shown as pictures."""
+    """Return what the seeing model says of the file. A video that it refuses, or a large one, becomes pictures."""
     from hira.tools.file_kinds import decodes
     from hira.tools.media import TooLarge
 
@@ -194,8 +190,7 @@ async def _look(context: RunContext, subtask: str, path: str, question: str) -> 
 
 
 def _list_places(names: Sequence[str]) -> str:
-    """The names of files as lines, the first of them where there are many, and how a page of a document or a moment of
-    a video is named."""
+    """The names of the first files as lines, and how a page of a document or a moment of a video is named."""
     from hira.tools.file_kinds import decodes, kind_of
 
     lines = []

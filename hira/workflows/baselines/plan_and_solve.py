@@ -51,16 +51,6 @@ async def plan_steps(context: RunContext, question: str, experts: Sequence[Exper
     return [" ".join(step.split()) for step in plan.steps if not is_copied(step, instructions)][:most] or [question]
 
 
-async def write_conclusion(context: RunContext, question: str, findings: Sequence[Finding]) -> str:
-    brought = [(finding.subtask.text, finding.conclusion) for finding in findings]
-    shown = "\n\n".join(RESULT.fill(step=sanitize(step), result=sanitize(result)) for step, result in brought)
-    loop = Loop(context.conversation(PLANNER), [], limit=1, final=True)
-    loop.conversation.say(
-        user(ANSWER.fill(task=sanitize(question), brought=Filled(shown, RESULT.section, {"pairs": brought})))
-    )
-    return (await loop.run()).answer
-
-
 @dataclass(frozen=True)
 class PlanAndSolve:
     """`max_subtasks`: steps of a plan at most (as HiRA's subtasks: 10)."""
@@ -92,7 +82,12 @@ class PlanAndSolve:
             return [finding for findings in done for finding in findings]
 
         await ask_approval(plan, context, carry_out)
-        return await write_conclusion(context, question, context.rollout.findings)
+        brought = [(finding.subtask.text, finding.conclusion) for finding in context.rollout.findings]
+        shown = "\n\n".join(RESULT.fill(step=sanitize(step), result=sanitize(result)) for step, result in brought)
+        loop = Loop(context.conversation(PLANNER), [], limit=1, final=True)
+        results = Filled(shown, RESULT.section, {"pairs": brought})
+        loop.conversation.say(user(ANSWER.fill(task=sanitize(question), brought=results)))
+        return (await loop.run()).answer
 
     def bound(self, sizes: Sizes) -> Mapping[str, Usage]:
         """As HiRA's, with two parts for its planner: the plan, asked for twice at most, and the answer."""

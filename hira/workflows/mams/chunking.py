@@ -73,7 +73,12 @@ def split(text: str, limit: int) -> list[str]:
         tokens = count(block)
         ends = bool(_HEADING.match(block)) and size * 2 >= limit
         if gathered and (ends or size + tokens > limit):
-            carried = _headings(gathered, limit - tokens)
+            first = len(gathered)
+            while first and _HEADING.match(gathered[first - 1]):
+                first -= 1
+            carried = gathered[first:] if first else []
+            if count("".join(carried)) > limit - tokens:
+                carried = []
             parts.append("".join(gathered[: len(gathered) - len(carried)]))
             gathered, size = carried, count("".join(carried))
         gathered.append(block)
@@ -81,19 +86,8 @@ def split(text: str, limit: int) -> list[str]:
     return [part for part in [*parts, "".join(gathered)] if part]
 
 
-def _headings(gathered: Sequence[str], room: int) -> list[str]:
-    """Return the headings at the end of the gathered lines, if other lines precede them and they fit into the next
-    chunk."""
-    first = len(gathered)
-    while first and _HEADING.match(gathered[first - 1]):
-        first -= 1
-    carried = list(gathered[first:])
-    return carried if first and count("".join(carried)) <= room else []
-
-
 def _blocks(text: str, limit: int) -> Iterator[str]:
-    """Split into headings, paragraphs and fenced code, each with the empty lines that follow; a block over the limit is
-    split further."""
+    """Split into headings, paragraphs and fenced code, each with the empty lines after it, and further if too long."""
     lines: list[str] = []
     fenced = False
     for line in text.splitlines(keepends=True):

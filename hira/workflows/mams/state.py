@@ -42,8 +42,7 @@ Memory = tuple[MemoryEntry, ...]
 
 @dataclass(frozen=True, slots=True)
 class AgentPlan:
-    """The Search agent's plan, and the calls already `done`, which hira notes: an agent without history would repeat
-    them."""
+    """The Search agent's plan, and the calls `done`, which an agent without history would repeat."""
 
     text: str = ""
     done: tuple[str, ...] = ()
@@ -117,7 +116,12 @@ def merge(memory: Memory, update: Update, readable: Collection[str]) -> Merged:
     """
     kept = ids(update.keep)
     carried = {entry.id: _carrier(entry, update, kept) for entry in memory}
-    lost = {entry.id: _closest(entry, update) for entry in memory if entry.id not in kept and carried[entry.id] is None}
+    lost: dict[str, list[str]] = {}
+    for entry in memory:
+        if entry.id not in kept and carried[entry.id] is None:
+            claiming = [written for written in update.memory if entry.id in ids(written.merges)]
+            lacking = [missing(entry.text, remove_marks(written.text)) for written in claiming]
+            lost[entry.id] = min(lacking, key=len, default=[])
     old = {entry.id: entry for entry in memory}
     entries: dict[int, MemoryEntry] = {}
     for name, number in carried.items():
@@ -170,13 +174,6 @@ def _carrier(entry: MemoryEntry, update: Update, kept: Collection[str]) -> int |
     return next(iter(claiming or ([] if entry.id in kept else holding)), None)
 
 
-def _closest(entry: MemoryEntry, update: Update) -> list[str]:
-    """Return the words of a lost entry that the entry claiming it lacks; empty if no entry claims it."""
-    claiming = [written for written in update.memory if entry.id in ids(written.merges)]
-    lacking = [missing(entry.text, remove_marks(written.text)) for written in claiming]
-    return min(lacking, key=len, default=[])
-
-
 def _add_entry(
     memory: list[MemoryEntry], written: WrittenEntry, readable: Collection[str], claimed: Sequence[str]
 ) -> list[MemoryEntry]:
@@ -188,16 +185,14 @@ def _add_entry(
     named = _find_sources(written, {*readable, *claimed})
     sources = _union(claimed, named or _only(readable))
     for index, known in enumerate(memory):
-        if tokens(known.text) == tokens(text):
+        part, whole = tokens(text), tokens(known.text)
+        if part == whole:
             return [*memory[:index], replace(known, sources=_union(known.sources, sources)), *memory[index + 1 :]]
-        if _within(tokens(text), tokens(known.text)) and set(sources) <= set(known.sources):
+        contained = any(whole[start : start + len(part)] == part for start in range(len(whole) - len(part) + 1))
+        if contained and set(sources) <= set(known.sources):
             return memory
     number = 1 + max((int(known.id[1:]) for known in memory), default=0)
     return [*memory, MemoryEntry(f"m{number}", text, sources)]
-
-
-def _within(part: Sequence[str], whole: Sequence[str]) -> bool:
-    return any(whole[index : index + len(part)] == part for index in range(len(whole) - len(part) + 1))
 
 
 def _find_sources(written: WrittenEntry, among: Collection[str]) -> tuple[str, ...]:

@@ -114,8 +114,7 @@ async def act(context: RunContext, decision: Decision, tools: Sequence[Tool], *,
 
 
 def within(read: Mapping[Key, Read], window: int) -> tuple[dict[Key, Read], tuple[str, ...]]:
-    """Return the texts that fit into the window, in their order and at least one, and a note for the plan on the
-    others."""
+    """Return the texts that fit into the window, in order and at least one, and a note for the plan on the others."""
     kept: dict[Key, Read] = {}
     left: list[str] = []
     room = window

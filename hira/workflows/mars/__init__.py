@@ -74,8 +74,7 @@ class MARS:
             return answer(step)
 
     async def _result(self, question: str, call: Call, loop: Loop) -> str:
-        """Return the result of a call. Only searches go through System 1; other results, such as Python's output, are
-        short and go straight back."""
+        """Return the result of a call. Only searches go through System 1; Python's output goes straight back."""
         context = loop.conversation.context
         searches = {"search": (context.tools.search, self.pages), "scholar": (context.tools.scholar, self.papers)}
         search, most = searches.get(call.name, (None, 0))

@@ -111,7 +111,10 @@ async def distil(
     finding = Finding(Subtask(str(turn), request.purpose), "system1", "", text, ok=bool(find_cited(text)))
     context.rollout.findings.append(finding)
     context.announce(finding)
-    return DISTILLED.fill(notes=sanitize(text), sources=_sources(text, context.rollout.sources))
+    read = context.rollout.sources.read
+    cited = [read[source] for source in find_cited(text) if source in read]
+    lines = [f"- [{source.id}] {' '.join(inert(f'{source.title}: {source.location}').split())}" for source in cited]
+    return DISTILLED.fill(notes=sanitize(text), sources=Filled("\n".join(lines)))
 
 
 def _prompt(question: str, request: ReadingRequest, documents: Sequence[Filled], window: int) -> Filled:
@@ -146,10 +149,3 @@ def _beginnings(documents: Sequence[Filled], why: str) -> Filled:
         for document in documents
     ]
     return UNREAD.fill(why=why, beginnings="\n".join(quotes))
-
-
-def _sources(text: str, sources: Sources) -> Filled:
-    """The sources of the notes, a line each."""
-    named = [sources.read[source] for source in find_cited(text) if source in sources]
-    lines = [f"- [{source.id}] {' '.join(inert(f'{source.title}: {source.location}').split())}" for source in named]
-    return Filled("\n".join(lines))

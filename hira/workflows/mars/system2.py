@@ -112,9 +112,8 @@ async def think(loop: Loop, written: int | None = None) -> Step:
 
 
 async def _think(loop: Loop) -> Step:
-    """A turn, and the next one after mere reasoning. A turn with neither a call nor an answer in its tags is reasoning;
-    it counts as a turn and the next one follows (Algorithm 1, lines 13 to 17). The text after it is the answer, with or
-    without tags."""
+    """A turn, and the next one after mere reasoning: a turn with neither a call nor an answer in its tags, which counts
+    (Algorithm 1, lines 13 to 17). The text after it is the answer, with or without tags."""
     step = await loop.think()
     if step.calls or step.forced or find_boxed(step.text) or find_section(step.text, "answer"):
         return step
@@ -129,8 +128,7 @@ def answer(step: Step) -> str:
 
 
 async def perform_call(call: Call, loop: Loop) -> str:
-    """Perform a call whose result goes straight back, such as Python's output. Its sources become a finding of the
-    run."""
+    """Perform a call whose result goes straight back, such as Python's. Its sources become a finding of the run."""
     context = loop.conversation.context
     before = set(context.rollout.sources.read)
     result = await loop.perform(call)

@@ -16,7 +16,7 @@ from hira.core.errors import UsageError
 from hira.core.events import Notice
 from hira.core.policy import Usage
 from hira.workflows.bound import Sizes
-from hira.workflows.marsrl.steps import MarsProblem, Solution, correct, pose, solve, verify
+from hira.workflows.marsrl.steps import Solution, correct, pose, solve, verify
 
 
 @dataclass(frozen=True)
@@ -47,12 +47,18 @@ class MarsRL:
 
     async def run(self, question: str, context: RunContext) -> str:
         problem = await pose(question, context, search=self.search, reply=self.reply)
-        solution = await self._solve(problem, context)
+        solution = await solve(problem, context)
+        for _ in range(self.tries - 1):  # the first that is not cut off, else the last
+            if solution.complete:
+                break
+            solution = await solve(problem, context)
         judged: dict[Solution, int] = {}
         step, passed = 1, 0
         for left in reversed(range(self.rounds)):
             judged.setdefault(solution, 0)
-            _keep(best(judged), question, context)
+            kept = best(judged)  # what the run knows if it ends early
+            expert = "corrector" if kept.refined else "solver"
+            context.rollout.findings[:] = [Finding(Subtask("1", question), expert, kept.text, kept.answer)]
             step += 1
             review = await verify(problem, solution, context, step)
             if review.correct:
@@ -71,15 +77,6 @@ class MarsRL:
         context.events(Notice(f"no solution was accepted; the one that {why} is the answer"))
         return kept.answer
 
-    async def _solve(self, problem: MarsProblem, context: RunContext) -> Solution:
-        """The Solver's first solution that is not cut off, else its last."""
-        solution = await solve(problem, context)
-        for _ in range(self.tries - 1):
-            if solution.complete:
-                break
-            solution = await solve(problem, context)
-        return solution
-
     def bound(self, sizes: Sizes) -> dict[str, Usage]:
         problem = sizes.prompt + (PAGES + 1) * sizes.result * self.search
         reviews, corrections = self.rounds, max(0, self.rounds - 1)
@@ -93,9 +90,3 @@ class MarsRL:
 def best(judged: Mapping[Solution, int]) -> Solution:
     """The solution that was judged correct most often; of several the latest, which rests on most reports."""
     return max(reversed(list(judged)), key=judged.__getitem__)
-
-
-def _keep(solution: Solution, question: str, context: RunContext) -> None:
-    """Leave the best solution so far as what the run knows, for the case that it ends early."""
-    expert = "corrector" if solution.refined else "solver"
-    context.rollout.findings[:] = [Finding(Subtask("1", question), expert, solution.text, solution.answer)]

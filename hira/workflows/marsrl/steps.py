@@ -14,7 +14,6 @@ from hira.agents.run_context import Conversation, RunContext
 from hira.agents.trajectory import Trajectory
 from hira.core.concurrency import together
 from hira.core.messages import Filled, assistant, user
-from hira.core.policy import Completion
 from hira.core.prompts import Prompt
 from hira.core.sanitize import sanitize
 from hira.policies.dialects.answer import find_final_answer, strip_thought
@@ -52,8 +51,7 @@ class Solution:
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """The Verifier's review of a solution: `correct` is None if it contains no readable verdict, `report` is its whole
-    text."""
+    """The Verifier's review of a solution, its whole text the `report`; `correct` is None without a clear verdict."""
 
     correct: bool | None
     report: str
@@ -78,7 +76,8 @@ async def pose(question: str, context: RunContext, *, search: bool = True, reply
 async def solve(problem: MarsProblem, context: RunContext, step: int = 1) -> Solution:
     conversation = context.conversation("solver", f"{step}", reply=problem.reply)
     prompt = SOLVER.fill(question=sanitize(problem.question), documents=problem.documents)
-    return _solution(await ask_for_text(conversation, prompt), refined=False)
+    completion = await ask_for_text(conversation, prompt)
+    return Solution(strip_thought(completion), complete=completion.finish != "length")
 
 
 async def verify(problem: MarsProblem, solution: Solution, context: RunContext, step: int) -> Review:
@@ -104,8 +103,5 @@ async def correct(problem: MarsProblem, solution: Solution, review: Review, cont
         solution=sanitize(solution.text),
         report=sanitize(review.report),
     )
-    return _solution(await ask_for_text(conversation, prompt), refined=True)
-
-
-def _solution(completion: Completion, *, refined: bool) -> Solution:
-    return Solution(strip_thought(completion), refined, completion.finish != "length")
+    completion = await ask_for_text(conversation, prompt)
+    return Solution(strip_thought(completion), refined=True, complete=completion.finish != "length")
