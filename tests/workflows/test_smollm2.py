@@ -40,7 +40,7 @@ def look_up(query: str) -> str:
 QUESTION = "How high is the tower of Varnholm?"
 REPLY = 30
 """Tokens of a reply at most."""
-CALLS = 4 * UNREADABLE_IN_A_ROW
+CALLS = 2 * UNREADABLE_IN_A_ROW + 1
 
 
 async def ask(tmp_path: Path, *own: Tool, **settings: Any) -> Answer:
