@@ -112,7 +112,7 @@ async def _open(conversation: Conversation, place: str, intent: str) -> CallResu
 
 
 async def _page(conversation: Conversation, place: str, intent: str) -> Filled | None:
-    """Return the whole text of a page, None if there is none. Texts are formatted while other pages load."""
+    """Return the whole text of a page, None if that fails. Texts are formatted while other pages load."""
     seen = await _open(conversation, place, intent)
     if seen is None or not seen.observation.passages:
         return None

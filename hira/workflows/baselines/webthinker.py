@@ -115,7 +115,7 @@ class Article:
         return EDITED.fill(outline=self.outline, gone=", ".join(gone) or "none")
 
     async def _reply(self, under: str, prompt: Filled, *, whole: bool = False) -> str:
-        """Return the writer's text, empty if there is none, or if it must be `whole` and was cut: the draft stays."""
+        """Return the writer's text, empty if that fails, or if it must be `whole` and was cut: the draft stays."""
         try:
             completion = await ask_for_text(self.context.conversation(WRITER, under), prompt)
         except (BadReply, Stop):

@@ -251,7 +251,7 @@ def answer(step: Step) -> str:
 
 def tools_of(context: RunContext, blocked: Collection[str] = (), *, only_search: bool = False) -> list[Tool]:
     """Return the worker's tools in this run, without anything from a `blocked` host: the paper's google_search, where
-    a service has it, in place of search. With `only_search` that is all. Raises `UsageError` if there are none."""
+    a service has it, in place of search. With `only_search` that is all. Raises `UsageError` without a tool."""
     box = context.tools
     own = box.extra_for("worker")
     google = next((tool for tool in own if tool.name == "google_search"), None)
