@@ -179,7 +179,8 @@ def open_shell() -> Shell:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding=encoding, errors="replace")
         streams.append(stream)
-    return Shell(*streams, os.environ, Path.cwd(), Path.home())
+    stdin, stdout, stderr = streams
+    return Shell(stdin, stdout, stderr, os.environ, Path.cwd(), Path.home())
 
 
 def visible(text: str) -> str:

@@ -86,7 +86,8 @@ class Judgement:
     lacking: tuple[str, ...] = ()
     """The words of the question that a supported claim does not speak of."""
 
-    __post_init__ = _read_plain_values
+    def __post_init__(self) -> None:
+        _read_plain_values(self)
 
 
 # Blanks are matched possessively, so that a bracket before a million of them is tried only once.
@@ -137,7 +138,8 @@ class Citation:
     place: str = ""
     """Where in a document the passage is: `p. 12`, `sheet Sales, row 7`; empty if that is unknown."""
 
-    __post_init__ = _read_plain_values
+    def __post_init__(self) -> None:
+        _read_plain_values(self)
 
     def explain(self, *, chinese: bool = False) -> str:
         """Say why words do not support the claim: name those that the source does not have, `SHOWN` at most. Empty for

@@ -12,7 +12,7 @@ from hira.agents.retrieval import PAGES, look_up_reworded
 from hira.agents.run_context import RunContext, find_shortage
 from hira.agents.verifier import CheckedAnswer, check_answer
 from hira.core.bm25 import BM25, STOP
-from hira.core.budget import CallNeed, affords
+from hira.core.budget import CallNeed
 from hira.core.messages import Filled
 from hira.core.policy import Usage
 from hira.core.sources import LISTING

@@ -76,7 +76,8 @@ def render_beginnings(job: str) -> None:
     from transformers.utils.chat_template_utils import render_jinja_template
 
     texts, special = json.loads(job)
-    for text, many, tools, start in product(texts, range(1, 2 * len(_TURNS) + 1), (None, [_TOOL]), (0, 1)):
+    offered: tuple[list[Any] | None, ...] = (None, [_TOOL])
+    for text, many, tools, start in product(texts, range(1, 2 * len(_TURNS) + 1), offered, (0, 1)):
         conversation = [{"role": "system", "content": "Zero."}, *(_TURNS * 2)[:many]][start:]
         try:
             render_jinja_template(
