@@ -1,4 +1,4 @@
-"""Tools that roles may call, and the toolbox that has those of one run."""
+"""Tools that roles may call, and the toolbox that has those of one run; a field of None means that it has none."""
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
@@ -49,6 +49,10 @@ class Toolbox:
         """The user's files and tools if no role can use them, for lack of Python and a search; otherwise None."""
         reader_tools = (*([self.files] if self.files else []), *self.extra_for("reader"))
         return reader_tools if reader_tools and not (self.search or self.python) else None
+
+    def has(self, need: str) -> bool:
+        """Return whether the run can do what an expert needs, such as `search`."""
+        return getattr(self, need) is not None
 
 
 SINGLE = ("search", "scholar", "browse", "files")

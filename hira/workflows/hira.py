@@ -77,8 +77,7 @@ class HiRA(SubtaskOptions):
         experts, tools = list[Expert](), context.tools
         for expert in self.experts:
             has_own = isinstance(expert, Looping) and expert.loops and expert.name in tools.scoped
-            equipped = has_own or all(getattr(tools, need) is not None for need in expert.needs)
-            if equipped and expert.ability not in self.without:
+            if expert.ability not in self.without and (has_own or all(map(tools.has, expert.needs))):
                 experts.append(expert)
         if not experts:
             raise UsageError(

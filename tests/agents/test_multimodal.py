@@ -104,7 +104,7 @@ async def test_the_expert_is_offered_only_where_there_is_something_to_be_seen(do
         made = await open_session(Settings(model="m", base_url=endpoint.base_url, docs=(docs,)), ports=())
         for files, there in (((), False), ((picture,), True)):
             async with made.open_context("r", "?", files, ()) as context:
-                assert (context.tools.media is not None) is there
+                assert context.tools.has("media") is there
                 assert context.tools.visible == tuple(map(str, files))
         await made.aclose()
 
