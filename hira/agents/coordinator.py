@@ -76,7 +76,7 @@ class FirstFinding:
     other: Expert | None = None
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Coordinator:
     """Gives subtasks to experts. `transfer` and `remember` switch off the two mechanisms that HiRA's Table 2 removes.
 
@@ -92,7 +92,7 @@ class Coordinator:
     remember: bool = True
     distils: bool = True
     faithful: bool = False
-    _set_aside: list[Finding] = field(default_factory=list)
+    _set_aside: list[Finding] = field(default_factory=list, init=False)
     """The findings of experts whose subtask another expert reports on."""
 
     def __post_init__(self) -> None:

@@ -25,7 +25,7 @@ _DATE = compile_lazily(r"\b\d{1,4}([-/.])\d{1,2}\1\d{1,4}\b|\b\d{4}\s*[-–/]\s*
 _log = logging.getLogger("hira.evidence")
 
 
-@dataclass
+@dataclass(eq=False)
 class LexicalVerifier:
     """Confirms copies, without blocking the event loop. Claims after `seconds` are `unchecked`."""
 
