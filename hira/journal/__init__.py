@@ -112,14 +112,13 @@ class Journal:
         entry = self.entry(run) if isinstance(run, str) else run
         run = entry.id
         self._claim(entry)
-        known = {call.key: call for call in self.calls(run)}
+        known, sources = {call.key: call for call in self.calls(run)}, self.sources(run)
         from hira.journal.records import find_ending  # a new run reads none
 
         latest = max((call.ended for call in known.values()), default=0.0)
         again = find_ending(known, cut=entry.status == "partial") | {key for key in known if key[1] == without}
         self._writer.begin(run)
         began, clock, dialects = entry.began, clock_from(latest), entry.settings.get("dialects", {})
-        sources = self.sources(run)
         return Log(run, self._writer, known, sources, began=began, clock=clock, dialects=dialects, again=again)
 
     def replay(self, run: str) -> Log:
