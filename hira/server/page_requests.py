@@ -68,10 +68,9 @@ async def list_runs(state: AppState, request: Request) -> Response:
     client, journal = state.client(request), state.session.journal
     entries = await read_journal(journal.runs, LISTED, client.mark) if journal else []
     runs = {entry.id: _line(state, entry) for entry in entries if entry.question}
-    mine = {name: watched for name, watched in state.runs.known.items() if client.owns(name)}
-    missed = {name for name, watched in mine.items() if watched.recorded} - {entry.id for entry in entries}
-    await asyncio.gather(*(find_kept(state, client, name) for name in missed))
-    runs |= {name: watched.describe() for name, watched in mine.items() if name in state.runs.known}
+    ended = {name for name, watched in state.runs.known.items() if client.owns(name) and watched.recorded}
+    await asyncio.gather(*(find_kept(state, client, name) for name in ended - {entry.id for entry in entries}))
+    runs |= {name: watched.describe() for name, watched in state.runs.known.items() if client.owns(name)}
     return JSONResponse({"runs": sorted(runs.values(), key=lambda run: run["began"], reverse=True)})
 
 
