@@ -6,7 +6,6 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 import hira.cli
@@ -209,10 +208,8 @@ class DemoView:
                 lines += [f"{label}, by update:", *chart(shares), ""]
         for label, names in self.recipe.figures.items():
             effect = all(name.endswith("/d") for name in names)  # a number; the others are shares
-            means = [
-                fmean(row[name] for name in names) if all(row.get(name) is not None for name in names) else None
-                for row in rows
-            ]
+            known = [[row[name] for name in names if row.get(name) is not None] for row in rows]
+            means = [sum(values) / len(values) if len(values) == len(names) else None for values in known]
             shown = [f"{mean:.2f}" if effect and mean is not None else format_share(mean) for mean in means]
             lines.append(f"{label}: {' -> '.join(shown)}")
         sampled, greedy = (" -> ".join(format_share(row[name]) for row in rows) for name in ("sampled", "greedy"))
