@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Iterable, Mapping
-from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import Self
 
@@ -325,17 +324,6 @@ class Spending:
     def __exit__(self, *error: object) -> None:
         if not self.need.recorded:
             self.budget.charge(self.need, self.usage)
-
-
-def affords(budget: Budget, *calls: CallNeed) -> bool:
-    """Return whether the budget pays for all of these calls and leaves its reserve."""
-    with ExitStack() as held:
-        try:
-            for call in calls:
-                held.enter_context(Spending(budget, call))
-        except OutOfBudget:
-            return False
-    return True
 
 
 def size(messages: Iterable[Message]) -> int:
