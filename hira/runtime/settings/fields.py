@@ -318,16 +318,22 @@ class Settings(StrictModel):
                 raise UsageError(f"{what} (role {role!r})" if role else what, fix=fix)
         return settings
 
-    @field_validator("docs", "exclude", "tools", "experts", "journal", "memory", mode="before")
+    @field_validator("experts", mode="before")
     @classmethod
-    def _read_short_form(cls, value: Any, info: ValidationInfo) -> Any:
-        """Read "off" for a file, one value in place of several, and experts that are listed without tables."""
-        if info.field_name in ("journal", "memory"):
-            return None if str(value) == OFF else value
-        several = (value,) if value and isinstance(value, str | Path) else value
-        if info.field_name == "experts" and isinstance(several, list | tuple):
-            return {name: {"object": name} for name in several}
-        return several
+    def _name_experts(cls, experts: Any) -> Any:
+        """Name experts that are listed without a table by their places."""
+        names = [experts] if isinstance(experts, str) else experts
+        return {name: {"object": name} for name in names} if isinstance(names, list | tuple) else names
+
+    @field_validator("docs", "exclude", "tools", mode="before")
+    @classmethod
+    def _one_or_several(cls, value: Any) -> Any:
+        return (value,) if value and isinstance(value, str | Path) else value
+
+    @field_validator("journal", "memory", mode="before")
+    @classmethod
+    def _drop_off(cls, file: Any) -> Any:
+        return None if str(file) == OFF else file
 
     @property
     def secrets(self) -> frozenset[str]:
