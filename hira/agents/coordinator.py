@@ -196,7 +196,7 @@ class Coordinator:
         self, subtask: Subtask, experts: Sequence[Expert], memory: DualMemory
     ) -> tuple[Expert, str, Recall]:
         """The expert, why it was chosen, and what it is given of memory. One that the planner called by its name is not
-        chosen again; without transfer it is the one whose description shares most words with the subtask."""
+        chosen again; without transfer its description shares most words with the subtask, or it is the cheapest."""
         recalled = memory.recall(subtask.text, CONSIDERED) if self.remember else Recall()
         notes = recalled if len(recalled) >= RECALLED else Recall()
         expert, reason = experts[0], ""

@@ -162,7 +162,7 @@ class Loop:
         self.transcript += [f"Called {call.name}: {format_arguments(call.arguments)}" for call in calls]
 
     async def close(self, reason: str) -> Step:
-        """Ask for the answer from the results so far, at the reserve's expense. Without a `reason` it had closed."""
+        """Ask for the answer from the results so far, paid from the reserve. No `reason`: the role closed unasked."""
         if reason and not isinstance(self.conversation.context.stopped, Interrupted):
             self._notice(f"{reason.replace('your ', 'its ')}; asking for the answer")
         if self.recovery.is_stuck and (known := self.recovery.known_answer()):

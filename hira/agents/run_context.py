@@ -353,7 +353,7 @@ class Conversation:
         )
 
     def _keep_turn(self, request: Request, completion: Completion, told: set[str]) -> None:
-        """Enter a turn into the record; notes that were `told` are known. Raises `Withheld` for a refusal."""
+        """Enter a turn into the record; `told` notes were shown before. Raises `Withheld` for a refusal."""
         context = self.context
         if context.log and context.log.departed:
             context.note(DEPARTED)
@@ -461,8 +461,8 @@ class Conversation:
 
 
 def find_shortage(context: RunContext, conversation: str, *calls: CallNeed, seconds: float = 0.0) -> str:
-    """Return why the budget does not pay for calls that a run can do without, which take this many seconds, and keep
-    its reserve. It is empty if the budget does, or if the run's record holds their conversation."""
+    """Return why the budget does not pay for optional calls that take these seconds, and for its reserve. It is empty
+    if the budget pays, or if the run's record holds their conversation."""
     if context.log and context.log.holds(conversation):
         return ""
     left = (context.budget.remaining_seconds(), context.budget.role_seconds(calls[0].role))

@@ -65,7 +65,7 @@ class Rejected:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The distilled result of a subtask. `ok` is False, and `conclusion` says why, if the expert came to none."""
+    """The distilled result of a subtask. If the expert failed or concluded nothing, `ok` is False."""
 
     subtask: Subtask
     expert: str

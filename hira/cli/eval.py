@@ -26,7 +26,7 @@ from hira.workflows import WORKFLOWS
 
 @dataclass(frozen=True, slots=True)
 class EvalOptions:
-    """The options of all kinds of `eval`, each with a default; the help of their flags explains the others."""
+    """The options of all kinds of `eval`; those that a kind lacks have their defaults."""
 
     what: str
     settings: Mapping[str, Any]

@@ -99,7 +99,7 @@ _TYPES = {"N": int, "K": int, "PORT": int, "USD": parse_number, "TIME": parse_du
 
 
 def flag(names: str, metavar: str, about: str, **more: Any) -> Arguments:
-    """Describe a flag, or a positional argument. The metavar, empty for that of argparse, decides on the type."""
+    """Describe a flag or a positional argument. The metavar decides on the type; if empty, argparse shows its own."""
     kind = {"type": _TYPES[metavar]} if metavar in _TYPES else {}
     return tuple(names.split()), {"metavar": metavar or None, "help": about, **kind, **more}
 

@@ -14,7 +14,7 @@ CLOSE = 1 / 3
 
 
 def what_is_missing(answer: Answer, *, searched: bool) -> HiraError:
-    """Explain why an answer is not accepted, and what would help, which is no search if the user `searched`."""
+    """Explain why an answer is not accepted, and what would help: a search only if the user has not `searched`."""
     by_source = {citation.source: citation for citation in answer.citations if citation.verdict.denies}
     where = ""
     unchecked = any(not citation.verdict.rank for citation in answer.citations)

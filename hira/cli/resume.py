@@ -1,4 +1,4 @@
-"""`hira resume` continues a recorded run, with its settings and today's keys; `hira replay` repeats it alone."""
+"""`hira resume` continues a recorded run, with its settings and today's keys; `hira replay` makes no call."""
 
 import asyncio
 import importlib

@@ -373,7 +373,7 @@ def find_context(function: Callable[..., Any]) -> tuple[str, str]:
 
 
 def _arguments(function: Callable[..., Any], context: str = "") -> "tuple[type[BaseModel], Mapping[str, Any]]":
-    """Return the model of a function's arguments and their JSON schema. Raises `UsageError` if none fits."""
+    """Return the model and the schema of a function's arguments. Raises `UsageError` if it cannot be a tool."""
     if not inspect.isroutine(function):
         raise UsageError(f"a tool needs a function, got {function!r}", fix="write @tool above a def")
     if inspect.isasyncgenfunction(function) or inspect.isgeneratorfunction(function):

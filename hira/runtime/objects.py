@@ -44,7 +44,7 @@ def check_workflow(workflow: Any) -> None:
 
 
 def check_tools(tools: Any) -> None:
-    """Raise `UsageError` for a list that contains something else, or a tool that conflicts with hira's own."""
+    """Raise `UsageError` unless the list contains only tools, none of which conflicts with hira's own."""
     for tool in _several(tools, "tools", _TOOL):
         if not isinstance(tool, Tool):
             raise UsageError(f"`tools` must contain only tools, got {tool!r}", fix=_TOOL)
@@ -64,7 +64,7 @@ def check_tools(tools: Any) -> None:
 
 
 def check_experts(experts: Any) -> None:
-    """Raise `UsageError` for a list that contains something else, or an expert that conflicts with hira's own."""
+    """Raise `UsageError` unless the list contains only experts, none of which conflicts with hira's own."""
     for candidate in _several(experts, "experts", _EXPERT):
         _no_class(candidate, "experts")
         for name, kinds in (("name", str), ("description", str), ("ability", str), ("cost", (int, float))):
@@ -218,7 +218,7 @@ def gather_tools(
 
 
 def load_tools(names: Sequence[str]) -> tuple[list[Tool], list[str]]:
-    """Return the tools that the settings name, and notices about those whose name a tool of hira's own has."""
+    """Return the tools that the settings name, and notices about those that hira's own tools of that name replace."""
     tools: list[Tool] = []
     lines: list[str] = []
     for name in names:

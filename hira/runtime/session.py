@@ -79,7 +79,7 @@ class Runs:
         self.begun.add(run)
 
     async def end(self, seconds: float) -> None:
-        """Cancel the runs and wait so long until they have recorded their end. A warning names the others."""
+        """Cancel the runs and wait at most `seconds` until they have recorded their end. A warning names the others."""
         self.is_closed = True
         own = asyncio.current_task()
         ending = {run.task: run for run in self.begun if run.task and run.task is not own}

@@ -123,7 +123,7 @@ def _make_spans(run: str, spans: Sequence[Span]) -> "list[ReadableSpan]":
 
 
 class Telemetry:
-    """Where all spans of a process go: those of a program that has set OpenTelemetry up, below its current span."""
+    """Sends the spans of all runs; in a program that has set up OpenTelemetry, its way and below its current span."""
 
     def __init__(self, endpoint: str) -> None:
         from opentelemetry import trace

@@ -1,4 +1,4 @@
-"""The HTTP connections of `hira serve`: limits on their number and on the time of headers, and one stated length."""
+"""The HTTP connections of `hira serve`: limits on their number and the time for headers, and one length a request."""
 
 from asyncio import TimerHandle, Transport
 from typing import Any
@@ -26,7 +26,7 @@ _REPLIES = {
 
 
 class _StrictParser(h11.Connection):
-    """Refuses a request with two lengths: a proxy may believe the other, and take a part of the body for a request."""
+    """Refuses a request with two lengths: a proxy may read the other one, and take part of the body for a request."""
 
     def next_event(self) -> Any:
         event = super().next_event()

@@ -107,7 +107,7 @@ def pieces(text: str, size: int = 48) -> Sequence[str]:
 
 
 def as_refusal(error: HiraError | RejectedRequest) -> RejectedRequest:
-    """Convert an error for a client: of this server, no addresses and keys may leave it with the error."""
+    """Convert an error for a client, without this server's addresses and keys: only a request's faults are told."""
     if isinstance(error, RejectedRequest):
         return error
     if isinstance(error, UsageError):

@@ -155,7 +155,7 @@ def _find_flags(demo: "Demo", began: Configuration) -> str:
 
 
 def ask_held_out(demo: "Demo", shell: Shell) -> int:
-    """Ask questions that training held out, and return the first code of a failure; no evidence is none."""
+    """Ask questions that training held out. Return the first failure's code; a lack of evidence is no failure."""
     codes = []
     for command in demo.commands:
         shell.tell(f"\n$ {_format_command(command.command, demo.folder)}")

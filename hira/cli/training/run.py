@@ -77,7 +77,7 @@ def prepare_run(options: TrainOptions, shell: Shell) -> tuple[assembly.TrainingP
 def announce_start(
     shell: Shell, plan: assembly.TrainingPlan, checkpoints: Sequence[Path], every: int, *, resumed: bool
 ) -> None:
-    """Write the configuration, and print where the run begins or resumes; it saves a checkpoint `every` few steps."""
+    """Write the configuration, and print where the run begins or resumes. `every` is the steps between checkpoints."""
     assembly.write_configuration(plan)
     if not resumed:
         shell.remark(f"the run is in {plan.folder}")

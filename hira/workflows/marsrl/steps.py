@@ -51,7 +51,7 @@ class Solution:
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """The Verifier's review of a solution, its whole text the `report`; `correct` is None without a clear verdict."""
+    """The Verifier's review: `correct` is None if it contains no readable verdict, `report` is its whole text."""
 
     correct: bool | None
     report: str
