@@ -48,9 +48,9 @@ class CurateOptions:
 
 
 def curate(options: CurateOptions, shell: Shell) -> int:
-    settings = shell.load_settings(options.settings)
-    folder = shell.folder / (options.output or Path("curation") / Path(options.data).stem)
     try:
+        settings = shell.load_settings(options.settings)
+        folder = shell.folder / (options.output or Path("curation") / Path(options.data).stem)
         if options.from_graph is not None:
             generation = _walk_graph(options.from_graph, options, shell)
             return asyncio.run(_generate(generation, options, shell, settings, folder))
