@@ -42,7 +42,7 @@ class Cell:
 
     def settings(self, general: Settings) -> Settings:
         changes: dict[str, Any] = {"workflow": self.workflow, "seed": self.seed, **self.changes}
-        if "workflows" in changes:
+        if changes.get("workflows"):
             options = {name: {**general.workflows.get(name, {}), **more} for name, more in changes["workflows"].items()}
             changes["workflows"] = {**general.workflows, **options}
         if self.model:

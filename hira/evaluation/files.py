@@ -186,9 +186,9 @@ def _item(row: Mapping[str, Any], chosen: Mapping[str, str], kept: tuple[Path, P
         files = find_files([_inside(text, *kept) for text in parse_texts(value("files"))])
     except UsageError as error:
         raise UsageError(error.what, where=where, fix=error.fix) from None
-    answers, every = parse_texts(value("answer")), parse_texts(value("every"))
-    if answerable is False:
-        answers = every = []
+    answers, every = list[str](), list[str]()
+    if answerable is not False:
+        answers, every = parse_texts(value("answer")), parse_texts(value("every"))
     return Item(
         str(number if given in (None, "") else given),
         question,

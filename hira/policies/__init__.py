@@ -42,12 +42,11 @@ def open_policy(  # noqa: PLR0913 - each says one thing of the place
         from hira.policies.offline import OfflinePolicy
 
         return OfflinePolicy()
+    from hira.policies.endpoint import Endpoint
+    from hira.policies.limited import gate_at
     from hira.policies.waiting import USUAL
 
     timeout = timeout or USUAL
-    from hira.policies.endpoint import Endpoint
-    from hira.policies.limited import gate_at
-
     if model.startswith(IN_PROCESS):
         from hira.policies.local.loading import OpenedLocally
 

@@ -107,6 +107,7 @@ class OpenAIPolicy:
         key = f"key from {key_origin}" if key_origin and api_key else "a key" if api_key else "no key"
         key = key if client is None else "with the given client"
         self.where = f"at {self.base_url}, model {model!r}, {key}"
+        self._told: ServedModel | None = None
         self._headers: Mapping[str, str] = {}
         self._api: Api = api
         self._turns = Turns()
@@ -147,7 +148,12 @@ class OpenAIPolicy:
         return replace(completion, notes=(*completion.notes, *notes)) if notes else completion
 
     async def describe_model(self) -> ServedModel:
-        return await ask_server(self.base_url, self.model, self._headers) if self._headers else ServedModel()
+        """Return the server's description of the model, which is requested once."""
+        if self._told is None:
+            self._told = ServedModel()  # other callers do not wait for it
+            if self._headers:
+                self._told = await ask_server(self.base_url, self.model, self._headers)
+        return self._told
 
     async def aclose(self) -> None:
         await self._sender.aclose()
@@ -196,8 +202,8 @@ class OpenAIPolicy:
             room = await self._adapt(response, said, body) or room
 
     async def _adapt(self, refusal: httpx.Response, said: Any, body: Mapping[str, Any]) -> int:
-        """Learn from a refusal that `said` a JSON value or a text what the endpoint takes; the most tokens of this one
-        reply, 0 if it does not bound them. Raises the failure if nothing can be learned."""
+        """Learn what the endpoint takes from a refusal, whose body is `said`: JSON or text. Return the most tokens of
+        this one reply, 0 if it does not bound them. Raises the failure if nothing can be learned."""
         status = refusal.status_code
         if self._api == "chat" and status in {400, 404} and ONLY_HERE.search(message_in(said)):
             self._api = "responses"

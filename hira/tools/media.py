@@ -71,9 +71,12 @@ def media_reader(readable: Sequence[Path], named: Mapping[str, Path] = MappingPr
 
     def read(name: str) -> Media:
         plain, place, value = (*_PLACE.split(name.strip(), maxsplit=1), "", "")[:3]
-        path = named[plain].resolve() if plain in named else _find_file(plain, allowed)
-        if not any(path.is_relative_to(root) for root in allowed):
-            raise ToolError(f"{named[plain].name} leads out of the documents now; it is not read")
+        if plain not in named:
+            path = _find_file(plain, allowed)
+        else:
+            path = named[plain].resolve()
+            if not any(path.is_relative_to(root) for root in allowed):
+                raise ToolError(f"{named[plain].name} leads out of the documents now; it is not read")
         with explaining(path), open_regular(path, allowed, limit=sys.maxsize) as file:
             return _read_media(file, kind_of(path.name), place, value)
 

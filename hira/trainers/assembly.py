@@ -212,7 +212,8 @@ def reward_of(plan: TrainingPlan) -> Reward:
         reward = recipe.judged(Judges(part, judge, _open_judge(plan, written, part.generator_url, "generator")))
     else:
         judge = _open_judge(plan, part.judge, part.judge_url, "judge")
-        reward = ByJudge(judge, JUDGES[part.criteria or recipe.criteria]) if judge else ByWords(MATCHES[part.match])
+        by = JUDGES[part.criteria or recipe.criteria]
+        reward = ByJudge(judge, by) if judge else ByWords(MATCHES[part.match])
         if share := recipe.format if part.format is None else part.format:
             reward = WithFormat(reward, share, part.variant)
     if hasattr(reward, "score_group") and (part.over or recipe.staged):

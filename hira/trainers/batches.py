@@ -122,8 +122,8 @@ def make_tensors(micro: Micro, *, rows: int, pad: int, items: float, device: Any
     begins, length = micro.prompt, micro.width - micro.prompt
     ids = torch.full((rows, micro.width), pad, dtype=torch.long)
     scored = torch.zeros((rows, length), dtype=torch.long)
-    weights, logprobs = torch.zeros(rows, length), torch.zeros(rows, length)
-    advantages = torch.zeros(rows)
+    weights, logprobs = torch.zeros((2, rows, length), dtype=torch.float32)
+    advantages = torch.zeros(rows, dtype=torch.float32)
     scored[len(micro.rows) :, 0] = 1
     for place, weighted in enumerate(micro.rows):
         row = weighted.row

@@ -63,11 +63,7 @@ def read_demonstrations(
     for number, line in enumerate(filter(str.strip, lines), 1):
         try:
             record = validate(_ConversationRecord, read_json(line))
-            threads: list[tuple[list[Message], int]] = []
-            for wires, since in _threads(record):
-                threads.append(([read_message(validate(WireMessage, wire)) for wire in wires], since))
-            if any(message.media for messages, _ in threads for message in messages):
-                raise TypeError("a message with media")
+            threads = [([_read_text_message(wire) for wire in wires], since) for wires, since in _threads(record)]
         except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
             what = f"it has no {error}" if isinstance(error, KeyError) else str(error)
             fix = "each line must be a JSON object with `messages`, as `hira runs export` writes it"
@@ -173,3 +169,10 @@ def _render_reply(template: Template, message: Message, before: str, until: Sequ
         raise UsageError("the chat template writes calls in another place than replies", where=template.where)
     rendered = whole[len(before) :]
     return rendered[: rendered.index(end) + len(end)] if end and end in rendered else rendered
+
+
+def _read_text_message(wire: Mapping[str, Any]) -> Message:
+    message = read_message(validate(WireMessage, wire))
+    if message.media:
+        raise TypeError("a message with media")
+    return message

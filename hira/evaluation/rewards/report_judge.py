@@ -5,7 +5,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from statistics import fmean
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -170,12 +169,17 @@ def race(dimensions: Sequence[Dimension], ratings: Mapping[str, Ratings]) -> Rac
     total = against = 0.0
     shares = {}
     for dimension in dimensions:
-        rated, weights = ratings[dimension.name], [criterion.weight for criterion in dimension.criteria]
-        target, reference = (fmean(marks, weights) for marks in (rated.target, rated.reference))
+        rated = ratings[dimension.name]
+        target, reference = (_mean(dimension.criteria, marks) for marks in (rated.target, rated.reference))
         shares[dimension.name] = _share(target, reference)
         total += dimension.weight * target
         against += dimension.weight * reference
     return Race(shares, _share(total, against))
+
+
+def _mean(criteria: Sequence[Criterion], ratings: Sequence[float]) -> float:
+    earned = sum(criterion.weight * rating for criterion, rating in zip(criteria, ratings, strict=True))
+    return earned / sum(criterion.weight for criterion in criteria)
 
 
 def _share(target: float, reference: float) -> float:

@@ -175,6 +175,10 @@ class Interpreter:
         if _LINUX and not self.container:
             self.send_signal(signal.SIGSTOP)
 
+    def thaw(self) -> None:
+        if _LINUX and not self.container:
+            self.send_signal(signal.SIGCONT)
+
     def send_signal(self, number: int) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.process.pid, number)

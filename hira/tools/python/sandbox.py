@@ -184,7 +184,7 @@ class PythonSandbox:
         return lost
 
     async def _hand_over(self, code: str, lost: str) -> tuple[Interpreter, str, str]:
-        """Send the code; return who runs it, the id of its answer, and why variables are lost, if they are.
+        """Send the code; return its interpreter, the id of its answer, and why variables are lost, if they are.
 
         An interpreter that does not accept the code has not begun to run it, so another one can: something left over
         from an earlier call has ended or blocks it, or the machine ran out of memory in between.
@@ -192,8 +192,7 @@ class PythonSandbox:
         for again in (True, False):
             interpreter, mark = self._interpreter, secrets.token_hex(8)
             assert interpreter is not None  # noqa: S101 - _ready() has started it
-            if not interpreter.container:
-                interpreter.send_signal(signal.SIGCONT)
+            interpreter.thaw()
             try:
                 async with asyncio.timeout(_TAKEN):
                     await interpreter.ask({"id": mark, "code": code, "number": self.calls})

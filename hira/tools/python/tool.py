@@ -57,18 +57,18 @@ def open_python(
         shown = clean(shown if shown.isprintable() else repr(shown))  # a program can open what this literal says
         attached.append(FILE.fill(path=Filled(shown), named=begins is not None, begins=begins or ""))
     listed = Filled("\n".join(attached))
-    # the second one is for sessions that earlier ones may have left files for
-    descriptions = [
-        str(DESCRIPTION.fill(seconds=f"{limits.seconds:g}", beside=follows, attached=listed))
+    # by whether earlier sessions may have left files
+    descriptions = {
+        follows: str(DESCRIPTION.fill(seconds=f"{limits.seconds:g}", beside=follows, attached=listed))
         for follows in (False, True)
-    ]
+    }
 
     @asynccontextmanager
     async def open_session(label: str) -> AsyncIterator[Tool]:
         place = folder / label
         earlier = tuple(path for path in ended if path != place)
         # the duration of earlier sessions must not change the tool's description
-        described = descriptions[label.isdecimal() and int(label) > 1]
+        follows = label.isdecimal() and int(label) > 1
 
         @cache
         def open_sandbox() -> "PythonSandbox":
@@ -95,7 +95,7 @@ def open_python(
         seconds = _QUEUE * (limits.seconds + 30)
         try:
             async with AsyncExitStack() as stack:
-                yield replace(_SHAPE, run=run, seconds=seconds, description=described)
+                yield replace(_SHAPE, run=run, seconds=seconds, description=descriptions[follows])
         finally:
             ended.append(place)
 

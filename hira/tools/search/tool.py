@@ -151,6 +151,8 @@ def search_tool(
     """
     from pydantic import Field
 
+    if not backends:
+        raise ValueError("a search needs at least one service")
     unusable: dict[int, Unusable] = {}
 
     async def search(

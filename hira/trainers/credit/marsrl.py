@@ -1,10 +1,11 @@
 """MarsRL: Solver, Verifier and Corrector are each compared within groups that answered the very same input."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 
 from hira.core.errors import HiraError
 from hira.trainers.credit.grpo import FLOOR, Norm, Scale, grpo
-from hira.trainers.rows import Credited, Group
+from hira.trainers.rows import Attempt, Credited, Group
 
 
 def marsrl(
@@ -30,10 +31,13 @@ def marsrl(
             where = f"group {group.problem!r} of {', '.join(sorted({role for role, _ in inputs}))}"
             fix = "make one group for each input, as hira.trainers.agentic does"
             raise HiraError("the members of a group answered different inputs", where=where, fix=fix)
-    if roles is not None:  # all rows of a group have the same role
-        kept = [
-            [attempt for attempt in group.attempts if any(row.role in roles for row in attempt.rows)]
-            for group in groups
-        ]
-        groups = [Group(group.problem, tuple(attempts)) for group, attempts in zip(groups, kept, strict=True)]
+    if roles is not None:
+        groups = [Group(group.problem, tuple(_keep_roles(group, roles))) for group in groups]
     return grpo([group for group in groups if group.attempts], norm=norm, scale=scale, longest=longest, floor=floor)
+
+
+def _keep_roles(group: Group, roles: Collection[str]) -> Iterator[Attempt]:
+    """Yield the attempts that have rows of these roles, with those rows only."""
+    for attempt in group.attempts:
+        if rows := tuple(row for row in attempt.rows if row.role in roles):
+            yield replace(attempt, rows=rows)
