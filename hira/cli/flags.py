@@ -2,6 +2,7 @@
 
 import argparse
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NoReturn
@@ -22,9 +23,7 @@ class Parser(argparse.ArgumentParser):
     hints: Mapping[str, str] = MappingProxyType({})
 
     def error(self, message: str) -> NoReturn:
-        from hira.cli.advice import advise  # most command lines are right
-
-        fix = advise(message, self.prog, self.hints, self.commands().values())
+        fix = _advise(message, self.prog, self.hints, self.commands().values())
         if fix.startswith("did you mean"):  # then nobody reads the whole list
             message = message.partition(" (choose from")[0]
         raise UsageError(message, fix=fix)
@@ -76,6 +75,32 @@ class Parser(argparse.ArgumentParser):
         """Return all flags of this parser and of its commands."""
         flags = [flag for action in self._actions for flag in action.option_strings]
         return flags + [flag for parser in self.commands().values() for flag in parser.flags()]
+
+
+def _advise(message: str, prog: str, hints: Mapping[str, str], commands: Iterable[Parser]) -> str:
+    """Suggest the nearest command or value, or one of the `commands` that has it as its own command or flag, such as
+    `hira ask --batch` for `batch`; otherwise point to the help."""
+    if missing := re.search(r"arguments are required: ([\w-]+)", message):
+        return hints.get(missing[1], f"{prog} --help shows how to use it")
+    if number := re.search(r"argument (\S+): invalid (int|float) value", message):
+        return f"write a {'whole ' * (number[2] == 'int')}number after {number[1]}"
+    if number := re.search(r"argument (\S+): .* is not a number of (\d) or more$", message, re.DOTALL):
+        return f"write a number of at least {number[2]} after {number[1]}"
+    if message.endswith("is not a duration"):
+        return "write 90, 90s, 5m or 1h"
+    if choice := re.search(r"invalid choice: '(.*)' \(choose from (.*)\)", message, re.DOTALL):
+        elsewhere = [
+            f"{command.prog} {spelling}"
+            for command in commands
+            for spelling in (choice[1], f"--{choice[1]}")
+            if spelling in (*command.commands(), *command.flags())
+        ]
+        known = re.findall(r"[\w-]+", choice[2])
+        near = f"did you mean '{elsewhere[0]}'?" if elsewhere else suggest(choice[1], known)
+        return near or (
+            'to ask a question: hira ask "question"' if prog == "hira" else f"{prog} --help lists the choices"
+        )
+    return f"{prog} --help shows how to use it"
 
 
 def parse_duration(text: str) -> object:

@@ -277,11 +277,12 @@ def tool(
     first, deps = find_context(function)
     model, parameters = _arguments(function, first)
     description, notes = split_docstring(inspect.cleandoc(function.__doc__ or ""))
-    properties = {
-        name: {"description": notes[name], **schema} if name in notes else schema
-        for name, schema in parameters["properties"].items()
-    }
-    parameters = {**parameters, "properties": properties}  # a copy: tools of one signature share the original
+    if notes:  # in a copy: tools of one signature share the original
+        properties = {
+            name: {"description": notes[name], **schema} if name in notes else schema
+            for name, schema in parameters["properties"].items()
+        }
+        parameters = {**parameters, "properties": properties}
 
     def check(arguments: Mapping[str, Any]) -> dict[str, Any]:
         from pydantic import ValidationError

@@ -120,6 +120,11 @@ class EvaluationTask:
     def key(self) -> tuple[str, str]:
         return (self.cell.name, self.item.id)
 
+    def run(self, plan: str) -> str:
+        """Return the id of its run in the journal, the same after a crash."""
+        text = "\n".join((plan, *self.key))
+        return f"eval-{hashlib.sha256(text.encode()).hexdigest()[:20]}"
+
 
 class Evaluation:
     """An evaluation in a folder. `failure` is a failure that every other question would meet too, such as a refused
@@ -210,8 +215,7 @@ class Evaluation:
 
     def _question(self, task: EvaluationTask) -> Question:
         """Return the question with the id of its run in the journal, the same after a crash."""
-        text = "\n".join((self._name, *task.key))
-        run = f"eval-{hashlib.sha256(text.encode()).hexdigest()[:20]}"
+        run = task.run(self._name)
         begun = run if self._recorded is None or run in self._recorded else ""
         return Question(task.item.question, task.item.id, task.item.files, run=begun, begin_as=run)
 

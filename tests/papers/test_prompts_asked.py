@@ -21,11 +21,11 @@ from hira.evaluation.rewards.answer_judge import JUDGES
 from hira.testing import ScriptedPolicy
 from hira.testing.script import make_context
 from hira.trainers.curation.filters import CLARITY, EXPERT, LEVEL
+from hira.workflows import matpo
 from hira.workflows.baselines import plan_and_solve
 from hira.workflows.mams import rubrics, steps
 from hira.workflows.mars import system1, system2
 from hira.workflows.marsrl import steps as marsrl
-from hira.workflows.matpo import agents as matpo
 
 PACKAGE = Path(__file__).parents[2] / "hira"
 
