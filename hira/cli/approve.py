@@ -9,8 +9,7 @@ from dataclasses import replace
 from typing import Any, overload
 
 from hira.agents.trajectory import Rejected, Subtask
-from hira.cli.progress import View
-from hira.cli.shell import Shell, encodable, visible
+from hira.cli.shell import Shell, View, encodable, visible
 from hira.core.errors import Interrupted
 from hira.core.hooks import Refusal, ToolUse, parse_arguments
 

@@ -12,9 +12,9 @@ from hira.cli.assignments import check_options
 from hira.cli.many import tell_once, tell_waiting
 from hira.cli.options import AskOptions
 from hira.cli.output import CODES
-from hira.cli.progress import View, format_duration
+from hira.cli.progress import format_duration
 from hira.cli.running import announce_model, show_progress
-from hira.cli.shell import Shell
+from hira.cli.shell import Shell, View
 from hira.evidence.verifiers import count_held
 from hira.runtime.compare import Compared, comparison
 from hira.runtime.settings import Settings

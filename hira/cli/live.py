@@ -17,7 +17,6 @@ from rich.tree import Tree
 
 from hira.cli.progress import (
     CellCounts,
-    View,
     describe_event,
     draw_bar,
     format_call,
@@ -28,7 +27,7 @@ from hira.cli.progress import (
     name_role,
     name_speaker,
 )
-from hira.cli.shell import Shell, brief, visible
+from hira.cli.shell import Shell, View, brief, visible
 from hira.core import events
 from hira.core.errors import count_of
 from hira.core.policy import Usage

@@ -7,9 +7,9 @@ import time
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any
 
-from hira.cli.shell import WIDTH, Shell, brief
+from hira.cli.shell import WIDTH, Shell, View, brief
 from hira.core import events
 from hira.core.errors import count_of
 from hira.core.policy import Usage
@@ -95,54 +95,6 @@ class CellCounts:
         if new and self.finished < self.total and not self.stopping:
             parts.append(f"about {format_duration((self.total - self.finished) / rate)} left")
         return " · ".join(filter(None, parts))
-
-
-@dataclass(eq=False)
-class View:
-    """Shows how far a run is, or the `counts` of many questions, as a context manager. This one shows nothing, and
-    still says what has to be said."""
-
-    shell: Shell
-    counts: CellCounts | None = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Leave what is shown as it is."""
-
-    def __call__(self, event: events.Event) -> None:
-        """Show an event of a run."""
-        if isinstance(event, events.Notice) and event.important:
-            self.say(event.text)
-
-    def update(self) -> None:
-        """Show that the counts have changed."""
-
-    def say(self, text: str) -> None:
-        """Print a line for the person that does not belong to an event of the run."""
-        self.shell.remark(text)
-
-    def stop(self, text: str) -> None:
-        """Print why the work ends soon."""
-        if self.counts:
-            self.counts.stopping = True
-        self.say(text)
-
-    async def keep(self) -> None:
-        """Keep what is shown alive until it is cancelled."""
-
-    @contextmanager
-    def pause(self) -> Iterator[None]:
-        """Show nothing meanwhile, because a person is asked something."""
-        yield
-
-
-class JsonLines(View):
-    """Each event as one line of JSON."""
-
-    def __call__(self, event: events.Event) -> None:
-        self.shell.event(event)
 
 
 @dataclass(slots=True)

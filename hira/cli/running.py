@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from hira.agents.run_context import RunContext, RunOptions
 from hira.cli import INTERRUPTED
-from hira.cli.progress import CellCounts, JsonLines, Lines, View
-from hira.cli.shell import Shell
+from hira.cli.shell import JsonLines, Shell, View
 from hira.core.errors import UsageError
 from hira.core.events import Events, Notice
 from hira.core.sanitize import without_userinfo
@@ -25,6 +24,7 @@ from hira.runtime.settings import Settings
 
 if TYPE_CHECKING:
     from hira.cli.approve import AtTerminal
+    from hira.cli.progress import CellCounts
 
 QUIT_AFTER = 1.0
 
@@ -62,7 +62,7 @@ async def open_roles(settings: Settings, tell: Callable[[str], None]) -> AsyncIt
             await policy.aclose()
 
 
-def open_view(shell: Shell, counts: CellCounts | None = None, *, quiet: bool = False) -> View:
+def open_view(shell: Shell, counts: "CellCounts | None" = None, *, quiet: bool = False) -> View:
     """The view of one run, or of the `counts` of many questions, that the flags and the streams ask for."""
     if shell.events:
         return JsonLines(shell)
@@ -72,6 +72,8 @@ def open_view(shell: Shell, counts: CellCounts | None = None, *, quiet: bool = F
         from hira.cli.live import CountTable, RunTree  # rich is only loaded where it draws
 
         return CountTable(shell, counts) if counts else RunTree(shell)
+    from hira.cli.progress import Lines
+
     return Lines(shell, counts)
 
 

@@ -5,11 +5,12 @@ import json
 import os
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, Self, TextIO
 
 from hira.core.errors import HiraError, UsageError
 from hira.core.events import Error, Event, Notice, record
@@ -113,6 +114,54 @@ class Shell:
 
     def event(self, event: Event, **about: str) -> None:
         self.tell(json.dumps({**about, **record(event)}, ensure_ascii=False, default=str))
+
+
+@dataclass(eq=False)
+class View:
+    """Shows how far a run is, or the `counts` of many questions (`CellCounts`), as a context manager. This one
+    shows nothing, and still says what has to be said."""
+
+    shell: Shell
+    counts: Any = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Leave what is shown as it is."""
+
+    def __call__(self, event: Event) -> None:
+        """Show an event of a run."""
+        if isinstance(event, Notice) and event.important:
+            self.say(event.text)
+
+    def update(self) -> None:
+        """Show that the counts have changed."""
+
+    def say(self, text: str) -> None:
+        """Print a line for the person that does not belong to an event of the run."""
+        self.shell.remark(text)
+
+    def stop(self, text: str) -> None:
+        """Print why the work ends soon."""
+        if self.counts:
+            self.counts.stopping = True
+        self.say(text)
+
+    async def keep(self) -> None:
+        """Keep what is shown alive until it is cancelled."""
+
+    @contextmanager
+    def pause(self) -> Iterator[None]:
+        """Show nothing meanwhile, because a person is asked something."""
+        yield
+
+
+class JsonLines(View):
+    """Each event as one line of JSON."""
+
+    def __call__(self, event: Event) -> None:
+        self.shell.event(event)
 
 
 def format_json(value: object) -> str:
