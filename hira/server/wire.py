@@ -107,7 +107,7 @@ def pieces(text: str, size: int = 48) -> Sequence[str]:
 
 
 def as_refusal(error: HiraError | RejectedRequest) -> RejectedRequest:
-    """Convert an error for a client, without this server's addresses and keys: only a request's faults are told."""
+    """Convert an error for a client, without this server's addresses and keys: it names only faults of the request."""
     if isinstance(error, RejectedRequest):
         return error
     if isinstance(error, UsageError):
