@@ -88,7 +88,7 @@ def make_plan(configuration: Configuration, folder: Path, environ: Mapping[str, 
     for label, name in sets.items():
         read, _ = _read_source(SourceConfig(name=name, columns=part.columns), folder, kind)
         named = [replace(problem, id=f"{label}/{problem.id}", set=label) for problem in read]
-        held_out += named if label else read
+        held_out += read if isinstance(part.held_out, str) else named
     return replace(plan, problems=problems, held_out=tuple(held_out), unasked=unasked)
 
 

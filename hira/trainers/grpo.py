@@ -239,20 +239,25 @@ class RoleTrainer(Trainer):
     # --- the run
 
     def run(self, *, resume: bool = False) -> Any:
-        """Train to the last step; with `resume` from the last whole checkpoint, as if the run had never stopped. Raises
-        `HiraError` if the base has changed, as by a merged adapter, or if the processes trained different adapters."""
-        place, base = last_checkpoint(self.folder) if resume else None, fingerprint(self.bare)
+        """Train to the last step; with `resume` from the last whole checkpoint, as if the run had never stopped."""
+        place = last_checkpoint(self.folder) if resume else None
         since = step_of(place) if place else 0
         if self.accelerator.is_main_process:
             for name in (records.METRICS, records.ROLLOUTS):
                 records.cut(self.folder / name, since)
         try:
-            done = self.train(resume_from_checkpoint=str(place) if place else None)
+            return self.train(resume_from_checkpoint=str(place) if place else None)
         except OSError as error:
             checkpoint = self.folder / f"checkpoint-{self.state.global_step}"
             if records.is_full(error) or Path(str(error.filename)).is_relative_to(checkpoint):
                 raise records.unwritable(error, checkpoint) from error
             raise
+
+    def train(self, *args: Any, **named: Any) -> Any:
+        """Train as the Trainer does. Raises `HiraError` if the base has changed, as by a merged adapter, or if the
+        processes trained different adapters."""
+        base = fingerprint(self.bare)
+        done = super().train(*args, **named)
         if fingerprint(self.bare) != base:
             fix = "train adapters only, and never merge them into the base while training"
             raise HiraError("the base's weights have changed since the run began", fix=fix)

@@ -66,6 +66,6 @@ def google_tool(backend: Backend, *, seen: set[str] | None = None) -> Tool:
         wide = {"gl": gl, "hl": hl, "location": location, "num": num, "tbs": tbs, "page": page}
         parameters = {"q": q, **{name: value for name, value in wide.items() if value}, "autocorrect": autocorrect}
         hits = await backend.search(json.dumps(parameters, ensure_ascii=False), MOST)
-        return show_hits(hits, "" if hits else "nothing found; try other words", MOST, seen)
+        return show_hits(hits, "" if hits else "nothing found; try other words", len(hits), seen)
 
     return tool(google_search, pure=True)
