@@ -121,6 +121,9 @@ def test_an_unknown_key_is_an_error_that_names_the_nearest_one(folder: Path, hom
     project(folder, "[roles.planner]\ntemprature = 0.1")
     with pytest.raises(UsageError, match=r"table \[roles.planner\]\ndid you mean 'temperature'"):
         load({}, {}, folder, home)
+    project(folder, '[hira]\nmodel = "m"')
+    with pytest.raises(UsageError, match=r"unknown table \[hira\].*\n.*\nmove its keys to the beginning of the file"):
+        load({}, {}, folder, home)
     with pytest.raises(UsageError, match="unknown setting 'modle'\ndid you mean 'model'"):
         Settings(modle="x")  # type: ignore[call-arg]
 

@@ -108,6 +108,10 @@ def file_layer(kind: Literal["project", "user"], path: Path) -> Layer:
 def _check_tables(values: Mapping[str, Any], path: Path) -> None:
     """Raise `UsageError` for the unknown keys, or a value that is no table, anywhere in the file."""
     if unknown := _list_unknown(values):
+        table = next((key for _, key, _ in unknown if isinstance(values.get(key), Mapping)), "")
+        if table and not values[table].keys().isdisjoint(Settings.model_fields):
+            fix = f"move its keys to the beginning of the file, and remove [{table}]"
+            raise UsageError(f"unknown table [{table}] in {FILE}", where=f"in {path}", fix=fix)
         raise _explain_unknown_keys(unknown, path)
     for name, value in values.items():
         if isinstance(value, Mapping) and name in ("role", "workflow", "expert"):
