@@ -162,7 +162,7 @@ def test_the_page_asks_for_the_key_where_one_is_needed(driven: Browser, docs: Pa
         driven.run(use, "key-of-eve-1")
         assert until(driven, "return !document.getElementById('wrong').hidden && document.getElementById('key').open")
         driven.press("\ue00c")
-        assert "Without a key" in until(driven, "return document.getElementById('trouble').textContent")
+        assert "needs a key" in until(driven, "return document.getElementById('trouble').textContent")
         driven.run("location.reload()")
         until(driven, "return document.getElementById('key').open")
         driven.run(use, "key-of-ada-1")

@@ -44,11 +44,12 @@ async def search(query: str) -> Observation:
 @pytest.fixture
 async def reading(tmp_path: Path) -> Any:
     journal = Journal(tmp_path / "journal.sqlite")
-    log = journal.begin("r1", settings={"model": "m"}, files=(), versions={"hira": "0"})
+    question = f"How high is the tower of Varn? {HOSTILE}"
+    log = journal.begin("r1", question, settings={"model": "m"}, files=(), versions={"hira": "0"})
     context = make_context(
-        SCRIPT, tools=Toolbox(search=search), log=log, rollout=Rollout("r1", "", ""), events=Events(log.event)
+        SCRIPT, tools=Toolbox(search=search), log=log, rollout=Rollout("r1", question, ""), events=Events(log.event)
     )
-    await rollout(HiRA(faithful=True), f"How high is the tower of Varn? {HOSTILE}", context)
+    await rollout(HiRA(faithful=True), question, context)
     made = read(journal, "r1")
     journal.close()
     return made
