@@ -50,11 +50,13 @@ class Parser(argparse.ArgumentParser):
             return self.hints[flag]
         if others := [parser.prog for parser in commands if flag in parser.flags()]:
             return f"{flag} is for {', '.join(others[:3])}; {self.prog} --help lists its own flags"
-        from hira.runtime.settings import Settings  # most command lines are right
+        advice = suggest(flag, self.flags())
+        if not advice and self.prog.startswith("hira ") and "--model" in self.flags():
+            from hira.runtime.settings import Settings  # most command lines are right
 
-        if (name := flag.removeprefix("--").replace("-", "_")) in Settings.model_fields:
-            return f"{name} is a setting without a flag; write {name} = … in hira.toml"
-        return suggest(flag, self.flags()) or f"{self.prog} --help lists the flags"
+            if (name := flag.removeprefix("--").replace("-", "_")) in Settings.model_fields:
+                advice = f"{name} is a setting without a flag; write {name} = … in hira.toml"
+        return advice or f"{self.prog} --help lists the flags"
 
     def add(self, *arguments: "Arguments | FlagGroup") -> None:
         """Add flags and positional arguments, in their groups."""

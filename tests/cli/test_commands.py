@@ -123,6 +123,7 @@ def test_the_answer_is_written_into_a_file_by_its_suffix_too(place: Command, ask
             "correct it, or leave it out",
         ),
         (["ask", "x", "--top-p", "0.9"], "unrecognized arguments: --top-p", "write top_p = … in hira.toml"),
+        (["ask", "x", "--roles", "a=m"], "unrecognized arguments: --roles", "did you mean '--role'?"),
         (["ask", "x", "--host", "::1"], "unrecognized arguments: --host", "--host is for hira serve"),
         (["ask", "x", "--base-url", "localhost:9/v1"], "does not begin with http", "write http://localhost:9/v1"),
         (["ask", "x", "--base-url", "htp:/x"], "does not begin with http", "write http://HOST:PORT/v1"),
