@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 HOST = "127.0.0.1"
 PATH = "/mcp"
 LEAVING = 2
-_CHUNK = 65_536
 REMEMBERED = 1_000
 """The latest locations that were shown; of the web, only these can be opened."""
 SOME_DOCS = "paths of the server's documents to search (default: all)"
@@ -330,20 +329,17 @@ async def _lines(wire: int) -> AsyncIterator[str]:
     """Yield the lines of a descriptor. A daemon thread waits for the next one when the server ends: the protocol's own
     reader would be awaited, so that Ctrl-C had no effect before the client's next message."""
     loop = asyncio.get_running_loop()
-    chunks: asyncio.Queue[bytes] = asyncio.Queue()
+    lines: asyncio.Queue[bytes] = asyncio.Queue()
 
     def read() -> None:
-        with suppress(RuntimeError):  # the loop has been closed
-            while chunk := os.read(wire, _CHUNK):
-                loop.call_soon_threadsafe(chunks.put_nowait, chunk)
-            loop.call_soon_threadsafe(chunks.put_nowait, b"")
+        with suppress(RuntimeError), os.fdopen(wire, "rb") as file:  # the loop has been closed
+            while line := file.readline():
+                loop.call_soon_threadsafe(lines.put_nowait, line)
+            loop.call_soon_threadsafe(lines.put_nowait, b"")
 
     threading.Thread(target=read, name="mcp stdin", daemon=True).start()
-    rest = b""
-    while chunk := await chunks.get():
-        *lines, rest = (rest + chunk).split(b"\n")
-        for line in lines:
-            yield line.decode("utf-8", "replace")
+    while line := await lines.get():
+        yield line.decode("utf-8", "replace")
 
 
 async def _over_http(served: "Server[Any]", port: int, shell: Shell) -> None:

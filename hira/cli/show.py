@@ -21,7 +21,6 @@ from hira.runtime.answer_json import citations_as_json
 from hira.runtime.endpoints import find_model
 from hira.runtime.settings import OFF, Settings
 from hira.runtime.spans import spans_of
-from hira.runtime.telemetry import export, sender
 from hira.runtime.trace import Reading, ReadSubtask, ReadTurn, read
 from hira.runtime.trace.page import page
 
@@ -182,7 +181,12 @@ def trace(options: RecordOptions, shell: Shell) -> int:
         if endpoint in ("", OFF):
             fix = "hira trace RUN --otel URL, or set OTEL_EXPORTER_OTLP_ENDPOINT"
             raise UsageError("no collector is named", fix=fix)
-        exporter = sender(endpoint)
+        try:
+            from hira.runtime.telemetry import export, sender  # it needs an extra
+
+            exporter = sender(endpoint)
+        except ImportError:
+            raise UsageError("spans cannot be exported", fix="pip install 'hira[otel]'") from None
         spans = spans_of(reading, content=options.content)
         export(reading.entry.id, spans, exporter, endpoint)
         shell.remark(f"{len(spans)} spans of run {reading.entry.id} sent to {without_userinfo(endpoint)}")

@@ -185,7 +185,7 @@ def open_telemetry(settings: Settings, notices: list[Notice]) -> "Telemetry | No
         from hira.runtime.telemetry import Telemetry
 
         return Telemetry(settings.otel)
-    except (ImportError, UsageError):
+    except ImportError:
         if not settings.origin("otel").startswith("OTEL_"):
             notices.append(Notice("spans are not exported: pip install 'hira[otel]'", important=True))
         return None

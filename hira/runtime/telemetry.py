@@ -5,10 +5,15 @@ import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
-from typing import TYPE_CHECKING
+
+from opentelemetry import trace
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
+from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 
 from hira.core import events
-from hira.core.errors import EndpointError, UsageError
+from hira.core.errors import EndpointError
 from hira.core.sanitize import without_userinfo
 from hira.runtime.spans import (
     RUN,
@@ -21,14 +26,6 @@ from hira.runtime.spans import (
     usage_attributes,
 )
 
-if TYPE_CHECKING:
-    from opentelemetry.sdk.resources import Resource
-    from opentelemetry.sdk.trace import ReadableSpan
-    from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
-    from opentelemetry.trace import Span as OpenSpan
-    from opentelemetry.trace import Tracer
-
-
 PATH = "/v1/traces"
 SECONDS = 5
 """For which a collector is waited for."""
@@ -36,48 +33,42 @@ AT_ONCE = 200
 """Spans that are sent together."""
 
 
-def sender(endpoint: str) -> "SpanExporter":
-    """Return the exporter that sends spans to the collector at this base URL. Raises `UsageError` if the extra is not
-    installed.
+class CountingExporter(SpanExporter):
+    """The exporter, that enters into `refused` how many spans the collector did not take, each time."""
+
+    def __init__(self, exporter: SpanExporter, refused: list[int]) -> None:
+        self._exporter = exporter
+        self._refused = refused
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        result = self._exporter.export(spans)
+        if result is not SpanExportResult.SUCCESS:
+            self._refused.append(len(spans))
+        return result
+
+    def shutdown(self) -> None:
+        self._exporter.shutdown()
+
+
+def sender(endpoint: str) -> SpanExporter:
+    """Return the exporter that sends spans to the collector at this base URL.
 
     Headers and certificates come from the variables that OpenTelemetry reads itself.
     """
-    try:
-        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-    except ImportError:
-        raise UsageError("spans cannot be exported", fix="pip install 'hira[otel]'") from None
+    # a program with its own exporter may do without this one
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+
     logging.getLogger("opentelemetry").addHandler(logging.NullHandler())  # hira reports what goes wrong
     base = endpoint.rstrip("/")
     return OTLPSpanExporter(endpoint=base if base.endswith(PATH) else base + PATH, timeout=SECONDS)
 
 
-def counting(exporter: "SpanExporter", refused: list[int]) -> "SpanExporter":
-    """The exporter, that enters into `refused` how many spans the collector did not take, each time."""
-    from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
-
-    class Counting(SpanExporter):
-        def export(self, spans: "Sequence[ReadableSpan]") -> "SpanExportResult":
-            result = exporter.export(spans)
-            if result is not SpanExportResult.SUCCESS:
-                refused.append(len(spans))
-            return result
-
-        def shutdown(self) -> None:
-            exporter.shutdown()
-
-    return Counting()
-
-
-def resource() -> "Resource":
-    from opentelemetry.sdk.resources import Resource
-
+def resource() -> Resource:
     return Resource.create({"service.name": "hira", "service.version": version("hira")})
 
 
-def export(run: str, spans: Sequence[Span], exporter: "SpanExporter", endpoint: str) -> None:
+def export(run: str, spans: Sequence[Span], exporter: SpanExporter, endpoint: str) -> None:
     """Send a recorded run. Sent twice it has the same ids. Raises `EndpointError` if the collector does not take it."""
-    from opentelemetry.sdk.trace.export import SpanExportResult
-
     made = _make_spans(run, spans)
     for start in range(0, len(made), AT_ONCE):
         if exporter.export(made[start : start + AT_ONCE]) is not SpanExportResult.SUCCESS:
@@ -88,11 +79,8 @@ def export(run: str, spans: Sequence[Span], exporter: "SpanExporter", endpoint: 
     exporter.shutdown()
 
 
-def _make_spans(run: str, spans: Sequence[Span]) -> "list[ReadableSpan]":
+def _make_spans(run: str, spans: Sequence[Span]) -> list[ReadableSpan]:
     """The spans as the exporter takes them. The same run has the same ids each time."""
-    from opentelemetry import trace
-    from opentelemetry.sdk.trace import ReadableSpan
-    from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 
     def number(text: str, size: int) -> int:
         return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=size).digest()) or 1
@@ -126,17 +114,13 @@ class Telemetry:
     """Sends the spans of all runs; in a program that has set up OpenTelemetry, its way and below its current span."""
 
     def __init__(self, endpoint: str) -> None:
-        from opentelemetry import trace
-        from opentelemetry.sdk.trace import TracerProvider
-        from opentelemetry.sdk.trace.export import BatchSpanProcessor
-
         provider = trace.get_tracer_provider()
         self._own: TracerProvider | None = None
         self._endpoint = endpoint
         self._refused: list[int] = []
         if not isinstance(provider, TracerProvider):
             provider = self._own = TracerProvider(resource=resource(), shutdown_on_exit=False)
-            provider.add_span_processor(BatchSpanProcessor(counting(sender(endpoint), self._refused)))
+            provider.add_span_processor(BatchSpanProcessor(CountingExporter(sender(endpoint), self._refused)))
         self._tracer = provider.get_tracer("hira")
 
     @contextmanager
@@ -164,9 +148,9 @@ class Telemetry:
 class _OpenSpans:
     """The open spans of one run, by the step that each represents."""
 
-    def __init__(self, tracer: "Tracer") -> None:
+    def __init__(self, tracer: trace.Tracer) -> None:
         self._tracer = tracer
-        self._open: dict[str, OpenSpan] = {}
+        self._open: dict[str, trace.Span] = {}
         self._models: dict[str, str] = {}
 
     def hear(self, event: events.Event) -> None:
@@ -201,8 +185,6 @@ class _OpenSpans:
             self._end(key, {}, "broken off")
 
     def _begin(self, key: str, name: str, attributes: Attributes, *, remote: bool = False) -> None:
-        from opentelemetry import trace
-
         self._end(key, {}, "failed")  # a turn that brought nothing tells no end
         conversation = str(attributes.get("hira.conversation", ""))
         subtask = self._open.get(f"subtask {conversation.partition('/')[0]}") if "/" in conversation else None
@@ -212,8 +194,6 @@ class _OpenSpans:
         self._open[key] = self._tracer.start_span(name, context, kind, attributes)
 
     def _end(self, key: str, attributes: Attributes, failed: str = "") -> None:
-        from opentelemetry import trace
-
         if span := self._open.pop(key, None):
             span.set_attributes(attributes)
             if failed:
