@@ -24,9 +24,11 @@ MOST = 300_000
 _AT_ONCE = 2
 """Requests in progress."""
 _CHUNK = 16_384
+# CROSS JOIN, because SQLite keeps its order: passages are looked up only in files that lack vectors
 _MISSING = """
-SELECT id, digest, first, count FROM files
-WHERE count > (SELECT count(*) FROM vectors WHERE row BETWEEN first AND first + count - 1)
+SELECT p.rowid, f.id, f.digest FROM files f CROSS JOIN passages p ON p.rowid BETWEEN f.first AND f.first + f.count - 1
+WHERE f.count > (SELECT count(*) FROM vectors WHERE row BETWEEN f.first AND f.first + f.count - 1)
+AND NOT EXISTS (SELECT 1 FROM vectors WHERE row = p.rowid)
 """
 _PUT = """
 INSERT OR REPLACE INTO vectors
@@ -89,13 +91,7 @@ class Vectors:
         total = self.store.select("SELECT coalesce(sum(count), 0) FROM files")[0][0]
         if total > MOST:
             raise EncoderFailed(f"the documents have {total:,} passages; vectors are searched up to {MOST:,}")
-        missing: list[Place] = []
-        for file, digest, first, count in self.store.select(_MISSING):
-            end = first + count
-            rows = self.store.select("SELECT row FROM vectors WHERE row >= ? AND row < ?", first, end)
-            held = {row for (row,) in rows}
-            missing += [Place(row, file, digest) for row in range(first, end) if row not in held]
-        return missing
+        return [Place(*row) for row in self.store.select(_MISSING)]
 
     async def _encode(self, places: Sequence[Place], spend: Spend | None) -> None:
         texts = await asyncio.to_thread(self.store.read_full_texts, [place.row for place in places])
