@@ -26,12 +26,8 @@ _NOT_PUBLIC_4 = [
     IPv4Network(network) for network in ("168.63.129.16/32", "192.0.0.0/24", "192.88.99.0/24", "224.0.0.0/3")
 ]
 _GLOBAL_6 = IPv6Network("2000::/3")
-_NOT_PUBLIC_6 = [
-    IPv6Network(network) for network in ("2001::/23", "2001:db8::/32", "3fff::/20", "2001:10::/28", "2001:20::/28")
-]
+_NOT_PUBLIC_6 = [IPv6Network(network) for network in ("2001::/23", "2001:db8::/32", "3fff::/20")]
 _NAT64 = IPv6Network("64:ff9b::/96")
-_MAPPED = IPv6Network("::ffff:0:0/96")
-_6TO4 = IPv6Network("2002::/16")
 _ISATAP = (0x00005EFE, 0x02005EFE)
 
 
@@ -57,14 +53,13 @@ def public(address: str) -> bool:
         return False
     if isinstance(ip, IPv4Address):
         return ip.is_global and not any(ip in network for network in _NOT_PUBLIC_4)
-    if ip in _NAT64 or ip in _MAPPED:
-        return public(str(IPv4Address(int(ip) & 0xFFFFFFFF)))
+    last = IPv4Address(int(ip) & 0xFFFFFFFF)
+    if ip.ipv4_mapped or ip in _NAT64:
+        return public(str(last))
     if ip not in _GLOBAL_6 or any(ip in network for network in _NOT_PUBLIC_6):
         return False
-    wrapped = [int(ip) >> 80] if ip in _6TO4 else []
-    if (int(ip) >> 32) & 0xFFFFFFFF in _ISATAP:
-        wrapped.append(int(ip))
-    return all(public(str(IPv4Address(inner & 0xFFFFFFFF))) for inner in wrapped)
+    wrapped = [ip.sixtofour, last if (int(ip) >> 32) & 0xFFFFFFFF in _ISATAP else None]
+    return all(public(str(inner)) for inner in wrapped if inner)
 
 
 def check_url(url: str, allow: Collection[str] = ()) -> CheckedUrl:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 DESCRIPTION = Prompt(__file__, "texts", "description")
 FILE = Prompt(__file__, "texts", "file")
+_SECONDS = PythonLimits().seconds
 _QUEUE = 5
 """The number of calls of one turn that may wait for each other within the tool's time."""
 
@@ -41,7 +42,6 @@ def open_python(
     named: Mapping[Path, str] = MappingProxyType({}),
     sandbox: Mode = "auto",
     image: str = IMAGE,
-    limits: PythonLimits = PythonLimits(),  # noqa: B008 - frozen
 ) -> Callable[[str], AbstractAsyncContextManager[Tool]]:
     """Return a function that opens a session for a subtask: each works in its own folder below `folder`, named by the
     subtask's id.
@@ -59,7 +59,7 @@ def open_python(
     listed = Filled("\n".join(attached))
     # by whether earlier sessions may have left files
     descriptions = {
-        follows: str(DESCRIPTION.fill(seconds=f"{limits.seconds:g}", beside=follows, attached=listed))
+        follows: str(DESCRIPTION.fill(seconds=f"{_SECONDS:g}", beside=follows, attached=listed))
         for follows in (False, True)
     }
 
@@ -82,7 +82,6 @@ def open_python(
                 label=label,
                 sandbox=sandbox,
                 image=image,
-                limits=limits,
             )
             stack.push_async_exit(opened)
             return opened
@@ -92,7 +91,7 @@ def open_python(
 
             return await run_code(open_sandbox(), str(arguments["code"]))
 
-        seconds = _QUEUE * (limits.seconds + 30)
+        seconds = _QUEUE * (_SECONDS + 30)
         try:
             async with AsyncExitStack() as stack:
                 yield replace(_SHAPE, run=run, seconds=seconds, description=descriptions[follows])
