@@ -30,19 +30,20 @@ async def run_code(sandbox: PythonSandbox, code: str) -> Observation:
         return Observation(inert(f"{outcome.text}{written}"), ok=False)
     first = next((line.strip("# ") for line in code.splitlines() if line.strip("# ")), "")
     shown = outcome.text or "(nothing was printed, and the last line has no value)"
-    text = f"{code.strip()}{OUTPUT}{shown}{written}"
+    program = f"{code.strip()}{OUTPUT}"
+    text = f"{program}{shown}{written}"
     place = f"python:{sandbox.label}.{outcome.number}"
     source = Source(place, first[:_TITLE] or "computation", text, "computation")
     paths = sorted(names, key=lambda path: path.suffix.lower() not in PICTURES)[:MOST]
     contents = await sandbox.contents(paths, LARGEST + 1)
-    made = [_make_source(names[path], content, code, place) for path, content in contents.items()]
+    made = [_make_source(names[path], content, program, place) for path, content in contents.items()]
     return Observation(passages=(Passage(source, text), *filter(None, made)))
 
 
-def _make_source(name: str, content: bytes, code: str, place: str) -> Passage | None:
+def _make_source(name: str, content: bytes, program: str, place: str) -> Passage | None:
     """Return a picture as media, with a text about its origin; a text as a computation; None for anything else.
 
-    `name` is the shown path, `place` names the program.
+    `name` is the shown path, `place` names the `program`, whose text precedes the file's.
     """
     title = Path(name).name
     if Path(name).suffix.lower() in PICTURES:
@@ -56,4 +57,4 @@ def _make_source(name: str, content: bytes, code: str, place: str) -> Passage | 
         return None
     rest = " …" if len(content) > LARGEST else ""
     head = text if len(text) <= _SHOWN else f"{text[:_SHOWN]} …"
-    return Passage(Source(name, title, f"{code.strip()}{OUTPUT}{text}{rest}", "computation"), head)
+    return Passage(Source(name, title, f"{program}{text}{rest}", "computation"), head)

@@ -6,9 +6,8 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from hira.core.errors import ToolError
 from hira.core.messages import Filled
 from hira.core.prompts import Prompt
 from hira.core.sanitize import clean
@@ -23,15 +22,6 @@ FILE = Prompt(__file__, "texts", "file")
 _SECONDS = PythonLimits().seconds
 _QUEUE = 5
 """The number of calls of one turn that may wait for each other within the tool's time."""
-
-
-async def python(code: str) -> Observation:
-    """Replaced by the run of a session."""
-    raise ToolError(f"no session runs {code!r}")
-
-
-_SHAPE = replace(text_tool(python, {"code": ""}), shown=0, stateful=True, function=None)
-"""The tool without a session. The sandbox itself limits results."""
 
 
 def open_python(
@@ -86,15 +76,16 @@ def open_python(
             stack.push_async_exit(opened)
             return opened
 
-        async def run(arguments: Mapping[str, Any]) -> Observation:
+        async def python(code: str) -> Observation:
             from hira.tools.python.results import run_code  # most sessions make no call
 
-            return await run_code(open_sandbox(), str(arguments["code"]))
+            return await run_code(open_sandbox(), code)
 
-        seconds = _QUEUE * (_SECONDS + 30)
+        # the sandbox itself limits results
+        made = replace(text_tool(python, {"code": ""}), shown=0, stateful=True, function=None)
         try:
             async with AsyncExitStack() as stack:
-                yield replace(_SHAPE, run=run, seconds=seconds, description=descriptions[follows])
+                yield replace(made, seconds=_QUEUE * (_SECONDS + 30), description=descriptions[follows])
         finally:
             ended.append(place)
 

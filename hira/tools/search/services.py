@@ -183,6 +183,7 @@ _WEB = {
         pace=(0.0, 3),
         refused="it needs a contact; set one",
     ),
+    GOOGLE: GOOGLE_FORM,
 }
 _WORKS = {
     "serper_scholar": Form(
@@ -275,7 +276,7 @@ _CITATIONS = {
 }
 """The parts of `follow_citations`: the work of a title, the works that cite a work, and those that it cites."""
 SCHOLARLY = frozenset(_WORKS)
-BACKENDS = (*_WEB, GOOGLE, VENDOR, "ddgs", *_WORKS)
+BACKENDS = (*_WEB, VENDOR, "ddgs", *_WORKS)
 CITATIONS = tuple(_CITATIONS)
 
 
@@ -298,7 +299,7 @@ def open_backend(
         return _open_litellm(name, key, base_url)
     if name == "ddgs":
         return _open_ddgs()
-    form = GOOGLE_FORM if name == GOOGLE else (_WEB | _WORKS | _CITATIONS).get(name)
+    form = (_WEB | _WORKS | _CITATIONS).get(name)
     if form is None:
         raise UsageError(f"there is no search service {name!r}", fix=did_you_mean(name, BACKENDS))
     keyless = form.key and form.key_needed and not key
