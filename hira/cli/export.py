@@ -116,7 +116,7 @@ def _is_own(path: Path) -> bool:
     try:
         with ReadingChild() as child, open_regular(path) as file:
             return read_passages(child, file).is_own
-    except (HiraError, OSError):
+    except HiraError:
         return False
 
 

@@ -2,10 +2,9 @@
 
 import asyncio
 import re
-import tempfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import Annotated, Any, TypeVar
 from urllib.parse import unquote, urlsplit
 
@@ -22,7 +21,7 @@ from hira.tools.documents.pieces import Piece, join_pieces, write_pieces
 from hira.tools.documents.reader import read_passages
 from hira.tools.documents.showing import choose_passages
 from hira.tools.fetch import Fetched, Fetcher
-from hira.tools.opening import ReadingChild, explaining, open_regular
+from hira.tools.opening import ReadingChild, open_copy
 from hira.tools.pages import Link, Page, extract
 from hira.tools.search.service import mark_retracted
 
@@ -158,11 +157,8 @@ def _make_name(got: Fetched) -> str:
 
 def _read_file(got: Fetched) -> ReadPage:
     """Read a PDF or office file with the readers of local files."""
-    with tempfile.TemporaryDirectory(prefix="hira-page-", ignore_cleanup_errors=True) as folder:
-        path = Path(folder, _make_name(got))
-        path.write_bytes(got.body)
-        with ReadingChild() as child, explaining(path), open_regular(path) as file:
-            read = read_passages(child, file)
+    with ReadingChild() as child, open_copy(_make_name(got), got.body) as file:
+        read = read_passages(child, file)
     if not (read.pieces or read.unread):
         raise ToolError(f"{quote_url(got.url)} {_NO_CONTENT['empty']}")
     text, places = join_pieces(read.pieces, read.title, placed=True)

@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,7 +21,7 @@ from hira.tools.documents.pieces import Piece, join_pieces, write_pieces
 from hira.tools.documents.reader import Passages, read_passages
 from hira.tools.documents.showing import LONG, find_nearest, fit_within
 from hira.tools.file_kinds import how_to_see
-from hira.tools.opening import OpenFile, ReadingChild, Unopened, explaining, open_regular
+from hira.tools.opening import OpenFile, ReadingChild, Unopened, open_copy, open_regular
 from hira.tools.python import folder
 
 LARGEST = 64 * 2**20
@@ -99,7 +98,7 @@ class RunReader:
 
     def read_again(self, path: Path, child: ReadingChild) -> Passages:
         """Read a file unless it was read, or could not be read, since its last change."""
-        with explaining(path), open_regular(path) as file:
+        with open_regular(path) as file:
             marks = (file.size, file.about.st_mtime_ns)
             if path not in self.known or self.known[path][0] != marks:
                 try:
@@ -150,11 +149,8 @@ def _read_written(work: Path, place: str, reading: RunReader, child: ReadingChil
         return None
     if len(data) > LARGEST:
         raise ToolError(f"{place} has more than {LARGEST // 2**20} MB; have a program read it")
-    with tempfile.TemporaryDirectory(prefix="hira-file-", ignore_cleanup_errors=True) as copied:
-        copy = Path(copied, Path(place).name)
-        copy.write_bytes(data)
-        with explaining(copy), open_regular(copy) as file:
-            return reading.read(file, child)
+    with open_copy(Path(place).name, data) as file:
+        return reading.read(file, child)
 
 
 def check_attached(file: Path) -> None:

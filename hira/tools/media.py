@@ -26,7 +26,7 @@ from typing import Any, Literal
 from hira.core.errors import ToolError
 from hira.core.messages import Media
 from hira.tools.file_kinds import MP3, PDF, WAV, decodes, kind_of, renders_pages
-from hira.tools.opening import OpenFile, ReadingChild, explaining, open_regular
+from hira.tools.opening import OpenFile, ReadingChild, open_regular
 
 LARGEST = 25 * 2**20
 """The most bytes of a video, and of a wav or mp3 file that is sent unchanged."""
@@ -77,7 +77,7 @@ def media_reader(readable: Sequence[Path], named: Mapping[str, Path] = MappingPr
             path = named[plain].resolve()
             if not any(path.is_relative_to(root) for root in allowed):
                 raise ToolError(f"{named[plain].name} leads out of the documents now; it is not read")
-        with explaining(path), open_regular(path, allowed, limit=sys.maxsize) as file:
+        with open_regular(path, allowed, limit=sys.maxsize) as file:
             return _read_media(file, kind_of(path.name), place, value)
 
     return read

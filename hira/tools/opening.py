@@ -10,10 +10,11 @@ import os
 import stat
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Self, TypeVar
 
 from hira.core.child import LIMITS, OutOfTime, open_worker
@@ -54,12 +55,13 @@ class OpenFile:
 def open_regular(path: Path, roots: Sequence[Path] = (), *, limit: int = LIMIT) -> Iterator[OpenFile]:
     """Open a file. Below one of the `roots`, which are resolved, no link is followed; other paths are opened as named.
 
-    Raises `ToolError` for what is no regular file, is too big, or consists of holes, and `OSError` for what cannot be
-    opened.
+    Raises `ToolError` for what cannot be opened, is no regular file, is too big, or consists of holes; and in place of
+    whatever goes wrong with the file while it is open (`explaining`).
     """
     root = next((root for root in roots if path.is_relative_to(root)), None)
-    handle = os.open(path, _READ) if root is None else _open_below(root, path)
-    try:
+    with explaining(path), ExitStack() as opened:
+        handle = os.open(path, _READ) if root is None else _open_below(root, path)
+        opened.callback(os.close, handle)
         about = os.fstat(handle)
         if stat.S_ISDIR(about.st_mode):
             raise ToolError(f"{path.name or path} is a folder, not a file")
@@ -72,8 +74,16 @@ def open_regular(path: Path, roots: Sequence[Path] = (), *, limit: int = LIMIT) 
         if size - blocks > _HOLES and (holes := size - _count_written(handle, size)) > _HOLES:
             raise ToolError(f"{path.name} is not read: {holes / 2**20:.1f} MB of it were never written (a sparse file)")
         yield OpenFile(path, handle, about)
-    finally:
-        os.close(handle)
+
+
+@contextmanager
+def open_copy(name: str, data: bytes) -> Iterator[OpenFile]:
+    """Open a file with this name and content, which exists only inside the context."""
+    with TemporaryDirectory(prefix="hira-", ignore_cleanup_errors=True) as folder:
+        path = Path(folder, name)
+        path.write_bytes(data)
+        with open_regular(path) as file:
+            yield file
 
 
 def _open_below(root: Path, path: Path) -> int:

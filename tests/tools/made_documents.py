@@ -14,7 +14,7 @@ from hira.tools.documents import reader
 from hira.tools.documents.document import Document
 from hira.tools.documents.parsing import parse_open
 from hira.tools.documents.reader import Passages
-from hira.tools.opening import ReadingChild, explaining, open_regular
+from hira.tools.opening import ReadingChild, open_regular
 
 RELATIONS = "http://schemas.openxmlformats.org/package/2006/relationships"
 OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
@@ -31,13 +31,13 @@ def written(path: Path, content: str | bytes) -> Path:
 
 
 def read_file(path: Path) -> Document:
-    with explaining(path), open_regular(path) as file:
+    with open_regular(path) as file:
         return parse_open(file)
 
 
 def read_passages(path: Path, child: ReadingChild | None = None, seconds: float | None = None) -> Passages:
     """What a child process with limits reads."""
-    with nullcontext(child) if child else ReadingChild() as used, explaining(path), open_regular(path) as file:
+    with nullcontext(child) if child else ReadingChild() as used, open_regular(path) as file:
         return reader.read_passages(used, file, seconds)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from hira.tools.documents.document import Document, cut
 from hira.tools.documents.pieces import Piece
-from hira.tools.opening import OpenFile, ReadingChild, explaining
+from hira.tools.opening import OpenFile, ReadingChild
 
 WHOLE = 30_000
 """Characters of a file that may be shown whole."""
@@ -53,8 +53,7 @@ def read_passages(child: ReadingChild, file: OpenFile, seconds: float | None = N
     `Deferred` if it takes more than `seconds`."""
     from hira.tools.documents.parsing import is_short, parse_open
 
-    with explaining(file.path):
-        if is_short(file):
-            return _cut_passages(parse_open(file))
-        sent = child.collect(send_passages, file, seconds=seconds)
-        return replace(sent[0], pieces=tuple(piece for passages in sent for piece in passages.pieces))
+    if is_short(file):
+        return _cut_passages(parse_open(file))
+    sent = child.collect(send_passages, file, seconds=seconds)
+    return replace(sent[0], pieces=tuple(piece for passages in sent for piece in passages.pieces))

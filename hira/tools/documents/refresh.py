@@ -32,7 +32,7 @@ from hira.tools.documents.walk import (
     shorten,
 )
 from hira.tools.file_kinds import how_to_see
-from hira.tools.opening import Deferred, OpenFile, ReadingChild, Unopened, explaining, open_regular
+from hira.tools.opening import Deferred, OpenFile, ReadingChild, Unopened, open_regular
 
 _BATCH = 1_000
 _ADD_FILE = "INSERT INTO files VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
@@ -90,7 +90,7 @@ class Refresh:
         self._bytes += change.size
         stamp = None
         try:
-            with explaining(change.path), open_regular(change.path, self.roots) as file:
+            with open_regular(change.path, self.roots) as file:
                 digest = hashlib.file_digest(file.rewind(), "sha256").digest()
                 stamp = Stamp(file.size, cut_time(file.about.st_mtime_ns), digest)
                 if change.before and change.before.digest == stamp.digest:
