@@ -69,7 +69,7 @@ def as_issued(task: str, finding: Finding, report: Filled) -> Filled:
 
 def is_approved(context: RunContext) -> bool:
     """Return whether a person approves the subtasks of this run, or did so in the part that its record holds."""
-    return context.options.approve is not None or bool(context.log and context.log.holds(APPROVAL))
+    return context.options.approve is not None or context.log.holds(APPROVAL)
 
 
 async def _get_decisions(subtasks: Sequence[Subtask], context: RunContext) -> Sequence[Decision]:
@@ -85,7 +85,7 @@ async def _get_decisions(subtasks: Sequence[Subtask], context: RunContext) -> Se
             raise DamagedRecord(f"it has {len(decisions)} decisions on {len(subtasks)} subtasks")
         return decisions
 
-    decisions = await context.call_recorded(
+    decisions = await context.log.call(
         spec, partial(_ask_person, subtasks, context), lambda made: {"decisions": [*map(encode, made)]}, read
     )
     for issued, decision in zip(subtasks, decisions, strict=True):
@@ -157,7 +157,7 @@ async def ask_about_call(tool: Tool, use: ToolUse, conversation: Conversation, n
         lambda decision: {"arguments": dict(decision.arguments)},
         lambda record: replace(use, arguments=validate(dict[str, Any], record["arguments"])),
     )
-    decision = await context.call_recorded(spec, ask, encode, decode)
+    decision = await context.log.call(spec, ask, encode, decode)
     if isinstance(decision, Refusal):
         context.events(CallRefused(use.id, use.name, decision.reason))
         return refuse_call(tool, decision)

@@ -55,8 +55,6 @@ class _CallInProgress:
         """Perform the call, or restore its result from the journal. A failure that the model may read becomes an
         observation. The record is found by the arguments that the model wrote, and has those of the actual call."""
         context, tool, log = self.context, self.tool, self.context.log
-        if log is None:
-            return await self._prepare() or await self._change(await self._make())
         reads = tool is context.tools.files  # also what programs wrote, and so not always the same
         shared = _is_shared(tool, context)
         spec = CallSpec(
@@ -129,8 +127,6 @@ class _CallInProgress:
 
     async def _change(self, observation: Observation) -> Observation:
         """Return a result as the hook `after_tool` leaves it."""
-        if not self.context.options.hooks.after_tool:
-            return observation
         from hira.agents.hooks import change_result  # few runs have hooks
 
         changed = await change_result(self.context.options.hooks, self.tool, self._describe(), observation)

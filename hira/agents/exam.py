@@ -160,7 +160,7 @@ async def _recall(context: RunContext) -> Any:
     count = sum(name.startswith(VERIFIER) for name in context.rollout.trajectories)
     value = {"exam": VERSION, "role": VERIFIER, "asked": count}
     spec = CallSpec("tool", FACT, digest_of_tool(FACT, value), VERIFIER, lambda: value)
-    return await context.call_recorded(spec, recall, lambda score: {"score": score}, lambda stored: stored["score"])
+    return await context.log.call(spec, recall, lambda score: {"score": score}, lambda stored: stored["score"])
 
 
 def read_score(stored: Any) -> ExamScore | None:

@@ -2,12 +2,12 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal
 
 from hira.agents.receiver import ReadableCalls, Receiver
 from hira.agents.role import Approve, Continuation, RoleConfig, RunOptions, Verify
@@ -24,8 +24,7 @@ from hira.core.sanitize import redact, sanitize
 from hira.core.tokens import count
 from hira.core.tool import Context
 from hira.evidence import Source
-from hira.journal import CallSpec, Log
-from hira.journal.log import UNBOUNDED, Within, make_unrecorded
+from hira.journal import Log
 from hira.policies.dialects import DIALECTS, FALLBACKS, Call, Explained
 from hira.policies.dialects.protocol import write_examples
 from hira.policies.dialects.text_calls import HeldText, holds_more
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Approve", "Continuation", "Conversation", "RoleConfig", "RunContext", "RunOptions", "Verify"]
 
-T = TypeVar("T")
 INSTRUCTIONS = Prompt(__file__, "shared", "instructions")
 ATTACHED = Prompt(__file__, "shared", "attached")
 UNINSTRUCTED = frozenset({"coordinator", "evidence", "look", "output", "reader", "state", "system1", "verifier"})
@@ -95,8 +93,8 @@ class RunContext:
     """The files that the question is about."""
     secrets: frozenset[str] = frozenset()
     """No tool gets an argument that contains one of them."""
-    log: Log | None = None
-    """The record in the journal, None for a run that is not recorded."""
+    log: Log = field(default_factory=Log)
+    """The record in the journal, by default one that nobody keeps."""
     options: RunOptions = field(default_factory=RunOptions)
     """The settings that stay the same to the end of the run."""
     earlier: "Messages" = ()
@@ -146,8 +144,7 @@ class RunContext:
         """Enter a source into the run's record and return it with its id."""
         before = len(self.rollout.sources)
         source = self.rollout.sources.add(source)
-        if self.log:
-            self.log.read(source.location, source.id)
+        self.log.read(source.location, source.id)
         if len(self.rollout.sources) > before:
             self.events(SourceRead(source.id, source.kind, source.title, source.location))
         return source
@@ -156,20 +153,6 @@ class RunContext:
         """Say that a subtask is done."""
         self.events(SubtaskDone(finding.subtask.id, finding.expert, finding.conclusion, finding.ok))
         return finding
-
-    async def call_recorded(
-        self,
-        spec: CallSpec,
-        make: Callable[[], Awaitable[T]],
-        encode: Callable[[T], Any],
-        decode: Callable[[Any], T],
-        within: Within = UNBOUNDED,
-    ) -> T:
-        """Return what `make` returns, or what it returned in the record of this run. It is awaited `within`."""
-        if self.log:
-            return await self.log.call(spec, make, encode, decode, within)
-        async with within:
-            return await make()
 
     @property
     def stopped(self) -> Stop | None:
@@ -292,7 +275,7 @@ class Conversation:
         if context.stopped and not last:
             raise context.stopped
         request, refused = None, 0
-        model, log, forced = self.config.policy.model, context.log, context.stopped is not None
+        model, forced = self.config.policy.model, context.stopped is not None
         while True:
             if request is None:
                 request = self._write_request(several, schema, closing=closing)
@@ -311,8 +294,9 @@ class Conversation:
                         TurnStarted(self.name, need.role, self.tokens(request.tools) if receiver.held else 0)
                     )
                     ask = partial(self._ask, request, spending, receiver, several)
-                    record = partial(log.policy, model, request, forced=forced) if log else make_unrecorded
-                    completion = await record(ask, receiver.within, receiver.finish)
+                    completion = await context.log.policy(
+                        model, request, ask, receiver.within, receiver.finish, forced=forced
+                    )
                     spending.usage = completion.usage
             except ToolsRefused:
                 if not ((several or closing) and self.switch_dialect()):
@@ -333,7 +317,7 @@ class Conversation:
         from hira.agents.hooks import HookedTurn  # few runs have hooks
 
         context, role = self.context, self.trajectory.role
-        record = partial(context.call_recorded, within=context.stopping.bound_turn(CallNeed(role, last=last)))
+        record = partial(context.log.call, within=context.stopping.bound_turn(CallNeed(role, last=last)))
         return HookedTurn(context.options.hooks, role, self.name, context.handed, record)
 
     def _write_request(self, several: int, schema: Mapping[str, Any] | None, *, closing: bool) -> Request:
@@ -355,7 +339,7 @@ class Conversation:
     def _keep_turn(self, request: Request, completion: Completion, told: set[str]) -> None:
         """Enter a turn into the record; `told` notes were shown before. Raises `Withheld` for a refusal."""
         context = self.context
-        if context.log and context.log.departed:
+        if context.log.departed:
             context.note(DEPARTED)
         if (usage := completion.usage).prompt_tokens:
             self._sized = (*self._sized[:2], usage.prompt_tokens // max(1, usage.calls))
@@ -395,8 +379,8 @@ class Conversation:
             longest = min(bounds)
         answers, closes = self.closes == "run", bool(self.closes)
         alone = answers and not last and not self.readable.tools
-        log, forced = context.log, context.stopped is not None
-        recorded = bool(log and log.known and log.knows(config.policy.model, request, forced=forced))
+        forced = context.stopped is not None
+        recorded = bool(context.log.known) and context.log.knows(config.policy.model, request, forced=forced)
         need = CallNeed(role, 0, None, answers, last, closes, closing or last, alone, longest, recorded)
         if not context.budget.counts(role):
             return need
@@ -426,8 +410,7 @@ class Conversation:
                     if isinstance(error, EndpointError):
                         lost = Usage(1, error.prompt_tokens, error.completion_tokens)
                     spending.usage = receiver.count_lost(lost)
-                    if self.context.log:
-                        self.context.log.lose(self.name, self.config.policy.model, spending.usage)
+                    self.context.log.lose(self.name, self.config.policy.model, spending.usage)
                     raise
         except OutOfBudget as spent:
             unchecked = self.trajectory.role == VERIFIER and receiver.within.began is None  # the answer stays
@@ -463,7 +446,7 @@ class Conversation:
 def find_shortage(context: RunContext, conversation: str, *calls: CallNeed, seconds: float = 0.0) -> str:
     """Return why the budget does not pay for optional calls that take these seconds, and for its reserve. It is empty
     if the budget pays, or if the run's record holds their conversation."""
-    if context.log and context.log.holds(conversation):
+    if context.log.holds(conversation):
         return ""
     left = (context.budget.remaining_seconds(), context.budget.role_seconds(calls[0].role))
     if seconds and any(rest is not None and rest <= seconds for rest in left):

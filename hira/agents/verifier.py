@@ -48,7 +48,7 @@ class RecordedVerifier:
         spec = CallSpec("tool", VERIFIER, digest_of_tool(VERIFIER, values), self.name, lambda: values)
         judge, decode = partial(self.verifier.verify, claims, question), partial(validate, list[Judgement])
         with contain("it"):
-            return await self.context.call_recorded(spec, judge, list, decode)
+            return await self.context.log.call(spec, judge, list, decode)
 
 
 @dataclass(frozen=True, slots=True)

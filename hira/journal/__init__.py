@@ -128,7 +128,7 @@ class Journal:
         ended = stop(entry.error.partition("\n")[0]) if stop else None
         dialects = entry.settings.get("dialects", {})
         known, sources = {call.key: call for call in self.calls(entry.id)}, self.sources(entry.id)
-        return Log(entry.id, None, known, sources, ended=ended, began=entry.began, dialects=dialects)
+        return Log(entry.id, None, known, sources, ended=ended, began=entry.began, dialects=dialects, is_replay=True)
 
     def runs(self, limit: int = 50, named: str = "") -> "list[Entry]":
         """The newest runs, newest first, of those whose id holds `named`."""

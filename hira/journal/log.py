@@ -103,12 +103,6 @@ Within = AbstractAsyncContextManager[None]
 UNBOUNDED: Within = nullcontext()
 
 
-async def make_unrecorded(make: Callable[[], Awaitable[T]], within: Within, finish: Callable[[T], T]) -> T:
-    """Make a call of a run that nobody records."""
-    async with within:
-        return finish(await make())
-
-
 def clock_from(latest: float) -> Callable[[], float]:
     """Return a clock of seconds since the epoch that never goes back, whatever happens to the machine's clock, and
     begins after `latest`: times give the order of a run's events."""
@@ -118,10 +112,10 @@ def clock_from(latest: float) -> Callable[[], float]:
 
 @dataclass(slots=True)
 class Log:
-    """The record of one run."""
+    """The record of one run. Without a writer it is one that is only read, in a replay, or that nobody keeps."""
 
-    run: str
-    _writer: Writer | None
+    run: str = ""
+    _writer: Writer | None = None
     known: dict[Key, RecordedCall] = field(default_factory=dict)
     """Its recorded calls."""
     sources: dict[str, str] = field(default_factory=dict)
@@ -137,6 +131,7 @@ class Log:
     """The dialects in which roles began, if they had been learned."""
     again: Collection[Key] = ()
     """The recorded calls that ended the run early, so that a resumed run makes them anew."""
+    is_replay: bool = False
     unfinished: list[RecordedCall] = field(default_factory=list)
     missed: bool = False
     departed: str = ""
@@ -153,6 +148,10 @@ class Log:
     def trouble(self) -> str:
         """Why nothing is written any more, empty while all is well."""
         return self._writer.trouble if self._writer else ""
+
+    @property
+    def is_kept(self) -> bool:
+        return self._writer is not None
 
     def read_conversation(self, conversation: str) -> list[Completion]:
         """Return the recorded completions of a conversation; with them the run has taken these calls."""
@@ -228,6 +227,8 @@ class Log:
         replaces the call's. A failure of the endpoint is recorded too, because the run may continue after it. `make` is
         awaited `within` a context that may end early; `finish` completes its result before it is recorded.
         """
+        if not (self._writer or self.is_replay):
+            return await _make_unrecorded(spec, make, within, prepare, finish)
         counter = (spec.kind, spec.conversation)
         position = self._positions[counter] = self._positions.get(counter, 0) + 1
         key: Key = (spec.kind, spec.conversation, 0 if spec.shared else position, spec.digest)
@@ -326,10 +327,10 @@ class Log:
 
     def event(self, event: Event) -> None:
         """Keep an event, to be written with the next call of a policy. Pieces of a text are left to the turn's end."""
-        if isinstance(event, TurnText):
+        if self._writer is None or isinstance(event, TurnText):
             return
         self._events.append(event)
-        if self._writer and len(self._events) >= MOST_EVENTS:
+        if len(self._events) >= MOST_EVENTS:
             self._writer.write(self._take_waiting())
 
     def _take_waiting(self) -> list[Statement]:
@@ -357,6 +358,21 @@ class Log:
         """Return when other processes can read all that was recorded so far."""
         if self._writer:
             await self._writer.commit()
+
+
+async def _make_unrecorded(
+    spec: CallSpec,
+    make: Callable[[], Awaitable[T]],
+    within: Within,
+    prepare: Callable[[], Awaitable[T | None]] | None,
+    finish: Callable[[T], T] | None,
+) -> T:
+    if prepare and (replacement := await prepare()) is not None:
+        return replacement
+    async with within:
+        result = await make()
+        result = finish(result) if finish else result
+        return await spec.change(result) if spec.change else result
 
 
 async def _find_reusable(reuse: Reuse, spec: CallSpec) -> Any:

@@ -170,7 +170,7 @@ class Run:
     @property
     def resumable(self) -> bool:
         """True if the journal contains the work so far, so that the run can be resumed."""
-        return self._log is not None and not self._log.trouble
+        return self._log is not None and self._log.is_kept and not self._log.trouble
 
     def give_up(self, why: str = "cancelled") -> None:
         """End the record of a run that was claimed and never came to its question; one of the journal has the answer
@@ -196,7 +196,7 @@ class Run:
             log = self._log = self._log or session.begin_log(
                 self.id, self.question, self.files, self.earlier, self.output
             )
-            if log and notice:
+            if notice:
                 log.event(Notice(notice))
             self.task = asyncio.current_task()
             if self._stop:
@@ -208,16 +208,15 @@ class Run:
                     self._begun = True
                     record = await rollout(session.workflow, self.question, context, self.earlier)
                     await session.toolset.keep_claims(record, context.events)
-                    if log:
-                        await log.settle()  # an answer that somebody has seen is recorded
-                    if log and log.trouble:
+                    await log.settle()  # an answer that somebody has seen is recorded
+                    if log.trouble:
                         context.events(Notice(f"{log.trouble}; this run cannot be resumed"))
             except asyncio.CancelledError:
                 if not self._end_cancelled(session):
                     raise
                 return
             except Exception as error:
-                await self._end_failed(session, error)
+                await self._end_failed(session, log, error)
                 raise
             if self._cut and self.task:
                 self.task.uncancel()  # something has ignored it, and the run has come to its end
@@ -236,16 +235,15 @@ class Run:
             raise make_closed_error() from None
         return cut
 
-    async def _end_failed(self, session: Session, error: Exception) -> None:
+    async def _end_failed(self, session: Session, log: Log, error: Exception) -> None:
         """End a run that could not begin, or that a fault in the program's workflow ended."""
         self._begun = True
         why = str(error) or type(error).__name__
         self._break_off(session, "failed", error if isinstance(error, HiraError) else HiraError(why))
-        if self._log:
-            record = self.answer.rollout
-            record.unused = self._log.read_unused()
-            self._log.end("failed", "", why, record.usage)
-            await self._log.settle()
+        record = self.answer.rollout
+        record.unused = log.read_unused()
+        log.end("failed", "", why, record.usage)
+        await log.settle()
 
     def _break_off(self, session: Session, status: Status, failure: HiraError) -> None:
         """Make the answer of a run that was interrupted or failed."""

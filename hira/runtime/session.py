@@ -135,16 +135,16 @@ class Session:
         """A run context for one run, with the session's options unless it has its own.
 
         Its work folder and its processes are gone when the context is left.
-        What the run does goes into `log`, what that holds already is not done again.
+        What the run does goes into `log`, what that holds already is not done again; without one nobody keeps it.
         """
-        options = options or self.options
+        options, log = options or self.options, log or Log(run, dialects=self.dialects())
         secrets = self.settings.secrets
         notices: list[str] = []
         events = Events(*readers, secrets=secrets)
         events.readers.append(
             lambda event: notices.append(event.text) if isinstance(event, Notice) and not event.passing else None
         )
-        if log:
+        if log.is_kept:
             events.readers.append(log.event)
         if RUNS.isEnabledFor(logging.WARNING):
             events.readers.append(partial(log_event, run))
@@ -159,21 +159,20 @@ class Session:
             tools = await stack.enter_async_context(self.toolset.toolbox(context, files, events, budget))
             budget.began = time.monotonic()  # the time for reading documents is not the run's
             record = Rollout(run, question, self.workflow.name, unread=tools.unread, notices=notices)
-            if log:
-                record.began = log.began
-                for call in log.known.values():
-                    budget.charge_role(role_of(call.conversation), call.usage)
-                if self.journal and self.settings.cache_responses:
-                    # prompts that show ids are to be those of the earlier run
-                    earlier = await asyncio.to_thread(self.journal.ids, question, log.began)
-                    given = {*log.sources.values()}
-                    record.sources.reserved.update(
-                        {where: source for where, source in earlier.items() if source not in given}
-                    )
-                record.sources.reserved.update(log.sources)
+            record.began = log.began
+            for call in log.known.values():
+                budget.charge_role(role_of(call.conversation), call.usage)
+            if self.journal and log.is_kept and self.settings.cache_responses:
+                # prompts that show ids are to be those of the earlier run
+                earlier = await asyncio.to_thread(self.journal.ids, question, log.began)
+                given = {*log.sources.values()}
+                record.sources.reserved.update(
+                    {where: source for where, source in earlier.items() if source not in given}
+                )
+            record.sources.reserved.update(log.sources)
+            if log.is_kept:
                 log.tools(await dump_toolbox(tools))
-            dialects = log.dialects if log else self.dialects()
-            roles = in_dialects(self.roles, dialects) if dialects else self.roles
+            roles = in_dialects(self.roles, log.dialects) if log.dialects else self.roles
             if any("," in config.policy.model for config in roles.values()):
                 roles = with_fresh_fallbacks(roles)
             if self.shared:
@@ -182,10 +181,10 @@ class Session:
 
     def begin_log(
         self, run: str, question: str, files: Sequence[Path], earlier: "Earlier | None", output: "OutputType | None"
-    ) -> Log | None:
-        """The record of a new run, None if nothing is recorded."""
+    ) -> Log:
+        """The record of a new run; one that nobody keeps if there is no journal."""
         if self.journal is None:
-            return None
+            return Log(run, dialects=self.dialects())
         checks = self.options.verifier
         verifier = {"verifier": self.settings.verifier or checks.name} if checks else {}
         of_question = {OF_QUESTION: True} if self.settings.origin("docs") == QUESTION else {}

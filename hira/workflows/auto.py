@@ -93,7 +93,7 @@ class Auto(HiRA):
             context.note(f"one search {found}: hira continues{nearest}")
             return await super().run(whole, context, Attempt(answer, condense(f"{question} {answer}", sources)))
         except NotRecorded:
-            if context.log and context.log.holds("planner"):
+            if context.log.holds("planner"):
                 raise
             return None  # a replay has no budget: the run's did not pay for more
 

@@ -70,8 +70,7 @@ async def rollout(workflow: Workflow, question: str, context: RunContext, earlie
     every = {"tokens": budget.tokens, "cost": budget.cost, "seconds": budget.seconds, "calls": budget.calls}
     limits = {name: limit for name, limit in every.items() if limit is not None}
     try:
-        if context.log:
-            await context.log.settle()  # whoever sees its id can resume it
+        await context.log.settle()  # whoever sees its id can resume it
         context.events(RunStarted(record.run, question, workflow.name, models, limits))
         try:
             full_question, output = question, context.options.output
@@ -96,16 +95,13 @@ async def rollout(workflow: Workflow, question: str, context: RunContext, earlie
             await settle_output(context, output)
     except asyncio.CancelledError:
         record.status, record.failure = "interrupted", Interrupted("cancelled")
-        if context.log:
-            record.unused = context.log.read_unused()
-            context.log.end(record.status, "", record.error, record.usage)
+        record.unused = context.log.read_unused()
+        context.log.end(record.status, "", record.error, record.usage)
         raise
     record.status = _find_early_end(record) or record.status
-    if context.log:
-        record.unused = context.log.read_unused()
+    record.unused = context.log.read_unused()
     context.events(RunEnded(record.run, record.status, record.answer, record.usage))
-    if context.log:
-        context.log.end(record.status, record.answer, record.error, record.usage)
+    context.log.end(record.status, record.answer, record.error, record.usage)
     return record
 
 
@@ -128,7 +124,7 @@ def _take_answer(answer: object, workflow: Workflow, context: RunContext, questi
 
 def _close(record: Rollout, context: RunContext) -> None:
     """Say why the run ended early, if it did; without an answer its findings that claim something replace it."""
-    ended = context.log.ended if context.log and context.log.missed else None  # once a replay has reached it
+    ended = context.log.ended if context.log.missed else None  # once a replay has reached it
     record.failure = record.failure or context.stopped or ended
     ending = record.answer[-ENDING:].strip()
     completions = (turn.completion for trajectory in record.trajectories.values() for turn in trajectory.turns)

@@ -71,7 +71,7 @@ async def pack_bins(documents: Sequence[Filled], frame: str, window: int, contex
 
     inputs = {"tokens": config.policy.model, "window": window, "of": [digest_text(frame), *map(digest_text, documents)]}
     spec = CallSpec("tool", name, digest_of_tool(PACKING, inputs), PACKING, lambda: inputs)
-    return await context.call_recorded(spec, make, encode, decode)
+    return await context.log.call(spec, make, encode, decode)
 
 
 def shorten_document(document: Filled, limit: int, counted: Counter) -> Filled:
