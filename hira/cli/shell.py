@@ -6,11 +6,11 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Self, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from hira.core.errors import HiraError, UsageError
 from hira.core.events import Error, Event, Notice, record
@@ -117,15 +117,12 @@ class Shell:
 
 
 @dataclass(eq=False)
-class View:
+class View(AbstractContextManager["View"]):
     """Shows how far a run is, or the `counts` of many questions (`CellCounts`), as a context manager. This one
     shows nothing, and still says what has to be said."""
 
     shell: Shell
     counts: Any = None
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         """Leave what is shown as it is."""

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from hira.core.errors import FULL, Interrupted, OutOfBudget, Stop, UsageError
 from hira.journal.encoding import LARGEST, Damage, DamagedRecord, RecordTooLarge, decompress, read_json, storable
-from hira.journal.log import OWN, CallSpec, Kind, Log, NotRecorded, RecordedCall, Reuse, clock_from
+from hira.journal.log import OWN, CallSpec, Kind, Log, NotRecorded, RecordedCall, Reuse
 from hira.journal.store import PATIENCE, STATEMENTS, Statement, Writer, busy, check_locks, connect, do, migrate
 
 if TYPE_CHECKING:
@@ -116,10 +116,11 @@ class Journal:
         from hira.journal.records import find_ending  # a new run reads none
 
         latest = max((call.ended for call in known.values()), default=0.0)
+        ahead = max(time.time(), latest) - time.monotonic()
         again = find_ending(known, cut=entry.status == "partial") | {key for key in known if key[1] == without}
         self._writer.begin(run)
-        began, clock, dialects = entry.began, clock_from(latest), entry.settings.get("dialects", {})
-        return Log(run, self._writer, known, sources, began=began, clock=clock, dialects=dialects, again=again)
+        began, dialects = entry.began, entry.settings.get("dialects", {})
+        return Log(run, self._writer, known, sources, began=began, ahead=ahead, dialects=dialects, again=again)
 
     def replay(self, run: str) -> Log:
         """Open the record only to read. A missing call raises `NotRecorded`, or what ended a run that has an answer."""

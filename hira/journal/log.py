@@ -103,19 +103,13 @@ Within = AbstractAsyncContextManager[None]
 UNBOUNDED: Within = nullcontext()
 
 
-def clock_from(latest: float) -> Callable[[], float]:
-    """Return a clock of seconds since the epoch that never goes back, whatever happens to the machine's clock, and
-    begins after `latest`: times give the order of a run's events."""
-    ahead = max(time.time(), latest) - time.monotonic()
-    return lambda: time.monotonic() + ahead
-
-
 @dataclass(slots=True)
 class Log:
-    """The record of one run. Without a writer it is one that is only read, in a replay, or that nobody keeps."""
+    """The record of one run."""
 
     run: str = ""
-    _writer: Writer | None = None
+    writer: Writer | None = None
+    """Writes it into the journal; None for one that is only read, in a replay, and for one that nobody keeps."""
     known: dict[Key, RecordedCall] = field(default_factory=dict)
     """Its recorded calls."""
     sources: dict[str, str] = field(default_factory=dict)
@@ -126,7 +120,9 @@ class Log:
     """Finds calls of other runs."""
     began: float = field(default_factory=time.time)
     """Seconds since the epoch."""
-    clock: Callable[[], float] = field(default_factory=lambda: clock_from(0.0))
+    ahead: float = field(default_factory=lambda: time.time() - time.monotonic())
+    """Seconds by which its clock is ahead of the monotonic one: it never goes back, whatever happens to the machine's
+    clock, because times give the order of a run's events."""
     dialects: Mapping[str, str] = field(default_factory=dict)
     """The dialects in which roles began, if they had been learned."""
     again: Collection[Key] = ()
@@ -147,11 +143,7 @@ class Log:
     @property
     def trouble(self) -> str:
         """Why nothing is written any more, empty while all is well."""
-        return self._writer.trouble if self._writer else ""
-
-    @property
-    def is_kept(self) -> bool:
-        return self._writer is not None
+        return self.writer.trouble if self.writer else ""
 
     def read_conversation(self, conversation: str) -> list[Completion]:
         """Return the recorded completions of a conversation; with them the run has taken these calls."""
@@ -178,11 +170,11 @@ class Log:
 
     def lose(self, conversation: str, model: str, usage: Usage) -> None:
         """Record the cost of a reply that broke off or was replaced, at position 0, which no request has."""
-        if self._writer and usage.calls:
-            now, result = self.clock(), fields_of(Completion("", usage=usage))
+        if self.writer and usage.calls:
+            now, result = time.monotonic() + self.ahead, fields_of(Completion("", usage=usage))
             request = pack(dump_request(model, Request(()), 0))
             row = (self.run, "policy", conversation, 0, str(now), model, request, pack(result), now, 0.0)
-            self._writer.write([("calls", row)])
+            self.writer.write([("calls", row)])
 
     def conversations(self) -> list[str]:
         """The conversations that the record holds something of, in the order of their names."""
@@ -227,19 +219,19 @@ class Log:
         replaces the call's. A failure of the endpoint is recorded too, because the run may continue after it. `make` is
         awaited `within` a context that may end early; `finish` completes its result before it is recorded.
         """
-        if not (self._writer or self.is_replay):
+        if not (self.writer or self.is_replay):
             return await _make_unrecorded(spec, make, within, prepare, finish)
         counter = (spec.kind, spec.conversation)
         position = self._positions[counter] = self._positions.get(counter, 0) + 1
         key: Key = (spec.kind, spec.conversation, 0 if spec.shared else position, spec.digest)
         known = self.known.get(key)
-        if self._writer and known and (spec.rerun or self._repeats(known, forced=spec.forced)):
+        if self.writer and known and (spec.rerun or self._repeats(known, forced=spec.forced)):
             known = None
         if known and known.result is not None:
             self._taken.add(key)
             with suppress(DamagedRecord):  # a resumed run makes the call again
                 return await self._restore(known, spec, encode, decode)
-        if self._writer is None:
+        if self.writer is None:
             self.missed = True
             self._positions[counter] -= 1
             spec.undo()
@@ -249,7 +241,7 @@ class Log:
             self.unfinished.append(known)
         elif self.known and not (spec.shared or spec.rerun) and position < self._last_of(spec.kind, spec.conversation):
             self.departed = self.departed or spec.conversation
-        began = self.clock()
+        began = time.monotonic() + self.ahead
         request = pack(spec.dump()) if spec.kind == "tool" else None  # a tool may change what it is given
         keep = partial(self._keep, spec, key, began, request)
         if self.reuse and (reused := await _find_reusable(self.reuse, spec)) is not None:
@@ -260,10 +252,8 @@ class Log:
             keep(encode(replacement))
             return replacement
         if spec.effect:
-            self._writer.write(
-                [("calls", (self.run, *key, spec.name, request or pack(spec.dump()), None, began, None))]
-            )
-            await self._writer.commit()
+            self.writer.write([("calls", (self.run, *key, spec.name, request or pack(spec.dump()), None, began, None))])
+            await self.writer.commit()
         try:
             async with within:
                 try:
@@ -281,7 +271,7 @@ class Log:
             self._positions[counter] -= 1  # as for a call that was not begun, because the run had to end
             spec.undo()
             raise
-        await self._writer.commit()  # before anybody sees or uses the result
+        await self.writer.commit()  # before anybody sees or uses the result
         return result
 
     async def _restore(
@@ -293,22 +283,23 @@ class Log:
         try:
             result = _decode(decode, known.result)
         except DamagedRecord as error:
-            if self._writer:
+            if self.writer:
                 raise
             what = f"the recorded call {known.position} of {spec.conversation!r} to {spec.name} cannot be read"
             raise NotRecorded(f"{what}: {error.what}") from None
-        if not (spec.change and self._writer and known.result.get(UNCHANGED)):
+        if not (spec.change and self.writer and known.result.get(UNCHANGED)):
             return result
         keep = partial(self._keep, spec, known.key, known.began, None)
         return await _change_result(result, spec.change, encode, keep, effect=spec.effect)
 
     def _keep(self, spec: CallSpec, key: Key, began: float, request: bytes | None, result: Any) -> None:
-        assert self._writer is not None  # noqa: S101 - a replay comes to no call that is made
+        assert self.writer is not None  # noqa: S101 - a replay comes to no call that is made
         waiting = self._take_waiting() if spec.kind == "policy" else ()
         if old := self.known.get(key):
             self.lose(old.conversation, old.name, old.usage)
-        row = (self.run, *key, spec.name, request or pack(spec.dump()), pack(result), began, self.clock() - began)
-        self._writer.write([*waiting, ("calls", row)])
+        seconds = time.monotonic() + self.ahead - began
+        row = (self.run, *key, spec.name, request or pack(spec.dump()), pack(result), began, seconds)
+        self.writer.write([*waiting, ("calls", row)])
 
     def _last_of(self, kind: Kind, conversation: str) -> int:
         """The last position of a conversation in the resumed record, without those that it makes anew."""
@@ -321,17 +312,17 @@ class Log:
 
     def read(self, location: str, source: str) -> None:
         """Keep which id a source was given, so that a resumed run gives it the same."""
-        if self._writer and location not in self.sources:
+        if self.writer and location not in self.sources:
             self.sources[location] = source
             self._rows.append(("sources", (self.run, storable(location), source)))
 
     def event(self, event: Event) -> None:
         """Keep an event, to be written with the next call of a policy. Pieces of a text are left to the turn's end."""
-        if self._writer is None or isinstance(event, TurnText):
+        if self.writer is None or isinstance(event, TurnText):
             return
         self._events.append(event)
         if len(self._events) >= MOST_EVENTS:
-            self._writer.write(self._take_waiting())
+            self.writer.write(self._take_waiting())
 
     def _take_waiting(self) -> list[Statement]:
         """Return the step that writes the pending ids and events, the events as one row."""
@@ -344,20 +335,20 @@ class Log:
 
     def tools(self, tools: Mapping[str, Any]) -> None:
         """Keep what tools the run has, so that it can be replayed without them."""
-        if self._writer:
-            self._writer.write([("tools", (json.dumps(tools, default=str), self.run))])
+        if self.writer:
+            self.writer.write([("tools", (json.dumps(tools, default=str), self.run))])
 
     def end(self, status: str, answer: str, error: str, usage: Usage = Usage()) -> None:
         """Say how the run ended."""
-        if self._writer:
+        if self.writer:
             row = (status, storable(answer), storable(error), time.time(), pack(usage).decode(), self.run)
-            self._writer.alive.discard(self.run)
-            self._writer.write([*self._take_waiting(), ("end", row)])
+            self.writer.alive.discard(self.run)
+            self.writer.write([*self._take_waiting(), ("end", row)])
 
     async def settle(self) -> None:
         """Return when other processes can read all that was recorded so far."""
-        if self._writer:
-            await self._writer.commit()
+        if self.writer:
+            await self.writer.commit()
 
 
 async def _make_unrecorded(

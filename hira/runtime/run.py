@@ -170,7 +170,7 @@ class Run:
     @property
     def resumable(self) -> bool:
         """True if the journal contains the work so far, so that the run can be resumed."""
-        return self._log is not None and self._log.is_kept and not self._log.trouble
+        return bool(self._log and self._log.writer and not self._log.trouble)
 
     def give_up(self, why: str = "cancelled") -> None:
         """End the record of a run that was claimed and never came to its question; one of the journal has the answer
@@ -192,7 +192,9 @@ class Run:
         self.going = True
         try:
             session = await self._owner.open_session()
-            session.runs.add(self)
+            if session.runs.is_closed:
+                raise make_closed_error()
+            session.runs.begun.add(self)
             log = self._log = self._log or session.begin_log(
                 self.id, self.question, self.files, self.earlier, self.output
             )

@@ -72,12 +72,6 @@ class Runs:
     begun: "WeakSet[RunInProgress]" = field(default_factory=WeakSet)
     is_closed: bool = False
 
-    def add(self, run: RunInProgress) -> None:
-        """Note a run that begins. Raises `UsageError` if the session is closed."""
-        if self.is_closed:
-            raise make_closed_error()
-        self.begun.add(run)
-
     async def end(self, seconds: float) -> None:
         """Cancel the runs and wait at most `seconds` until they have recorded their end. A warning names the others."""
         self.is_closed = True
@@ -137,14 +131,14 @@ class Session:
         Its work folder and its processes are gone when the context is left.
         What the run does goes into `log`, what that holds already is not done again; without one nobody keeps it.
         """
-        options, log = options or self.options, log or Log(run, dialects=self.dialects())
+        options, log = options or self.options, log or self.begin_log(run, is_kept=False)
         secrets = self.settings.secrets
         notices: list[str] = []
         events = Events(*readers, secrets=secrets)
         events.readers.append(
             lambda event: notices.append(event.text) if isinstance(event, Notice) and not event.passing else None
         )
-        if log.is_kept:
+        if log.writer:
             events.readers.append(log.event)
         if RUNS.isEnabledFor(logging.WARNING):
             events.readers.append(partial(log_event, run))
@@ -162,7 +156,7 @@ class Session:
             record.began = log.began
             for call in log.known.values():
                 budget.charge_role(role_of(call.conversation), call.usage)
-            if self.journal and log.is_kept and self.settings.cache_responses:
+            if self.journal and log.writer and self.settings.cache_responses:
                 # prompts that show ids are to be those of the earlier run
                 earlier = await asyncio.to_thread(self.journal.ids, question, log.began)
                 given = {*log.sources.values()}
@@ -170,7 +164,7 @@ class Session:
                     {where: source for where, source in earlier.items() if source not in given}
                 )
             record.sources.reserved.update(log.sources)
-            if log.is_kept:
+            if log.writer:
                 log.tools(await dump_toolbox(tools))
             roles = in_dialects(self.roles, log.dialects) if log.dialects else self.roles
             if any("," in config.policy.model for config in roles.values()):
@@ -180,15 +174,26 @@ class Session:
             yield RunContext(roles, record, events, budget, tools, tuple(files), secrets, log, options)
 
     def begin_log(
-        self, run: str, question: str, files: Sequence[Path], earlier: "Earlier | None", output: "OutputType | None"
+        self,
+        run: str,
+        question: str = "",
+        files: Sequence[Path] = (),
+        earlier: "Earlier | None" = None,
+        output: "OutputType | None" = None,
+        *,
+        is_kept: bool = True,
     ) -> Log:
-        """The record of a new run; one that nobody keeps if there is no journal."""
-        if self.journal is None:
-            return Log(run, dialects=self.dialects())
+        """The record of a new run, which is kept if there is a journal, unless `is_kept` is False."""
+        # roles begin in another dialect if their models wrote nothing readable in the usual one
+        configs = self.roles.items()
+        learned = {role: config.facts.get(DIALECT) for role, config in configs if config.otherwise and config.facts.key}
+        dialects = {role: name for role, name in learned.items() if name in DIALECTS}
+        if self.journal is None or not is_kept:
+            return Log(run, dialects=dialects)
         checks = self.options.verifier
         verifier = {"verifier": self.settings.verifier or checks.name} if checks else {}
         of_question = {OF_QUESTION: True} if self.settings.origin("docs") == QUESTION else {}
-        record = {"verify": self.options.verify, HANDED: self.handed, **verifier, DIALECTS_OF: self.dialects()}
+        record = {"verify": self.options.verify, HANDED: self.handed, **verifier, DIALECTS_OF: dialects}
         if not self._shown:
             self._shown.update(self.settings.to_json())
         settings = self.settings  # tools of other runs see the same, unless they read documents, which may change
@@ -210,15 +215,6 @@ class Session:
             scope=scope,
             reuse=self.settings.cache_responses_hours * 3600 if self.settings.cache_responses else None,
         )
-
-    def dialects(self) -> Mapping[str, str]:
-        """The dialects in which roles begin because their models wrote nothing readable in the usual one."""
-        known = {
-            role: config.facts.get(DIALECT)
-            for role, config in self.roles.items()
-            if config.otherwise and config.facts.key
-        }
-        return {role: name for role, name in known.items() if name in DIALECTS}
 
     async def open_session(self) -> "Session":
         """Itself, so that a run may be given a session in the place of the `Hira` that would open one."""

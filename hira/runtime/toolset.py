@@ -69,21 +69,7 @@ def find_readable(
     return ReadableFiles(shown, places, beginnings(docs), time.monotonic())
 
 
-@asynccontextmanager
-async def work_folder(run: str) -> AsyncIterator[Path]:
-    """The place of a folder that nobody else knows of; what is there when the context is left is removed.
-
-    Who needs the folder makes it, in a thread: few runs do, and a busy disk holds up whoever makes or removes one.
-    """
-    folder = Path(tempfile.gettempdir(), f"hira-{run}-{secrets.token_hex(8)}")
-    try:
-        yield folder
-    finally:
-        if folder.exists():  # noqa: ASYNC240 - a look costs less than a thread
-            await asyncio.shield(asyncio.get_running_loop().run_in_executor(None, _remove, folder))
-
-
-def _remove(folder: Path) -> None:
+def remove_folder(folder: Path) -> None:
     """Remove the folder with all that programs have left in it, at whatever depth; blocking.
 
     `shutil.rmtree` would run out of stack or of descriptors in folders that are nested deep enough.
@@ -116,7 +102,6 @@ class Toolset:
     _texts: bool = field(default=True, init=False)
     _reading: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
     _read_at: float | None = field(default=None, init=False)
-    _finding: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
     _others: "dict[tuple[Path, ...], Toolset]" = field(default_factory=dict, init=False)
     _opening: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
 
@@ -146,19 +131,16 @@ class Toolset:
         self, context: Context, files: Sequence[Path], events: Events, budget: Budget
     ) -> AsyncIterator[Toolbox]:
         """The tools of one run; its work folder is removed with everything in it when the context is left."""
-        settings, documents, unread = self.settings, None, list[str]()
-        readable = await self._find_readable(files)
-        if self.index:
-            attached = {flatten_name(str(file)) for file in files}
-            seen = any(name not in attached and not name.lower().endswith(".pdf") for name in readable.shown)
-            await self._read(self.index, events, seen=seen)
-            unread += self.index.unread
-            documents = await self._open_documents(self.index, budget, events)
+        settings = self.settings
+        readable = await self._read(files, events)
+        unread = [*self.index.unread] if self.index else []
+        search, browse, scholar, more = await self._find_tools(context, events, budget)
         while self.notices:
             events(self.notices.pop(0))
-        search, browse, scholar, more = self._find_tools(context, events, documents, budget)
-        async with work_folder(context.run_id) as folder:
-            attachments = media = python = None
+        # nobody else knows of it; who needs it makes it, in a thread: few runs do, and a busy disk holds up others
+        folder = Path(tempfile.gettempdir(), f"hira-{context.run_id}-{secrets.token_hex(8)}")
+        attachments = media = python = None
+        try:
             if files:
                 from hira.tools.files import files_tool
 
@@ -193,6 +175,9 @@ class Toolset:
                 scoped=self.scoped,
                 unread=unread,
             )
+        finally:
+            if folder.exists():  # noqa: ASYNC240 - a look costs less than a thread
+                await asyncio.shield(asyncio.get_running_loop().run_in_executor(None, remove_folder, folder))
 
     async def keep_claims(self, record: Rollout, events: Events) -> None:
         """Keep the verified claims of an answer, if that is wanted; a memory that cannot be used is a notice."""
@@ -211,26 +196,23 @@ class Toolset:
                 other.index.close()
         await self.stack.aclose()
 
-    async def _find_readable(self, files: Sequence[Path]) -> ReadableFiles:
-        """Return the files that a run may read; runs that begin together look up the documents once."""
-        async with self._finding:
+    async def _read(self, files: Sequence[Path], events: Events) -> ReadableFiles:
+        """Return the files that a run may read, and update the index; runs that begin together look up the documents
+        once. Unreadable files are reported once, by one of the processes that share the index.
+
+        Raises `UsageError` if no document contains text, unless there is something to be seen and a role that sees.
+        """
+        index = self.index
+        async with self._reading:
             if time.monotonic() - self.readable.read_at >= FRESH:
                 self.readable = await asyncio.to_thread(find_readable, self.settings.docs, (), self.settings.exclude)
-            docs = self.readable
-        if not files:
-            return docs
-        attached = await asyncio.to_thread(find_readable, (), files)
-        return replace(docs, shown={**attached.shown, **docs.shown}, places=(*docs.places, *attached.places))
-
-    async def _read(self, index: "Index", events: Events, *, seen: bool) -> None:
-        """Update the index, once for runs that begin together. Unreadable files are reported once, by one of the
-        processes that share the index.
-
-        Raises `UsageError` if no document contains text, unless there is something to be `seen` and a role that sees.
-        """
-        async with self._reading:
-            if self._read_at is not None and time.monotonic() - self._read_at < FRESH:
-                return
+            readable = docs = self.readable
+            if files:
+                attached = await asyncio.to_thread(find_readable, (), files)
+                places = (*docs.places, *attached.places)
+                readable = replace(docs, shown={**attached.shown, **docs.shown}, places=places)
+            if index is None or (self._read_at is not None and time.monotonic() - self._read_at < FRESH):
+                return readable
             progress = _Progress(events)
             try:
                 await index.refresh(progress)
@@ -241,6 +223,8 @@ class Toolset:
                     events(Notice(what, important=True))
                 raise
             self._texts = index.has_text
+            named = {flatten_name(str(file)) for file in files}
+            seen = any(name not in named and not name.lower().endswith(".pdf") for name in readable.shown)
             if not (self._texts or (seen and self.sees)):
                 raise _unread(index.paths, index.warnings)
             if warnings := await index.take_new_warnings():
@@ -249,48 +233,45 @@ class Toolset:
                 for line in format_warnings(warnings):
                     events(Notice(line, important=True))
             self._read_at = time.monotonic()
+        return readable
 
-    async def _open_documents(self, index: "Index", budget: Budget, events: Events) -> tuple[Tool, Tool]:
-        """Return "search" and "browse" of one run. Passages without a vector are encoded, for one run at a time."""
-        from hira.tools.documents import TOP, EncoderFailed, browse_documents, search_documents
-
-        settings = self.settings
-        # more passages, and any, where a model scores them
-        depth: dict[str, Any] = {"top": max(TOP, settings.evidence), "relevant": 0.0} if settings.evidence else {}
-        if not any(index.models):
-            return search_documents(index, **depth), browse_documents(index)
-        from hira.runtime.encoding import EncoderUse
-
-        known = settings.prices.get(settings.embed)
-        use = EncoderUse(budget, events, Price(known.input, known.output, known.cached) if known else None)
-        async with self._reading:
-            try:
-                await index.encode(_Progress(events, "passages"), use.spend)
-            except EncoderFailed as error:
-                use.fail(str(error))
-        search = search_documents(index, **depth, spend=use.spend, on_failure=use.fail)
-        return search, browse_documents(index)
-
-    def _find_tools(
-        self, context: Context, events: Events, documents: tuple[Tool, Tool] | None, budget: Budget
+    async def _find_tools(
+        self, context: Context, events: Events, budget: Budget
     ) -> tuple[Tool | None, Tool | None, Tool | None, Sequence[Tool]]:
         """The tools "search" and "browse" of one run, over the documents, the user's retrievers and the web,
         "scholar" over the services of scholarly works among those of the web, and "follow_citations" and
-        "google_search" if one of the services has them."""
+        "google_search" if one of the services has them. Passages without a vector are encoded, for one run at a time.
+        """
+        index, settings = self.index, self.settings
         searches = [tool.bind(context) for tool in self.retrievers]
         browse = scholar = None
         more: Sequence[Tool] = ()
-        if documents and self._texts:
-            searches, browse = [documents[0], *searches], documents[1]
-            if self.settings.memory and self.index:
+        if index and self._texts:
+            from hira.tools.documents import TOP, EncoderFailed, browse_documents, search_documents
+
+            # more passages, and any, where a model scores them
+            options: dict[str, Any] = {"top": max(TOP, settings.evidence), "relevant": 0.0} if settings.evidence else {}
+            if any(index.models):
+                from hira.runtime.encoding import EncoderUse
+
+                known = settings.prices.get(settings.embed)
+                use = EncoderUse(budget, events, Price(known.input, known.output, known.cached) if known else None)
+                options |= {"spend": use.spend, "on_failure": use.fail}
+                async with self._reading:
+                    try:
+                        await index.encode(_Progress(events, "passages"), use.spend)
+                    except EncoderFailed as error:
+                        use.fail(str(error))
+            searches, browse = [search_documents(index, **options), *searches], browse_documents(index)
+            if settings.memory:
                 from hira.runtime.claim_memory import ClaimMemory  # few runs have one
 
-                searches.insert(0, ClaimMemory(self.settings.memory).make_search(self.index))
+                searches.insert(0, ClaimMemory(settings.memory).make_search(index))
         if self.backends:
             from hira.runtime.services import either, make_web_tools
 
             search, web_browse, scholar, more = make_web_tools(
-                self.backends, self.settings, context.question, events, self.once, budget
+                self.backends, settings, context.question, events, self.once, budget
             )
             searches, browse = [*searches, search], either(browse, web_browse) if browse else web_browse
         merged = next(iter(searches), None)

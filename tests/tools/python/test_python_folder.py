@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from hira.runtime.toolset import work_folder
+from hira.runtime.toolset import remove_folder
 from hira.tools.python.folder import FolderContent, clear, find_written, look, read, remove
 
 
@@ -19,12 +19,13 @@ def deep(folder: Path, levels: int) -> None:
     os.close(here)
 
 
-async def test_the_work_folder_of_a_run_is_removed_whatever_programs_left_in_it() -> None:
-    async with work_folder("deep") as folder:
-        folder.mkdir()
-        deep(folder, 1100)
-        (folder / "link").symlink_to("/etc")
-        (folder / "closed").mkdir(0)
+def test_the_work_folder_of_a_run_is_removed_whatever_programs_left_in_it(tmp_path: Path) -> None:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    deep(folder, 1100)
+    (folder / "link").symlink_to("/etc")
+    (folder / "closed").mkdir(0)
+    remove_folder(folder)
     assert not folder.exists()
     assert Path("/etc").is_dir()
 
