@@ -6,7 +6,7 @@ from typing import Any
 
 from hira.agents.approved import Dispatch, as_issued, ask_approval
 from hira.agents.expert import Expert
-from hira.agents.loop import Loop
+from hira.agents.loop import Loop, Step
 from hira.agents.recovery import UNREADABLE
 from hira.agents.run_context import RunContext, format_files
 from hira.agents.trajectory import Finding, Subtask
@@ -40,14 +40,6 @@ def make_workflow_tool(
 SUBTASK = make_workflow_tool(
     "subtask", "hand out one subtask; you get back how it was done and what it concluded", ["task"]
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Thought:
-    """One step of the planner: subtasks to hand out, or none and its `answer`."""
-
-    subtasks: tuple[Subtask, ...] = ()
-    answer: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +80,9 @@ class Planner:
         )
         self.asked = ""
         """The question as a subtask, whose expert sees no earlier messages."""
-        self._open: tuple[Call, ...] = ()
 
-    async def begin(self, question: str, attempt: Attempt | None = None) -> Thought:
+    async def begin(self, question: str, attempt: Attempt | None = None) -> Step:
+        """Think for the first time. A step has subtasks to hand out, or none and the answer."""
         loop = self.loop
         loop.reader.task = self.asked = question
         if self.context.earlier:
@@ -113,38 +105,30 @@ class Planner:
         loop.conversation.say(user(prompt))
         return await self._think()
 
-    async def resume(self, findings: Sequence[Finding]) -> Thought:
-        """Continue with the findings, in the order of the subtasks. Failed ones may be tried again."""
-        left = iter(findings)
+    async def hand_out(self, step: Step, dispatch: Dispatch) -> Step:
+        """Have the subtasks of a step done, and think again with the reports on them."""
+        known = [expert.name for expert in self.experts if self.describe]
+        issued: list[tuple[Call, Subtask]] = []
+        for number, call in enumerate(step.calls, self.loop.calls.used - len(step.calls) + 1):
+            named = call.arguments.get("expert") if call.name == SUBTASK.name else call.name
+            issued.append((call, Subtask(str(number), self._read_task(call), named if named in known else "")))
+        reports = iter(await hand_out([pair for pair in issued if pair[1].text], self.loop, dispatch, report))
         results: list[tuple[Call, str]] = []
-        for call in self._open:
-            finding = next(left) if task_of(call) else None
-            if not (finding and finding.ok):
+        for call, subtask in issued:
+            if subtask.text:
+                results.append(next(reports))
+            else:
                 self.loop.forget(call)
-            result = as_issued(self._read_task(call), finding, report(finding)) if finding else refuse_empty_task()
-            results.append((call, result))
+                results.append((call, refuse_empty_task()))
         self.loop.observe(results)
         return await self._think()
 
-    async def _think(self) -> Thought:
+    async def _think(self) -> Step:
         step = await self.loop.think()
         while step.calls and not any(map(task_of, step.calls)):
             self.loop.observe([(call, refuse_empty_task()) for call in step.calls])
             step = await self.loop.think()
-        self._open = step.calls
-        if not step.calls:
-            return Thought(answer=step.answer)
-        first = self.loop.calls.used - len(step.calls) + 1
-        known = [expert.name for expert in self.experts if self.describe]
-        named = [call.arguments.get("expert") if call.name == SUBTASK.name else call.name for call in step.calls]
-        issued = [
-            Subtask(str(number), self._read_task(call), expert if expert in known else "")
-            for number, (call, expert) in enumerate(zip(step.calls, named, strict=True), first)
-        ]
-        subtasks = tuple(subtask for subtask in issued if subtask.text)
-        for subtask in subtasks:
-            self.context.events(SubtaskIssued(subtask.id, subtask.text))
-        return Thought(subtasks)
+        return step
 
     def _read_task(self, call: Call) -> str:
         """Return the task of a call, or the question in place of one that repeats the earlier messages."""

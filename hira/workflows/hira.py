@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
-from hira.agents.approved import ask_approval
 from hira.agents.coordinator import Coordinator
 from hira.agents.expert import Expert, Looping
 from hira.agents.experts import EXPERTS
@@ -65,11 +64,10 @@ class HiRA(SubtaskOptions):
             remember="memory" not in self.without,
             faithful=self.faithful,
         )
-        thought = await planner.begin(question, attempt)
-        while thought.subtasks:
-            findings = await ask_approval(thought.subtasks, context, partial(coordinator.delegate, memory=memory))
-            thought = await planner.resume(findings)
-        return thought.answer
+        step = await planner.begin(question, attempt)
+        while step.calls:
+            step = await planner.hand_out(step, partial(coordinator.delegate, memory=memory))
+        return step.answer
 
     def available(self, context: RunContext) -> list[Expert]:
         """The experts that are not removed and that this run has the tools for: what the expert needs, or for one that

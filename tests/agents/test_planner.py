@@ -1,5 +1,7 @@
 """What the planner is told, and what becomes of what it hands out."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -7,7 +9,7 @@ from typing import Any
 import pytest
 
 from hira.agents.experts import EXPERTS
-from hira.agents.planner import Planner, Thought
+from hira.agents.planner import Planner
 from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Finding, Rollout, Subtask
 from hira.core.events import SubtaskIssued
@@ -25,6 +27,21 @@ def named(name: str, description: str) -> Tool:
 
 
 SEARCH = named("search", "Search the local documents. Returns the passages that fit the query best.")
+
+
+@dataclass
+class Desk:
+    """Does the subtasks that are handed out."""
+
+    context: RunContext
+    ok: bool = True
+    given: list[Subtask] = field(default_factory=list)
+
+    async def __call__(self, subtasks: Sequence[Subtask]) -> list[Finding]:
+        self.given += subtasks
+        findings = [Finding(subtask, "desk", "Looked.", f"{subtask.id} m", ok=self.ok) for subtask in subtasks]
+        self.context.rollout.findings += findings
+        return findings
 
 
 async def told(question: str = "How high is it?", context: RunContext | None = None, **planner: Any) -> str:
@@ -74,22 +91,22 @@ async def test_a_subtask_that_says_nothing_is_answered_at_once_and_given_to_nobo
     context = make_context(policy, dialect="native")
     heard: list[Any] = []
     context.events.readers.append(heard.append)
-    planner = Planner(context)
-    thought = await planner.begin("How high is it?")
-    assert [subtask.text for subtask in thought.subtasks] == ["Find it."]
+    planner, desk = Planner(context), Desk(context)
+    await planner.hand_out(await planner.begin("How high is it?"), desk)
+    assert [subtask.text for subtask in desk.given] == ["Find it."]
     assert [one.text for one in heard if isinstance(one, SubtaskIssued)] == ["Find it."]
     assert "the subtask is empty" in policy.requests[1].messages[-1].text
 
 
 async def test_beside_a_full_subtask_an_empty_one_gets_its_own_answer() -> None:
     policy = ScriptedPolicy([turn("Find it.", " "), r"\boxed{found}"])
-    planner = Planner(make_context(policy, dialect="native"), several=2)
-    thought = await planner.begin("How high is it?")
-    assert thought.subtasks == (Subtask("1", "Find it."),)
-    closed = await planner.resume([Finding(thought.subtasks[0], "desk", "Looked.", "31 m [s1]")])
-    assert closed == Thought(answer="found")
+    context = make_context(policy, dialect="native")
+    planner, desk = Planner(context, several=2), Desk(context)
+    closed = await planner.hand_out(await planner.begin("How high is it?"), desk)
+    assert desk.given == [Subtask("1", "Find it.")]
+    assert (closed.calls, closed.answer) == ((), "found")
     told = [message.text for message in policy.requests[1].messages[-2:]]
-    assert "31 m [s1]" in told[0]
+    assert "1 m" in told[0]
     assert "the subtask is empty" in told[1]
 
 
@@ -109,10 +126,10 @@ async def test_a_planner_that_calls_an_expert_by_its_name_hands_out_a_subtask(
     dialect: str, written: str, task: str, expert: str
 ) -> None:
     policy = ScriptedPolicy([written, "done"])
-    planner = Planner(make_context(policy, dialect=dialect), experts=EXPERTS)
-    (subtask,) = (await planner.begin("How high is it?")).subtasks
-    assert (subtask.id, subtask.text, subtask.expert) == ("1", task, expert)
-    assert (await planner.resume([Finding(subtask, "code", "", "31 m")])).answer == "done"
+    context = make_context(policy, dialect=dialect)
+    planner, desk = Planner(context, experts=EXPERTS), Desk(context)
+    assert (await planner.hand_out(await planner.begin("How high is it?"), desk)).answer == "done"
+    assert desk.given == [Subtask("1", task, expert)]
     assert not any(tool["function"]["name"] == expert for tool in policy.requests[0].tools)
 
 
@@ -142,24 +159,18 @@ async def test_a_planner_that_only_repeats_itself_ends_with_the_only_report_or_t
 
     policy = ScriptedPolicy(reply)
     context = make_context(policy, dialect="native")
-    planner = Planner(context)
-    thought = await planner.begin("How high is it?")
-    for number, task in enumerate(tasks, 1):
-        (subtask,) = thought.subtasks
-        assert subtask.text == task
-        finding = Finding(subtask, "desk", "Looked.", f"{number} m")
-        context.rollout.findings.append(finding)
-        thought = await planner.resume([finding])
-    assert thought.answer == answer
+    planner, desk = Planner(context), Desk(context)
+    step = await planner.begin("How high is it?")
+    for _ in tasks:
+        step = await planner.hand_out(step, desk)
+    assert [subtask.text for subtask in desk.given] == tasks
+    assert step.answer == answer
 
 
 @pytest.mark.parametrize("ok", [True, False])
 async def test_only_a_subtask_that_failed_is_handed_out_again(*, ok: bool) -> None:
     policy = ScriptedPolicy([turn("Find it."), turn("Find it."), r"\boxed{found}"])
     context = make_context(policy, dialect="native")
-    planner = Planner(context)
-    (subtask,) = (await planner.begin("How high is it?")).subtasks
-    finding = Finding(subtask, "desk", "Looked.", "31 m", ok=ok)
-    context.rollout.findings.append(finding)
-    again = await planner.resume([finding])
-    assert ("Find it." in [issued.text for issued in again.subtasks]) is not ok
+    planner, desk = Planner(context), Desk(context, ok=ok)
+    again = await planner.hand_out(await planner.begin("How high is it?"), desk)
+    assert ("Find it." in [call.arguments["task"] for call in again.calls]) is not ok
