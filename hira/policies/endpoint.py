@@ -13,7 +13,7 @@ from hira.policies.failures import EmptyReply
 from hira.policies.fitting import Window
 from hira.policies.limited import CROWDED, RateLimiter
 from hira.policies.probe import Describes
-from hira.policies.waiting import ATTEMPTS, BAD_REPLIES, FIRST_WAIT, GROWN_WAIT, LONGEST_WAIT, SHORTEST_WAIT, SILENCES
+from hira.policies.waiting import ATTEMPTS, BAD_REPLIES, FIRST_WAIT, GIVE_UP_BEYOND, GROWN_WAIT, SHORTEST_WAIT, SILENCES
 
 NOTHING = Usage()
 SHORTENED = 2
@@ -165,7 +165,7 @@ class Endpoint:
         if error.retry_after is None:  # a random share of a doubling limit
             longest = min(GROWN_WAIT, FIRST_WAIT * 2.0 ** (made.number - 1))
             wait = max(SHORTEST_WAIT, longest * self.jitter())
-        elif error.retry_after > LONGEST_WAIT:
+        elif error.retry_after > GIVE_UP_BEYOND:
             until = datetime.now().astimezone() + timedelta(seconds=error.retry_after)
             error.what = f"{error.what}; the endpoint accepts no requests until {until:%Y-%m-%d %H:%M %Z}"
             raise error

@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 
 from hira.core.errors import BadReply, ContextOverflow, EndpointError, MediaRefused, RateLimited, ToolsRefused
 from hira.core.policy import Request, Tell
-from hira.policies.waiting import FAILURES, LONGEST_WAIT, PATIENCE_SECONDS, REPORTED_WAIT, SHUT_SECONDS
+from hira.policies.waiting import FAILURES, GIVE_UP_BEYOND, PATIENCE_SECONDS, REPORTED_WAIT, SHUT_SECONDS
 
 SHRINK = 0.8
 GROWTH = 0.05
@@ -74,7 +74,7 @@ class RateLimiter:
             raise
         try:
             while self._paused_until and (wait := self._paused_until - self.clock()) > 0:
-                if wait > LONGEST_WAIT:
+                if wait > GIVE_UP_BEYOND:
                     raise RateLimited("too many requests", where=where, retryable=True, retry_after=wait)
                 self._tell_wait(tell, "the endpoint asks for a pause", wait)
                 await self.sleep(wait)

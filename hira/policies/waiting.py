@@ -5,10 +5,10 @@ from functools import cache
 
 # Seconds between two attempts: the limit of the first wait, which doubles, up to the largest; the shortest.
 FIRST_WAIT, GROWN_WAIT, SHORTEST_WAIT = 0.5, 8.0, 0.1
-# The longest pause in seconds that hira grants an endpoint that asks for one (Retry-After, a 429 above all): with a
-# longer one the call fails at once and names the time. To wait a shorter time than asked, cap the pause in
-# `Endpoint.complete` (endpoint.py) before the failure is recorded.
-LONGEST_WAIT = 60.0
+# Seconds: hira waits as long as an endpoint asks for (Retry-After, a 429 above all), but not at all if that is longer:
+# the call fails at once and names the time. To wait a shorter time than asked, cap the pause in `Endpoint.complete`
+# (endpoint.py) before the failure is recorded.
+GIVE_UP_BEYOND = 60.0
 # Attempts in all, after replies that are not completions, and after time-outs, each of which may take minutes.
 ATTEMPTS, BAD_REPLIES, SILENCES = 5, 3, 2
 # Failures in a row after which hira leaves an endpoint alone, for how many seconds, and how long patient callers wait.
