@@ -59,14 +59,6 @@ async def ask_approval(subtasks: Sequence[Subtask], context: RunContext, dispatc
     return [finding for finding in findings if finding]
 
 
-def as_issued(task: str, finding: Finding, report: Filled) -> Filled:
-    """Return the report on a finding for its planner, with a note if a person changed the task."""
-    done = finding.subtask.text
-    if done.strip() == task.strip():
-        return report
-    return Filled(CHANGED.fill(task=sanitize(done), report=report), report.prompt, report.values)
-
-
 def is_approved(context: RunContext) -> bool:
     """Return whether a person approves the subtasks of this run, or did so in the part that its record holds."""
     return context.options.approve is not None or context.log.holds(APPROVAL)

@@ -67,7 +67,7 @@ class _CallInProgress:
             shared=shared,
             rerun=bool(tool.speaks),
             never_reused=self.is_own,
-            change=self._change if context.options.hooks.after_tool else None,
+            change=self._change,
         )
         started = len(log.unfinished)
         observation = await log.call(spec, self._make_live, self._dump, self._load, prepare=self._prepare)
@@ -108,7 +108,7 @@ class _CallInProgress:
         return ToolUse(self.tool.name, arguments, role, f"call-{self.number}", self.context.handed)
 
     async def _make_live(self) -> Observation:
-        """Perform the call in a run that is recorded, after what earlier calls in the record have left out."""
+        """Perform the call, after what earlier calls in the record have left out."""
         self.live = True
         if self.tool.stateful or self.tool.speaks or self.tool is self.context.tools.files:
             # what is to come may open the files that the programs of earlier subtasks wrote
@@ -118,22 +118,14 @@ class _CallInProgress:
                 )
         for earlier in self.conversation.calls.unmade.pop(self.tool.name, ()):
             await _call_tool(self.tool, earlier, self.context)
-        return await self._make()
-
-    async def _make(self) -> Observation:
-        """Perform the call. Without a hook that changes it, its result is ready to be read."""
-        observation = await _call_tool(self.tool, self.arguments, self.context)
-        return observation if self.context.options.hooks.after_tool else self._finish(observation)
+        return await _call_tool(self.tool, self.arguments, self.context)
 
     async def _change(self, observation: Observation) -> Observation:
-        """Return a result as the hook `after_tool` leaves it."""
-        from hira.agents.hooks import change_result  # few runs have hooks
+        """Return a result as the hook `after_tool` leaves it, as a source that can be cited, without secrets."""
+        if self.context.options.hooks.after_tool:
+            from hira.agents.hooks import change_result  # few runs have hooks
 
-        changed = await change_result(self.context.options.hooks, self.tool, self._describe(), observation)
-        return self._finish(changed)
-
-    def _finish(self, observation: Observation) -> Observation:
-        """Return a result as a source that can be cited, without secrets."""
+            observation = await change_result(self.context.options.hooks, self.tool, self._describe(), observation)
         if observation.citable and observation.ok:
             observation = read_result(f"tool:{self.tool.name}", self.tool.name, self.arguments, observation.text)
         return _mask(observation, self.context)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hira.agents.approved import Dispatch, as_issued, ask_approval
+from hira.agents.approved import CHANGED, Dispatch, ask_approval
 from hira.agents.expert import Expert
 from hira.agents.loop import Loop, Step
 from hira.agents.recovery import UNREADABLE
@@ -177,7 +177,10 @@ async def hand_out(
     for (call, subtask), finding in zip(issued, findings, strict=True):
         if not finding.ok:
             loop.forget(call)
-        results.append((call, as_issued(subtask.text, finding, report(finding))))
+        text, done = report(finding), finding.subtask.text
+        if done.strip() != subtask.text.strip():  # a person changed it
+            text = Filled(CHANGED.fill(task=sanitize(done), report=text), text.prompt, text.values)
+        results.append((call, text))
     return results
 
 
