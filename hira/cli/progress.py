@@ -117,6 +117,8 @@ class Lines(View):
     """Plain lines: a line for each notable event of a run, or for the `counts` of many questions every few seconds.
     While nothing happens, a line says what is waited for: after `heartbeat` seconds, then more and more rarely."""
 
+    counts: CellCounts | None
+
     def __init__(
         self, shell: Shell, counts: CellCounts | None = None, heartbeat: float = HEARTBEAT, every: float = EVERY
     ) -> None:

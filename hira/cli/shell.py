@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 from hira.core.errors import HiraError, UsageError
 from hira.core.events import Error, Event, Notice, record
@@ -116,13 +116,19 @@ class Shell:
         self.tell(json.dumps({**about, **record(event)}, ensure_ascii=False, default=str))
 
 
+class Counts(Protocol):
+    """The counts of many questions, which say no more how long the rest will take once they are `stopping`."""
+
+    stopping: bool
+
+
 @dataclass(eq=False)
 class View(AbstractContextManager["View"]):
     """Shows how far a run is, or the `counts` of many questions (`CellCounts`), as a context manager. This one
     shows nothing, and still says what has to be said."""
 
     shell: Shell
-    counts: Any = None
+    counts: Counts | None = None
 
     def __exit__(self, *_: object) -> None:
         """Leave what is shown as it is."""

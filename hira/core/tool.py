@@ -276,6 +276,7 @@ def tool(
         return partial(tool, name=name, seconds=seconds, pure=pure, shown=shown, needs_approval=needs_approval)
     first, deps = find_context(function)
     model, parameters = _arguments(function, first)
+    called = name or function.__name__
     description, notes = split_docstring(inspect.cleandoc(function.__doc__ or ""))
     if notes:  # in a copy: tools of one signature share the original
         properties = {
@@ -284,44 +285,46 @@ def tool(
         }
         parameters = {**parameters, "properties": properties}
 
-    def check(arguments: Mapping[str, Any]) -> dict[str, Any]:
-        from pydantic import ValidationError
-
-        try:
-            checked = model.model_validate(dict(arguments))
-        except ValidationError as error:
-            wrong = describe_faults(error, "arguments")
-            raise ToolError(f"wrong arguments for {name or function.__name__}: {wrong}") from None
-        return {key: getattr(checked, key) for key in type(checked).model_fields}
-
-    async def run(arguments: dict[str, Any], context: Context | None = None) -> Observation:
-        if first:
-            if context is None:
-                raise ToolError(f"{name or function.__name__} works only within a run, which provides its context")
-            arguments = {first: context, **arguments}
-        if inspect.iscoroutinefunction(function):
-            result = await function(**arguments)
-        else:
-            # asyncio has only a few threads; blocking tools of many questions wait concurrently
-            from anyio import to_thread
-
-            result = await to_thread.run_sync(partial(function, **arguments), abandon_on_cancel=True)
-        return result if isinstance(result, Observation) else Observation(_write_result(result), citable=True)
+    async def refuse(_arguments: dict[str, Any]) -> Observation:
+        raise ToolError(f"{called} works only within a run, which provides its context")
 
     return Tool(
-        name or function.__name__,
+        called,
         description,
         parameters,
-        run,
+        refuse if first else partial(_run, function),
         seconds,
         pure,
-        check=check,
+        check=partial(_check, model, called),
         shown=shown,
         function=function,
-        bound=(lambda context: partial(run, context=context)) if first else None,
+        bound=(lambda context: partial(_run, partial(function, **{first: context}))) if first else None,
         needs_approval=needs_approval,
         deps=deps,
     )
+
+
+def _check(model: "type[BaseModel]", tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a tool as its function takes them. Raises `ToolError`."""
+    from pydantic import ValidationError
+
+    try:
+        checked = model.model_validate(dict(arguments))
+    except ValidationError as error:
+        raise ToolError(f"wrong arguments for {tool}: {describe_faults(error, 'arguments')}") from None
+    return {key: getattr(checked, key) for key in type(checked).model_fields}
+
+
+async def _run(function: Callable[..., Any], arguments: dict[str, Any]) -> Observation:
+    """Call the function, a plain one in a thread."""
+    if inspect.iscoroutinefunction(function):
+        result = await function(**arguments)
+    else:
+        # asyncio has only a few threads; blocking tools of many questions wait concurrently
+        from anyio import to_thread
+
+        result = await to_thread.run_sync(partial(function, **arguments), abandon_on_cancel=True)
+    return result if isinstance(result, Observation) else Observation(_write_result(result), citable=True)
 
 
 def text_tool(function: Callable[..., Awaitable[Observation]], required: Mapping[str, str], **optional: str) -> Tool:

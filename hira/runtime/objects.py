@@ -159,7 +159,7 @@ def check_objects(given: Mapping[str, Any]) -> None:
         if name in given and not is_named:
             check(given[name])
     for name, argument in (("approve", "a list of subtasks"), ("approve_tool", "a hira.ToolUse")):
-        if not callable(given.get(name, callable)):
+        if name in given and not callable(given[name]):
             what = f"`{name}` must be a function, got {given[name]!r}"
             raise UsageError(what, fix=f"give a function of {argument}")
     hooks = given.get("hooks", NO_HOOKS)

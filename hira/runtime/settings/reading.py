@@ -82,37 +82,27 @@ def load(
     config = find_own_file(environ, home)
     called = {key: (names or {}).get(key) or f"--{key.replace('_', '-')}" for key in flags}
     called |= {name: called[name.partition(".")[0]] for name in list_entries(flags)}
+    file, store = folder / FILE, config.with_name(TRUSTED)
     closer = [Layer("flags", resolve_paths(flags, folder), called), environment(environ, folder)]
-    recorded = []
+    layers = closer[:1]
     if record:
         from hira.runtime.settings.trust import record_layer
 
-        recorded = [record_layer(record, folder / FILE)]
-    profile = []
+        layers.append(record_layer(record, file))
+    layers.append(closer[1])
     if next((layer.values["profile"] for layer in closer if "profile" in layer.values), ""):
         from hira.runtime.settings.files import profile_layer
 
-        profile = [profile_layer(closer, folder)]
-    layers = [
-        closer[0],
-        *recorded,
-        closer[1],
-        *profile,
-        _read_file("project", folder / FILE),
-        _read_file("user", config),
-    ]
-    file, store = folder / FILE, config.with_name(TRUSTED)
+        layers.append(profile_layer(closer, folder))
+    layers += [_read_file("project", file), _read_file("user", config)]
     refused: list[str] = []
     doubted = any(layer.values for layer in layers if layer.kind in ("project", "record"))
     if doubted:
-        from hira.runtime.settings.trust import check_litellm, check_trusted, drop_untrusted, find_places
+        from hira.runtime.settings.trust import check_trusted, drop_untrusted
 
         layers, refused = drop_untrusted(layers, environ, file, store)
     values, origins = merge_layers(layers)
     if doubted:
-        for layer in layers:
-            if layer.kind in ("project", "record"):
-                check_litellm(find_places(layer, values), file)
         check_trusted(layers, values, environ, file, store)
     if "cache" not in values:
         values["cache"] = Path(environ.get("XDG_CACHE_HOME") or home / ".cache") / "hira"

@@ -60,7 +60,7 @@ def places(values: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
             yield {name: table.get(name) or values.get(name) for name in ("model", "base_url")}
 
 
-def find_places(layer: Layer, values: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+def _find_places(layer: Layer, values: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     """Model and base URL, as they are in the end, of the roles that have their base URL from this layer."""
     for name, table in layer.values.get("roles", {}).items():
         role = values["roles"][name]
@@ -100,11 +100,15 @@ def check_trusted(
     layers: Sequence[Layer], values: Mapping[str, Any], environ: Mapping[str, str], path: Path, store: Path
 ) -> None:
     """Raise `NotTrusted` for everything that the project's file at `path`, or a record that it names, would use without
-    consent: endpoints, code, instructions, recorded replies in its journal, and a record's documents elsewhere.
+    consent: endpoints, code, instructions, recorded replies in its journal, and a record's documents elsewhere; and
+    `UsageError` for a litellm model with an address from such a file.
 
     Values that the user, or a profile of the user, names as well need no consent. `store` keeps the consents.
     """
-    doubted = [layer for layer in layers if layer is layers[-2] or layer.kind == "record"]
+    files = [layer for layer in layers if layer.kind in ("project", "record")]
+    for layer in files:
+        check_litellm(_find_places(layer, values), path)
+    doubted = [layer for layer in files if layer is layers[-2] or layer.kind == "record"]
     consents = read_allowed(environ, path, store)
     wanted: list[str] = []
 
@@ -130,8 +134,7 @@ def check_trusted(
 
     requests = collect(lambda named: {url: url for url in endpoints_of(named)}, "sends questions and documents to {}")
     requests += collect(lambda named: {name_code(code): code for code in code_of(named)}, "runs {} with your rights")
-    files = [layer for layer in layers if layer.kind in ("project", "record")]  # a profile may start no server either
-    requests += collect(_servers_of, "starts the MCP servers {} with your rights", files)
+    requests += collect(_servers_of, "starts the MCP servers {} with your rights", files)  # nor may a profile
     requests += collect(_expert_options_of, "sets options of the experts {}")
     requests += collect(_models_of, "loads the models {}, with your tokens where they have to be fetched")
     requests += collect(documents_elsewhere, "reads {}")
