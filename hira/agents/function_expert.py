@@ -38,9 +38,7 @@ class FunctionExpert:
 
     def configure(self, options: Mapping[str, Any]) -> Self:
         """Return the expert with values of its keyword parameters. Raises `UsageError` for one that does not fit."""
-        from pydantic import TypeAdapter, ValidationError
-
-        from hira.core.wrong_values import list_wrong_values
+        from hira.core.wrong_values import read_value  # loads pydantic
 
         hints = get_type_hints(self.function)
         kinds = {parameter.name: hints.get(parameter.name, Any) for parameter in _list_options(self.function)}
@@ -49,12 +47,8 @@ class FunctionExpert:
             if name not in kinds:
                 fix = did_you_mean(name, kinds) if kinds else "it has none: write them as keyword parameters"
                 raise UsageError(f"the expert {self.name!r} has no option {name!r}", fix=fix)
-            try:
-                checked[name] = TypeAdapter(kinds[name]).validate_python(value)
-            except ValidationError as error:
-                wrong = list_wrong_values(error, value)[0]
-                what = wrong.explain(f"option {name!r} of the expert {self.name!r}", secret=True)
-                raise UsageError(what, fix=wrong.fix) from None
+            what = f"option {name!r} of the expert {self.name!r}"
+            checked[name] = read_value(kinds[name], value, what, secret=True)
         return replace(self, options={**self.options, **checked})
 
     def check(self) -> None:

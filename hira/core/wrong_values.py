@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from hira.core.errors import UsageError, did_you_mean, uncapitalise
 from hira.core.sanitize import without_userinfo
@@ -77,6 +77,15 @@ def list_wrong_values(error: ValidationError, values: object) -> list[WrongValue
         for keys, of_value in faults.items()
         if not any(len(keys) < len(other) and other[: len(keys)] == keys for other in faults)
     ]
+
+
+def read_value(kind: Any, value: Any, name: str, *, where: str = "", secret: bool = False) -> Any:
+    """Return the value of this name as a type. Raises `UsageError` that says what it should be."""
+    try:
+        return TypeAdapter(kind).validate_python(value)
+    except ValidationError as error:
+        wrong = list_wrong_values(error, value)[0]
+        raise UsageError(wrong.explain(name, secret=secret), where=where, fix=wrong.fix) from None
 
 
 def _find_keys(details: "ErrorDetails", value: Any) -> tuple[str | int, ...]:

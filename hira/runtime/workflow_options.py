@@ -5,9 +5,8 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
-
 from hira.core.errors import UsageError, did_you_mean
+from hira.core.wrong_values import read_value
 from hira.runtime.settings import Settings
 from hira.workflows import WORKFLOWS, has_options_of
 
@@ -43,14 +42,7 @@ def _read_option(workflow: str, has: Mapping[str, Any], option: str, value: Any,
     if option not in has:
         fix = did_you_mean(option, has) if has else "it has none"
         raise UsageError(f"workflow {workflow!r} has no option {option!r}", where=where, fix=fix)
-    try:
-        read = TypeAdapter(has[option]).validate_python(value)
-    except ValidationError as error:
-        from hira.core.wrong_values import list_wrong_values  # most values are right
-
-        wrong = list_wrong_values(error, value)[0]
-        what = wrong.explain(f"option {option!r} of workflow {workflow!r}")
-        raise UsageError(what, where=where, fix=wrong.fix) from None
+    read = read_value(has[option], value, f"option {option!r} of workflow {workflow!r}", where=where)
     least = 0 if option in MAY_BE_ZERO else 1
     if isinstance(read, int) and not isinstance(read, bool) and read < least:
         what = f"option {option!r} of workflow {workflow!r} must be at least {least}, got {read}"

@@ -10,12 +10,10 @@ from inspect import signature
 from pathlib import Path
 from typing import Any, get_type_hints
 
-from pydantic import TypeAdapter, ValidationError
-
 from hira.agents.run_context import RoleConfig
 from hira.core.errors import UsageError, did_you_mean
 from hira.core.files import replace_file
-from hira.core.wrong_values import list_wrong_values
+from hira.core.wrong_values import read_value
 from hira.evaluation import data
 from hira.evaluation.data import Selection
 from hira.evaluation.preferences import pairs_of
@@ -137,11 +135,7 @@ def _check_credit(configuration: Configuration, recipe: Recipe) -> None:
         if name not in known:
             fix = did_you_mean(name, known)
             raise UsageError(f"credit.{name}: {recipe.name} has no such option", fix=fix)
-        try:
-            TypeAdapter(kinds[name]).validate_python(value)
-        except ValidationError as error:
-            wrong = list_wrong_values(error, value)[0]
-            raise UsageError(wrong.explain(f"credit.{name}"), fix=wrong.fix) from None
+        read_value(kinds[name], value, f"credit.{name}")
 
 
 def settings_of(
