@@ -176,7 +176,7 @@ async def _call_tool(tool: Tool, arguments: Mapping[str, Any], context: RunConte
 
 
 def _mask(observation: Observation, context: RunContext) -> Observation:
-    if not context.secrets:
+    if not context.events.secrets:
         return observation
     masked = observation.change_texts(context.redact)
     places = [context.redact(passage.source.location) for passage in masked.passages]

@@ -91,8 +91,6 @@ class RunContext:
     tools: Toolbox = field(default_factory=Toolbox)
     files: tuple[Path, ...] = ()
     """The files that the question is about."""
-    secrets: frozenset[str] = frozenset()
-    """No tool gets an argument that contains one of them."""
     log: Log = field(default_factory=Log)
     """The record in the journal, by default one that nobody keeps."""
     options: RunOptions = field(default_factory=RunOptions)
@@ -165,7 +163,7 @@ class RunContext:
 
     def redact(self, value: Any) -> Any:
         """Mask the run's secrets in the texts of a JSON value."""
-        return redact(value, self.secrets)
+        return redact(value, self.events.secrets)
 
     def note(self, text: str, *, important: bool = False, shown: bool = False) -> None:
         """Tell something that a person should know, once in a run; what was `shown` already is only remembered."""

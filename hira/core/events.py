@@ -233,7 +233,7 @@ def log_notice(run: str, text: str, *, important: bool = False) -> None:
 class Events:
     """The event stream of one run. Readers are called in order, in the run's own thread; they must be quick.
 
-    The `secrets` are masked for all of them.
+    The `secrets` of the run are masked for all of them.
     """
 
     def __init__(self, *readers: Reader, secrets: frozenset[str] = frozenset()) -> None:

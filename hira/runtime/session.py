@@ -132,9 +132,8 @@ class Session:
         What the run does goes into `log`, what that holds already is not done again; without one nobody keeps it.
         """
         options, log = options or self.options, log or self.begin_log(run, is_kept=False)
-        secrets = self.settings.secrets
         notices: list[str] = []
-        events = Events(*readers, secrets=secrets)
+        events = Events(*readers, secrets=self.settings.secrets)
         events.readers.append(
             lambda event: notices.append(event.text) if isinstance(event, Notice) and not event.passing else None
         )
@@ -171,7 +170,7 @@ class Session:
                 roles = with_fresh_fallbacks(roles)
             if self.shared:
                 stack.callback(self.shared.leave, id(budget))
-            yield RunContext(roles, record, events, budget, tools, tuple(files), secrets, log, options)
+            yield RunContext(roles, record, events, budget, tools, tuple(files), log, options)
 
     def begin_log(
         self,

@@ -10,7 +10,7 @@ import pytest
 from hira.agents.calls import CallResult, format_arguments, frame_source, use
 from hira.agents.run_context import RunContext
 from hira.core.errors import HiraError, ToolDown, ToolError
-from hira.core.events import Event, Notice, ToolEnded, ToolStarted
+from hira.core.events import Event, Events, Notice, ToolEnded, ToolStarted
 from hira.core.tool import Observation, Passage, Tool
 from hira.evidence import Source
 from hira.journal import Journal
@@ -125,7 +125,7 @@ async def test_a_pure_tool_is_called_once_for_equal_arguments_unless_it_failed()
 
 async def test_secrets_leave_in_no_argument_and_come_back_in_no_result() -> None:
     made, calls = tool(Observation("key-12345678", (Passage(PAGE, "it is key-12345678"),)))
-    context, events = watched(secrets=frozenset({"key-12345678"}))
+    context, events = watched(events=Events(secrets=frozenset({"key-12345678"})))
     refused = await called(made, context, url="https://x.example?k=key-12345678")
     assert not refused.ok
     assert "a secret of this machine" in refused.text

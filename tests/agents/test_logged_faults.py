@@ -16,6 +16,7 @@ from hira.agents.run_context import RunContext
 from hira.agents.trajectory import Subtask
 from hira.cli import main
 from hira.cli.shell import Shell
+from hira.core.events import Events
 from hira.testing.script import make_context
 from hira.tools import tool
 
@@ -56,7 +57,7 @@ async def of_an_expert(context: RunContext) -> str:
 async def test_the_traceback_of_a_fault_holds_no_key(
     made: Callable[[RunContext], Awaitable[str]], told: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    context = make_context([], secrets=SECRETS)
+    context = make_context([], events=Events(secrets=SECRETS))
     said = await made(context)
     assert "raise RuntimeError(" in caplog.text
     assert told in caplog.text

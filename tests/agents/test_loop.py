@@ -366,7 +366,7 @@ async def test_a_call_in_flight_is_dropped_when_the_run_is_stopped() -> None:
 
 async def test_a_secret_of_this_machine_leaves_it_in_no_argument() -> None:
     loop, policy = loop_of([call("tags", "page", path="https://x.example/?k=sk-123%2F456"), "fine"])
-    loop.conversation.context.secrets = frozenset({"sk-123/456"})
+    loop.conversation.context.events.secrets = frozenset({"sk-123/456"})
     await loop.run()
     assert "contains a secret of this machine, so the call was not made" in policy.requests[1].messages[-1].text
     assert len(loop.conversation.context.rollout.sources) == 0
@@ -441,8 +441,7 @@ async def test_a_secret_of_this_machine_is_masked_in_all_that_is_seen_of_a_run(d
     heard: list[Event] = []
     journal = Journal(tmp_path / "journal.sqlite")
     context = make_context(policy, dialect=dialect)
-    context.secrets = frozenset({"sk-123/456"})
-    context.events = Events(heard.append, secrets=context.secrets)
+    context.events = Events(heard.append, secrets=frozenset({"sk-123/456"}))
     context.log = journal.begin("r", settings={}, files=(), versions={})
     conversation = context.conversation("worker")
     conversation.say(user("Begin."))
