@@ -128,6 +128,7 @@ class Log:
     again: Collection[Key] = ()
     """The recorded calls that ended the run early, so that a resumed run makes them anew."""
     is_replay: bool = False
+    """A call that it lacks is not made, but raises."""
     unfinished: list[RecordedCall] = field(default_factory=list)
     missed: bool = False
     departed: str = ""
@@ -358,6 +359,7 @@ async def _make_unrecorded(
     prepare: Callable[[], Awaitable[T | None]] | None,
     finish: Callable[[T], T] | None,
 ) -> T:
+    """Make a call of a run that nobody records."""
     if prepare and (replacement := await prepare()) is not None:
         return replacement
     async with within:
