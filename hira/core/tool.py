@@ -288,11 +288,14 @@ def tool(
     async def refuse(_arguments: dict[str, Any]) -> Observation:
         raise ToolError(f"{called} works only within a run, which provides its context")
 
+    run: Run = partial(_run, function)
+    if first:
+        run = refuse
     return Tool(
         called,
         description,
         parameters,
-        refuse if first else partial(_run, function),
+        run,
         seconds,
         pure,
         check=partial(_check, model, called),
