@@ -205,8 +205,10 @@ def encodable(text: str, stream: TextIO) -> str:
     try:
         text.encode(encoding)
     except UnicodeEncodeError:
-        written = [(letter, letter.encode(encoding, "replace").decode(encoding)) for letter in text]
-        return "".join(shown if shown == letter else _SPELLED.get(letter, shown) for letter, shown in written)
+        pass
     except LookupError:
-        return text.encode("ascii", "replace").decode("ascii")
-    return text
+        encoding = "ascii"
+    else:
+        return text
+    written = [(letter, letter.encode(encoding, "replace").decode(encoding)) for letter in text]
+    return "".join(shown if shown == letter else _SPELLED.get(letter, shown) for letter, shown in written)

@@ -151,20 +151,19 @@ def format_agreements(agreements: Sequence[OrderAgreement]) -> str:
 
 Way = Callable[[RunContext, Preference], Awaitable[float | None]]
 """Returns the margin of the accepted report over the rejected one; None if a judge or a generator fails."""
-Generator = Callable[[RunContext, str], Awaitable[Rubric]]
-"""Writes the rubric for a query. Raises `DialectError` if it cannot be read."""
+Generator = Callable[[RunContext, str], Awaitable[Rubric | None]]
+"""Writes the rubric for a query; None if it cannot be read."""
 SIGNS = frozenset({"pairwise"})
 """Ways whose margins are signs, not differences of scores."""
 
 
 def by_rubric(generator: Generator) -> Way:
-    """Score both reports by one rubric: S of eq. 2, on which eq. 7 is defined; None if the rubric cannot be read or its
+    """Score both reports by one rubric: S of eq. 2, on which eq. 7 is defined; None if there is no rubric or its
     weights add up to 0."""
 
     async def margin(context: RunContext, pair: Preference) -> float | None:
-        try:
-            rubric = await generator(context, pair.query)
-        except DialectError:
+        rubric = await generator(context, pair.query)
+        if rubric is None:
             return None
         accepted, rejected = await score_pair(context, rubric, pair.query, (pair.accepted, pair.rejected))
         if accepted.weighted_mean is None or rejected.weighted_mean is None:
@@ -172,6 +171,13 @@ def by_rubric(generator: Generator) -> Way:
         return accepted.weighted_mean - rejected.weighted_mean
 
     return margin
+
+
+async def ask_for_rubric(context: RunContext, query: str) -> Rubric | None:
+    try:
+        return await generate(context.conversation("rubric"), query)
+    except DialectError:
+        return None
 
 
 async def by_points(context: RunContext, pair: Preference) -> float | None:
@@ -200,7 +206,7 @@ WAYS: dict[str, Way] = {
     "general": by_rubric(lambda _, query: write_general(query)),
     "pointwise": by_points,
     "pairwise": by_pair,
-    "rubric": by_rubric(lambda context, query: generate(context.conversation("rubric"), query)),
+    "rubric": by_rubric(ask_for_rubric),
 }
 
 

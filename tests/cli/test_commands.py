@@ -404,6 +404,13 @@ def test_a_stream_that_cannot_write_a_character_gets_plain_ones() -> None:
     assert encodable("Grün…", io.TextIOWrapper(io.BytesIO(), encoding="cp1252")) == "Grün…"
 
 
+def test_a_stream_of_unknown_encoding_gets_ascii() -> None:
+    class Terminal(io.StringIO):
+        encoding = "unknown"
+
+    assert encodable("a — b → 東", Terminal()) == "a - b -> ?"
+
+
 @pytest.mark.heavy(seconds=3)
 def test_a_question_that_repeats_itself_for_300_000_characters_is_answered_once(place: Command) -> None:
     asking = ("ask", "-", "--docs", "docs", "--model", "offline", "--journal", "off", "--quiet")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hira.agents.run_context import RunContext
-from hira.core.errors import UsageError
+from hira.core.errors import DialectError, UsageError
 from hira.core.policy import Request
 from hira.evaluation.preferences import (
     WAYS,
@@ -223,6 +223,14 @@ async def test_a_rubric_that_cannot_be_written_or_whose_weights_add_up_to_0_give
         return balanced
 
     assert await by_rubric(generator)(make_context(ScriptedPolicy(rating)), PAIR) is None
+
+
+async def test_an_error_of_a_custom_generator_is_raised() -> None:
+    async def generator(context: RunContext, query: str) -> Rubric:
+        raise DialectError(query)
+
+    with pytest.raises(DialectError):
+        await by_rubric(generator)(make_context(ScriptedPolicy(rating)), PAIR)
 
 
 async def test_a_verdict_that_fails_in_one_order_gives_no_margin() -> None:
