@@ -292,7 +292,7 @@ def measure_parts(outputs: Sequence[MemberOutput]) -> dict[str, float]:
         step_input, record = output.step_input, output.scored.record
         part, was_right = step_input.part, step_input.right
         groups[part].add(id(step_input))
-        for row in output.scored.cut.rows:
+        for row in output.scored.attempt.rows:
             means.add(f"{part}/length", row.tokens)
         if turns := [turn for path in record.trajectories.values() for turn in path.turns] if record else []:
             means.add(f"{part}/cut", float(turns[-1].completion.finish == "length"))

@@ -77,7 +77,7 @@ def measure_update(groups: Sequence[Group], credited: Credited) -> dict[str, flo
         "normaliser": credited.normaliser,
         "dead_groups": credited.dead / groups_ if groups_ else 0.0,
         "singletons": credited.singletons,
-        "excluded": credited.excluded,
+        "excluded": sum(not attempt.counts for attempt in attempts),
         **credited.figures,
         **{f"group_size/{size}": many for size, many in sorted(Counter(credited.sizes).items())},
         **({f"{role}/share": part / whole for role, part in held.items()} if whole else {}),
@@ -90,8 +90,8 @@ def measure_rollouts(scored: Sequence[ScoredRollout]) -> dict[str, float]:
     means = Means()
     used = sorted({tool for rollout in scored for _, tool in rollout.tools})
     for rollout in scored:
-        means.add("row_breaks", rollout.cut.breaks)
-        means.add("rows_dropped", rollout.cut.dropped)
+        means.add("row_breaks", rollout.breaks)
+        means.add("rows_dropped", rollout.dropped)
         for name, value in rollout.score.parts.items():
             means.add(f"reward/{name}", value)
         if rollout.record is not None:

@@ -27,7 +27,7 @@ from hira.trainers.credit.grpo import FLOOR
 from hira.trainers.metrics import make_transcript, measure_rollouts
 from hira.trainers.records import print_progress
 from hira.trainers.rewards import check_score
-from hira.trainers.rows import Attempt, Collected, Cut, Group, ScoredRollout, rows_of
+from hira.trainers.rows import Attempt, Collected, Group, ScoredRollout, rows_of
 from hira.workflows.workflow import Workflow, rollout
 
 
@@ -184,7 +184,8 @@ class Rollouts:
         score = await self._score(record, problem) if status == "ok" else lost
         cut = rows_of(record, self.roles, problem.id)
         attempt = Attempt(number, cut.rows, score.value, status, score.conversations)
-        return ScoredRollout(attempt, record, cut, score, str(trouble[0]) if trouble else record.error, outcomes.tools)
+        error = str(trouble[0]) if trouble else record.error
+        return ScoredRollout(attempt, record, score, error, outcomes.tools, cut.breaks, cut.dropped)
 
     def _prepare(self, context: RunContext, run: str, seed: int, trouble: list[HiraError]) -> None:
         """Prepare the run context for training: seeds, deadlines, watched tools. `trouble` gets the infrastructure
@@ -295,7 +296,7 @@ def _has_signal(group: Sequence[ScoredRollout]) -> bool:
 
 
 def _make_lost(number: int, why: str, record: Rollout | None = None) -> ScoredRollout:
-    return ScoredRollout(Attempt(number, (), None, "infra_failed"), record, Cut(), RolloutScore(None), why)
+    return ScoredRollout(Attempt(number, (), None, "infra_failed"), record, RolloutScore(None), why)
 
 
 @dataclass(eq=False)

@@ -159,10 +159,13 @@ class Attempt:
 class ScoredRollout:
     attempt: Attempt
     record: Rollout | None
-    cut: Cut
     score: RolloutScore
     error: str = ""
     tools: dict[tuple[str, str], list[bool]] = field(default_factory=dict)
+    breaks: int = 0
+    """The number of prompts that did not continue their row."""
+    dropped: int = 0
+    """The number of rows that were left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,8 +217,6 @@ class Credited:
     """The number of groups without a signal."""
     singletons: int = 0
     """The number of members that were compared with nothing."""
-    excluded: int = 0
-    """The number of attempts that do not count."""
     figures: Mapping[str, float] = field(default_factory=dict)
     """More metrics."""
 

@@ -16,7 +16,7 @@ from hira.trainers.agentic import Agentic, AnswerStep, Input, MemberOutput, meas
 from hira.trainers.configuration import RolloutConfig, StageConfig
 from hira.trainers.credit import marsrl
 from hira.trainers.rollouts import Problem, Rollouts
-from hira.trainers.rows import Attempt, Cut, Group, Row, ScoredRollout
+from hira.trainers.rows import Attempt, Group, Row, ScoredRollout
 from hira.workflows.marsrl.steps import MarsProblem as Posed
 from hira.workflows.marsrl.steps import Review, Solution
 
@@ -109,7 +109,7 @@ def test_only_a_whole_solution_with_a_reward_or_a_report_of_errors_goes_on() -> 
         solution: Solution | None, review: Review | None, reward: float | None = 0.0, status: Any = "ok"
     ) -> bool:
         attempt = Attempt(0, (), reward, status)
-        scored = ScoredRollout(attempt, None, Cut((), 0, 0), RolloutScore(reward))
+        scored = ScoredRollout(attempt, None, RolloutScore(reward))
         return MemberOutput(asked, scored, solution, review).goes_on
 
     whole, cut, flag = Solution("s"), Solution("s", complete=False), Review(correct=False, report="")
@@ -263,9 +263,7 @@ def test_figures_by_part_worked_by_hand() -> None:
     3/4 · (1 - 1/4) + 1/4 · 2/3. A Corrector mends 2 of 3 wrong ones and spoils 1 of 5 right ones."""
 
     def answered(asked: Input, reward: float, solution: Solution | None, review: Review | None) -> MemberOutput:
-        return MemberOutput(
-            asked, ScoredRollout(Attempt(0, (), reward), None, Cut((), 0, 0), RolloutScore(reward)), solution, review
-        )
+        return MemberOutput(asked, ScoredRollout(Attempt(0, (), reward), None, RolloutScore(reward)), solution, review)
 
     def judged(right: bool, flags: Sequence[bool | None]) -> list[MemberOutput]:
         asked = Input(2, Posed("q"), Solution("s"), right)

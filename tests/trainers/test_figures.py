@@ -19,7 +19,7 @@ from hira.trainers.credit.mars import count_draws
 from hira.trainers.credit.masking import drop_mastered, drop_overlong, entropy, mark_mastered
 from hira.trainers.metrics import LONGEST, Means, make_transcript, measure_rollouts, measure_update, summarise_scores
 from hira.trainers.rollouts import Problem, Rollouts
-from hira.trainers.rows import Attempt, Credited, Cut, Key, Row, ScoredRollout, Weighted
+from hira.trainers.rows import Attempt, Credited, Key, Row, ScoredRollout, Weighted
 from hira.workflows.marsrl.steps import MarsProblem, Review, Solution
 
 
@@ -55,7 +55,7 @@ def test_every_figure_of_an_update() -> None:
         Weighted(planner, Key("q", "planner"), 1.0, 2.0, 0.5),
         Weighted(worker, Key("q", "planner"), 1.0, -1.0, 1.0),
     ]
-    credited = Credited(tuple(weighted), 7.0, (3, 3, 1, 2), dead=1, singletons=2, excluded=3, figures={"masked": 0.25})
+    credited = Credited(tuple(weighted), 7.0, (3, 3, 1, 2), dead=1, singletons=2, figures={"masked": 0.25})
     assert measure_update(groups, credited) == pytest.approx({
         "infra_failed": 1 / 6,
         "agent_failed": 1 / 6,
@@ -87,7 +87,7 @@ def test_every_figure_of_an_update() -> None:
         "normaliser": 7.0,
         "dead_groups": 1 / 4,
         "singletons": 2,
-        "excluded": 3,
+        "excluded": 2,
         "masked": 0.25,
         "group_size/1": 1,
         "group_size/2": 1,
@@ -106,11 +106,8 @@ def test_an_update_of_nothing_has_no_lengths_and_no_shares() -> None:
     assert not any(name.endswith("/share") for name in measure_update([], unmoved))
 
 
-WHOLE = Cut()
-
-
-def scored(record: Any = None, parts: dict[str, float] | None = None, tools: Any = None, cut: Cut = WHOLE) -> Any:
-    return ScoredRollout(attempt(0, 1.0), record, cut, RolloutScore(1.0, parts or {}), tools=tools or {})
+def scored(record: Any = None, parts: dict[str, float] | None = None, tools: Any = None, **more: int) -> Any:
+    return ScoredRollout(attempt(0, 1.0), record, RolloutScore(1.0, parts or {}), tools=tools or {}, **more)
 
 
 def test_every_figure_of_rollouts() -> None:
@@ -119,9 +116,9 @@ def test_every_figure_of_rollouts() -> None:
     silent = rollout(planner=[turn([1], [2])])
     tools = {("planner", "search"): [True, False], ("worker", "search"): [True], ("worker", "browse"): [False]}
     measured = measure_rollouts([
-        scored(answered, {"accuracy": 1.0}, tools, Cut((), 2, 1)),
+        scored(answered, {"accuracy": 1.0}, tools, breaks=2, dropped=1),
         scored(silent, {"accuracy": 0.0, "format": 0.5}, {("planner", "search"): [True] * 4}),
-        scored(None, {}, {}, Cut((), 1, 0)),
+        scored(None, breaks=1),
     ])  # fmt: skip
     assert measured == pytest.approx({
         "row_breaks": 1.0,
@@ -215,7 +212,7 @@ def test_grpos_norms_by_hand() -> None:
     for norm, weights, normaliser in (("grpo", [1 / 2, 1 / 3], 2.0), ("dapo", [1.0, 1.0], 5.0)):
         credited = grpo(made, norm=norm)  # type: ignore[arg-type]
         assert [weighted.weight for weighted in credited.rows] == pytest.approx(weights)
-        assert (credited.normaliser, credited.dead, credited.singletons, credited.excluded) == (normaliser, 1, 1, 1)
+        assert (credited.normaliser, credited.dead, credited.singletons) == (normaliser, 1, 1)
         assert credited.sizes == (2, 1, 2)
     assert grpo(made, norm="dr_grpo", scale="none", longest=8).normaliser == 16.0
 
@@ -227,7 +224,7 @@ def test_mars_without_system_1_and_without_system_2() -> None:
     nothing = mars([group(attempt(0, 1.0, row("system1", 2)), attempt(1, 0.0, row("system1", 2)))])
     assert (nothing.rows, nothing.normaliser, nothing.sizes) == ((), 0.0, (0,))
     single = mars([group(attempt(0, 1.0, row("system2", 2)), attempt(1, None, status="infra_failed"))])
-    assert (single.singletons, single.dead, single.excluded) == (1, 0, 1)
+    assert (single.singletons, single.dead) == (1, 0)
     dead = mars([group(*(attempt(at, 1.0, row("system2", 2)) for at in range(2)))])
     assert (dead.rows, dead.singletons, dead.dead) == ((), 0, 1)
 
@@ -287,7 +284,7 @@ def test_overlong_rows_take_their_share_of_the_normaliser_along() -> None:
 
 def output(step_input: Input, reward: float | None, review: Review | None = None, **more: Any) -> MemberOutput:
     solution = None if review else more.pop("solution", Solution("s"))
-    made = ScoredRollout(Attempt(0, (), reward), None, Cut(), RolloutScore(reward))
+    made = ScoredRollout(Attempt(0, (), reward), None, RolloutScore(reward))
     return MemberOutput(step_input, replace(made, **more), solution, review)
 
 
@@ -300,10 +297,10 @@ def test_what_goes_on_to_the_next_step() -> None:
     assert output(FIRST, 0.0).goes_on
     assert not output(FIRST, None).goes_on
     assert not output(FIRST, 1.0, solution=Solution("s", complete=False)).goes_on
-    failed = ScoredRollout(Attempt(0, (), 0.0, "agent_failed"), None, Cut(), RolloutScore(0.0))
+    failed = ScoredRollout(Attempt(0, (), 0.0, "agent_failed"), None, RolloutScore(0.0))
     assert not MemberOutput(FIRST, failed, Solution("s"), None).goes_on
     assert not MemberOutput(FIRST, replace(failed, attempt=Attempt(0, (), 0.0)), None, None).goes_on
-    lost = ScoredRollout(Attempt(0, (), 1.0, "infra_failed"), None, Cut(), RolloutScore(1.0))
+    lost = ScoredRollout(Attempt(0, (), 1.0, "infra_failed"), None, RolloutScore(1.0))
     assert MemberOutput(FIRST, lost, Solution("s"), None).reward is None
 
 
@@ -349,7 +346,7 @@ def test_a_verifier_is_natural_only_where_its_recall_and_its_false_alarms_are_kn
 def test_lengths_and_cut_replies_of_a_part() -> None:
     record = rollout(solver=[turn([1], [2])])
     record.trajectories["solver"].turns.append(Turn(Request(()), Completion("", finish="length")))
-    made = output(FIRST, 1.0, record=record, cut=Cut((row("solver", 4), row("solver", 2))))
+    made = output(FIRST, 1.0, record=record, attempt=Attempt(0, (row("solver", 4), row("solver", 2)), 1.0))
     other = output(FIRST, 0.0, record=rollout(solver=[turn([1], [2])]))
     figures = measure_parts([made, other])
     assert figures == {"solver/length": 3.0, "solver/cut": 0.5, "solver/reward": 0.5, "solver/groups": 1.0}
@@ -384,7 +381,5 @@ def test_the_comparison_of_matpo_is_that_of_the_planners_input() -> None:
     assert keys == {Key("q", "planner", row("planner", 2, prompt=3).input)}
     lost = group(*tree, attempt(2, None, status="infra_failed"), attempt(3, 1.0))
     credited = matpo([lost])
-    assert (credited.excluded, credited.sizes, credited.normaliser) == (1, (2,), 2.0), (
-        "without rows nothing is compared"
-    )
+    assert (credited.sizes, credited.normaliser) == ((2,), 2.0), "without rows nothing is compared"
     assert [made.number for made in lost.counting] == [0, 1, 3]

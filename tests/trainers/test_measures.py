@@ -6,14 +6,14 @@ from rollouts_made import attempt, group, rollout, row, turn
 from hira.evaluation.rewards.answers import RolloutScore
 from hira.trainers.credit import mars
 from hira.trainers.metrics import measure_rollouts, measure_update, summarise_exam, summarise_scores
-from hira.trainers.rows import Cut, ScoredRollout
+from hira.trainers.rows import ScoredRollout
 
 
 def test_the_number_of_tools_of_a_question_and_the_share_of_each_are_measured() -> None:
     """MARS, Fig. 3c to 3f."""
     calls = ({("system2", "search"): [True, True, False], ("system2", "python"): [True]}, {})
     scored = [
-        ScoredRollout(attempt(at, 1.0), rollout(system2=[turn([1], [2])]), Cut(), RolloutScore(1.0), tools=tools)
+        ScoredRollout(attempt(at, 1.0), rollout(system2=[turn([1], [2])]), RolloutScore(1.0), tools=tools)
         for at, tools in enumerate(calls)
     ]
     measured = measure_rollouts(scored)

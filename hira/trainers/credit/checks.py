@@ -31,8 +31,7 @@ def credit_by(advantages: Callable[[Sequence[float]], Sequence[float]]) -> Calla
             for attempt, reward, advantage in zip(attempts, rewards, gained, strict=True):
                 weight = 1 / sum(row.tokens for row in attempt.rows)
                 credited += [Weighted(row, Key(group.problem, ""), reward, advantage, weight) for row in attempt.rows]
-        excluded = sum(len(group.attempts) - len(group.counting) for group in groups)
-        return Credited(tuple(credited), float(sum(sizes)), tuple(sizes), excluded=excluded)
+        return Credited(tuple(credited), float(sum(sizes)), tuple(sizes))
 
     return credit
 

@@ -81,6 +81,5 @@ def grpo(
             weight = 1 / sum(row.tokens for row in rows) if norm == "grpo" else 1.0
             credited += [Weighted(row, key, reward, advantage, weight) for row in rows]
     z = {"grpo": left, "dapo": sum(weighted.row.tokens for weighted in credited), "dr_grpo": left * longest}[norm]
-    excluded = sum(len(group.attempts) - len(group.counting) for group in groups)
     sizes = tuple(len(compared) for compared in members.values())
-    return Credited(tuple(credited), float(z), sizes, dead, alone, excluded)
+    return Credited(tuple(credited), float(z), sizes, dead, alone)

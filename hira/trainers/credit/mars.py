@@ -67,8 +67,7 @@ def mars(
             ones += _weigh_rows(rows, Key(group.problem, system1), reward, advantage, often)
     scale = many_twos / many_ones if many_ones else 1.0
     scaled = [replace(weighted, weight=weighted.weight * scale) for weighted in ones]
-    excluded = sum(len(group.attempts) - len(group.counting) for group in groups)
-    return Credited((*twos, *scaled), float(many_twos), tuple(sizes), dead, alone, excluded)
+    return Credited((*twos, *scaled), float(many_twos), tuple(sizes), dead, alone)
 
 
 def count_draws(there: int, wanted: int, seed: str) -> list[int]:

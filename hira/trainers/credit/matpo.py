@@ -58,6 +58,5 @@ def matpo(
             key = Key(group.problem, planner, began)
             credited += [Weighted(row, key, reward, advantage, weights[row.role]) for row in attempt.rows]
     z = sum(weighted.row.tokens for weighted in credited) if norm == "token_mean" else left
-    excluded = sum(len(group.attempts) - len(group.counting) for group in groups)
     sizes = tuple(sum(bool(attempt.rows) for attempt in group.counting) for group in groups)
-    return Credited(tuple(credited), float(z), sizes, dead, alone, excluded)
+    return Credited(tuple(credited), float(z), sizes, dead, alone)
