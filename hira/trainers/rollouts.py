@@ -184,8 +184,8 @@ class Rollouts:
         score = await self._score(record, problem) if status == "ok" else lost
         cut = rows_of(record, self.roles, problem.id)
         attempt = Attempt(number, cut.rows, score.value, status, score.conversations)
-        error = str(trouble[0]) if trouble else record.error
-        return ScoredRollout(attempt, record, score, error, outcomes.tools, cut.breaks, cut.dropped)
+        why = str(trouble[0]) if trouble else record.error
+        return ScoredRollout(attempt, record, score, why, outcomes.tools, cut.breaks, cut.dropped)
 
     def _prepare(self, context: RunContext, run: str, seed: int, trouble: list[HiraError]) -> None:
         """Prepare the run context for training: seeds, deadlines, watched tools. `trouble` gets the infrastructure
