@@ -365,8 +365,7 @@ async def test_calls_of_the_tools_that_a_setting_names_need_approval():
         async with Hira(policies={"*": ScriptedPolicy([])}, settings=settings, approve_tool=lambda use: use) as hira:
             return (await hira.open_session()).tools_to_approve
 
-    assert "shelf_read_note" in await list_approved(["read.Note"])
-    assert len(await list_approved(["read.Note"])) == 1
+    assert await list_approved(["read.Note"]) == ["shelf_read_note"]
     assert len(await list_approved(approve=True)) > 1
     assert await list_approved(approve=False) == []
     with pytest.raises(UsageError, match=r"\[mcp\.shelf\]: the server has no tool 'read\.Nose'") as error:

@@ -118,7 +118,7 @@ _KINDS = tuple(
     )
 )
 _DEFINES = re.compile(
-    r"\W*(?!.* (?:with|of|for|in|to|at|by|on|from)$)"
+    r"\W*+(?!.* (?:with|of|for|in|to|at|by|on|from)$)"
     rf"(?:what|who) (?:{_BE}) (?:an? |the )?([\w.’'-]+(?: [\w.’'-]+){{0,2}})",
     re.IGNORECASE,
 )
