@@ -48,17 +48,23 @@ class Faulty:
 
     model = "faulty"
 
-    def __init__(self, fault: str, when: When) -> None:
-        self.inner, self.fault, self.when, self.made = OfflinePolicy(), FAULTS[fault], when, 0
+    def __init__(self) -> None:
+        self.inner = OfflinePolicy()
+        self.begin("gone", lambda _: False)
+
+    def begin(self, fault: str, when: When) -> None:
+        """From now on `fault` happens at the calls whose number `when` accepts, counted from one."""
+        self.fault, self.when, self.made = fault, when, 0
 
     async def complete(self, request: Request, watch: Watch | None = None) -> Completion:
         self.made += 1
         said = await self.inner.complete(request, watch)
         if not self.when(self.made):
             return said
-        if isinstance(self.fault, EndpointError):
-            raise self.fault
-        return self.fault(said)
+        fault = FAULTS[self.fault]
+        if isinstance(fault, EndpointError):
+            raise fault
+        return fault(said)
 
     async def aclose(self) -> None:
         pass
@@ -68,25 +74,27 @@ class Faulty:
 @pytest.mark.parametrize("name", WORKFLOWS)
 async def test_it_ends_in_an_answer_or_clearly(name: str) -> None:
     """Each fault at one call, another for each fault, and some of them at every call."""
-    calls = await _run(name, Faulty("gone", lambda _: False))
-    for at, fault in enumerate(FAULTS):
-        await _run(name, Faulty(fault, lambda number, hit=at % calls + 1: number == hit))
-    for fault in ("gone", "no tools", "empty", "nonsense"):
-        await _run(name, Faulty(fault, lambda _: True))
-
-
-async def _run(name: str, policy: Faulty) -> int:
-    """How many calls a run makes, after a look at its ending."""
-    settings = Settings(docs=(ASEAN,), journal=None)
+    policy, settings = Faulty(), Settings(docs=(ASEAN,), journal=None)
     async with Hira(settings=settings, policies={"*": policy}, workflow=WORKFLOWS[name]()) as hira:
-        run = hira.stream(QUESTION, files=[ASEAN / "members.md"])
-        async with asyncio.timeout(60):
-            await run.work()
+        await _run(hira, policy)
+        calls = policy.made
+        for at, fault in enumerate(FAULTS):
+            policy.begin(fault, lambda number, hit=at % calls + 1: number == hit)
+            await _run(hira, policy)
+        for fault in ("gone", "no tools", "empty", "nonsense"):
+            policy.begin(fault, lambda _: True)
+            await _run(hira, policy)
+
+
+async def _run(hira: Hira, policy: Faulty) -> None:
+    """One run, and a look at its ending."""
+    run = hira.stream(QUESTION, files=[ASEAN / "members.md"])
+    async with asyncio.timeout(60):
+        await run.work()
     record, where = run.answer.rollout, (policy.fault, policy.made)
     assert record.status in {"answered", "unverified", "insufficient_evidence", "partial", "failed"}, where
     assert record.failure is None or isinstance(record.failure, EndpointError | OutOfBudget), (record.error, where)
-    for role, bound in WORKFLOWS[name]().bound(Sizes()).items():
+    for role, bound in hira.workflow.bound(Sizes()).items():
         calls = sum(one.usage.calls for one in record.trajectories.values() if one.role == role)
         assert calls <= bound.calls, (role, where)
     assert record.answer or record.failure, ("neither an answer nor a reason", where)
-    return policy.made
