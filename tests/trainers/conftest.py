@@ -1,5 +1,7 @@
-"""What tests of training share: a folder as a user has it, made once."""
+"""What tests of training share: a folder as a user has it, made once for all processes of a run."""
 
+import os
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,9 +21,18 @@ def terminal(tmp_path: Path) -> Terminal:
 def first_place(tmp_path_factory: pytest.TempPathFactory) -> "Place":
     pytest.importorskip("torch")
     pytest.importorskip("trl")
-    from small_place import made
+    from filelock import FileLock
+    from small_place import Place, made
 
-    return made(tmp_path_factory.mktemp("small"))
+    own = tmp_path_factory.getbasetemp()
+    shared = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+    folder = shared / "small"
+    with FileLock(shared / "small.lock"):  # each worker waits for the first, and none makes it again
+        if not (folder / "ready").exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            made(folder / "place")
+            (folder / "ready").touch()
+    return Place(folder / "place")
 
 
 @pytest.fixture(scope="session")
