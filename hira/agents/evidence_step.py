@@ -3,13 +3,10 @@
 import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cache
 from itertools import takewhile
 
-from pydantic import Field, create_model
-
 from hira.agents.packing import first_fit_decreasing
-from hira.agents.record import Reply, ask_for_record
+from hira.agents.record import Reply, ask_for_record, fix_count
 from hira.agents.role import EVIDENCE
 from hira.agents.run_context import Conversation, RunContext
 from hira.core.bm25 import words
@@ -75,18 +72,11 @@ async def _read(conversation: Conversation, query: str, passages: Mapping[int, P
         passages="\n\n".join(texts), question=sanitize(question), query=sanitize(query), count=len(texts)
     )
     try:
-        record = await ask_for_record(conversation, user(prompt), _shape_of(len(texts)))
+        record = await ask_for_record(conversation, user(prompt), fix_count(PassageNotes, "passages", len(texts)))
     except (DialectError, EndpointError, Stop) as error:
         conversation.context.note(f"the evidence step failed, so passages are shown as they were found: {error.what}")
         return {}
     return {numbers[note.number - 1]: note for note in record.passages if 0 < note.number <= len(numbers)}
-
-
-@cache
-def _shape_of(count: int) -> type[PassageNotes]:
-    """Return the model of a record with this many notes. A small model keeps counting unless the number is fixed."""
-    exactly = Field(json_schema_extra={"minItems": count, "maxItems": count})
-    return create_model("PassageNotes", __base__=PassageNotes, passages=(list[PassageNote], exactly))
 
 
 def _condense(passage: Passage, note: PassageNote | None) -> Passage:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, create_model
 
 from hira.agents.run_context import Conversation
 from hira.core.errors import DialectError, EndpointError
@@ -18,7 +18,7 @@ from hira.policies.dialects.record import read_record
 AGAIN = Prompt(__file__, "remarks", "record_again")
 SERVER_FAULT = 500
 _MARKUP = re.compile(r"[`*_#>-]+")
-M = TypeVar("M")
+M = TypeVar("M", bound=BaseModel)
 
 
 class Reply(BaseModel):
@@ -28,6 +28,15 @@ class Reply(BaseModel):
     model_config = ConfigDict(
         json_schema_extra=lambda schema: schema.update(required=list(schema["properties"])), defer_build=True
     )
+
+
+@cache
+def fix_count(shape: type[M], name: str, count: int, least: int | None = None) -> type[M]:
+    """Return the model of a reply whose list of this name has so many items: a small model keeps counting unless the
+    number is fixed. A reply with fewer is read, down to `least`."""
+    exactly: dict[str, JsonValue] = {"minItems": count, "maxItems": count}
+    changed: Any = (shape.model_fields[name].annotation, Field(min_length=least, json_schema_extra=exactly))
+    return create_model(shape.__name__, __base__=shape, **{name: changed})
 
 
 @cache
@@ -53,7 +62,7 @@ async def ask_for_record(
     `DialectError` after the second unusable reply; the caller then continues without the model.
     """
     conversation.say(message)
-    schema = schema or schema_of(shape)  # type: ignore[arg-type]  # a class is hashable, whatever its metaclass may say
+    schema = schema or schema_of(shape)
     again = False
     while True:
         try:

@@ -3,12 +3,9 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Literal
 
-from pydantic import Field, JsonValue, create_model
-
-from hira.agents.record import Reply, ask_for_record
+from hira.agents.record import Reply, ask_for_record, fix_count
 from hira.agents.run_context import RunContext
 from hira.core.bm25 import BM25
 from hira.core.concurrency import run_apart
@@ -48,14 +45,6 @@ class AnswerVerdicts(Reply):
     answers: Relevance
 
 
-@cache
-def shape_of(count: int) -> type[AnswerVerdicts]:
-    """Return the model of a record with this many verdicts. A small model keeps counting unless the number is fixed."""
-    exactly: dict[str, JsonValue] = {"minItems": count, "maxItems": count}
-    field = (list[ClaimVerdict], Field(min_length=1, json_schema_extra=exactly))
-    return create_model("AnswerVerdicts", __base__=AnswerVerdicts, claims=field)
-
-
 @dataclass(frozen=True, slots=True)
 class Ruled:
     """A model's reply about some claims: a judgement of each, and how far they answer the question. `model` is the
@@ -76,7 +65,7 @@ async def ask_model(
     packed = pack_claims(claims)
     excerpts = Filled(await run_apart(packed.size, excerpts_of, packed, question))
     prompt = PROMPT.fill(excerpts=excerpts, question=sanitize(question), answer=sanitize(answer), claims=Filled(listed))
-    reply = await ask_for_record(conversation, user(prompt), shape_of(len(claims)))
+    reply = await ask_for_record(conversation, user(prompt), fix_count(AnswerVerdicts, "claims", len(claims), least=1))
     rulings = {ruling.number: ruling for ruling in reversed(reply.claims)}
     judged = await asyncio.to_thread(
         lambda: [_judge(claim, rulings.get(number), question) for number, claim in enumerate(claims, 1)]
