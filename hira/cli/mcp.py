@@ -333,7 +333,7 @@ async def _lines(wire: int) -> AsyncIterator[str]:
 
     def read() -> None:
         with suppress(RuntimeError), os.fdopen(wire, "rb") as file:  # the loop has been closed
-            while line := file.readline():
+            while (line := file.readline()).endswith(b"\n"):  # a client that leaves may leave half a line
                 loop.call_soon_threadsafe(lines.put_nowait, line)
             loop.call_soon_threadsafe(lines.put_nowait, b"")
 
