@@ -32,8 +32,8 @@ class Reply(BaseModel):
 
 @cache
 def fix_count(shape: type[M], name: str, count: int, least: int | None = None) -> type[M]:
-    """Return the model of a reply whose list of this name has so many items: a small model keeps counting unless the
-    number is fixed. A reply with fewer is read, down to `least`."""
+    """Return the model of a reply whose list of this name has `count` items: a small model continues its list unless
+    their number is fixed. A reply with fewer is read, down to `least`."""
     exactly: dict[str, JsonValue] = {"minItems": count, "maxItems": count}
     changed: Any = (shape.model_fields[name].annotation, Field(min_length=least, json_schema_extra=exactly))
     return create_model(shape.__name__, __base__=shape, **{name: changed})
