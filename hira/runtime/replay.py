@@ -28,6 +28,7 @@ from hira.runtime.settings import Settings
 from hira.runtime.settings.trust import code_of
 from hira.runtime.trace.reading import read_earlier
 from hira.tools import SINGLE, Observation, Tool, Toolbox
+from hira.tools.python.tool import LATER
 from hira.workflows import WORKFLOWS, Workflow, rollout
 
 
@@ -152,6 +153,7 @@ class _ToolboxRecord(TypedDict, total=False):
     browse: _ToolRecord
     files: _ToolRecord
     python: _ToolRecord
+    python_later: _ToolRecord
     media: bool
     visible: tuple[str, ...]
     extra: list[_ToolRecord]
@@ -172,8 +174,9 @@ def stand_ins(values: Mapping[str, Any]) -> Toolbox:
         return tuple(Tool(**record, run=refuse_call) for record in records)
 
     @asynccontextmanager
-    async def open_python(_subtask: str) -> AsyncIterator[Tool]:
-        yield make(record["python"])[0]
+    async def open_python(subtask: str) -> AsyncIterator[Tool]:
+        first = record["python"]  # older records have only this one
+        yield make(record.get("python_later", first) if LATER.fullmatch(subtask) else first)[0]
 
     return Toolbox(
         **{name: make(record[name])[0] for name in SINGLE if name in record},

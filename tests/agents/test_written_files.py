@@ -10,11 +10,13 @@ from typing import Any
 
 import pytest
 
+from hira import Hira, Settings
 from hira.agents.calls import use
 from hira.agents.coordinator import Coordinator
 from hira.agents.experts import Code
 from hira.agents.trajectory import Subtask
 from hira.journal import Journal
+from hira.runtime.replay import replay
 from hira.testing import ScriptedPolicy, calling
 from hira.testing.script import make_context
 from hira.tools import Observation, Toolbox
@@ -49,6 +51,25 @@ async def test_a_file_that_one_subtask_wrote_is_remembered_and_opened_by_the_nex
     begun, seen = [request for request in policy.requests if request.conversation == "2/code"]
     assert "../1/sales.csv" in begun.messages[0].text
     assert "May,4242" in seen.messages[-1].text
+
+
+async def test_a_replay_offers_later_subtasks_the_python_that_their_run_offered(tmp_path: Path) -> None:
+    script: dict[str, Any] = {
+        "planner": [calling("subtask", task="6 * 7?"), calling("subtask", task="7 * 8?"), "42 and 56."],
+        "1/code": ["It is 42."],
+        "2/code": ["It is 56."],
+    }
+    settings = Settings(workflow="hira", journal=tmp_path / "j.sqlite", without=frozenset({"search"}), verify="off")
+    policy = ScriptedPolicy(script)
+    async with Hira(settings=settings, policies={"*": policy}) as hira:
+        run = hira.stream("What are 6 * 7 and 7 * 8?")
+        await run.work()
+    first, later = (request.tools for request in policy.requests if request.conversation.endswith("/code"))
+    assert first != later, "only a later one may find files"
+    journal = Journal(tmp_path / "j.sqlite")
+    again = await replay(journal, run.id)
+    journal.close()
+    assert (again.same, again.answer.text) == (True, "42 and 56.")
 
 
 class Killed(GeneratorExit):

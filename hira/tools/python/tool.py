@@ -1,5 +1,6 @@
 """The tool `python`, whose session opens with the first call."""
 
+import re
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import replace
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
 DESCRIPTION = Prompt(__file__, "texts", "description")
 FILE = Prompt(__file__, "texts", "file")
+LATER = re.compile(r"[2-9]|[1-9][0-9]+")
+"""Matches the ids of subtasks that may find files of earlier ones: the tool's description says so. The duration of
+earlier sessions must not change it."""
 _SECONDS = PythonLimits().seconds
 _QUEUE = 5
 """The number of calls of one turn that may wait for each other within the tool's time."""
@@ -47,18 +51,14 @@ def open_python(
         shown = clean(shown if shown.isprintable() else repr(shown))  # a program can open what this literal says
         attached.append(FILE.fill(path=Filled(shown), named=begins is not None, begins=begins or ""))
     listed = Filled("\n".join(attached))
-    # by whether earlier sessions may have left files
     descriptions = {
-        follows: str(DESCRIPTION.fill(seconds=f"{_SECONDS:g}", beside=follows, attached=listed))
-        for follows in (False, True)
+        later: str(DESCRIPTION.fill(seconds=f"{_SECONDS:g}", beside=later, attached=listed)) for later in (False, True)
     }
 
     @asynccontextmanager
     async def open_session(label: str) -> AsyncIterator[Tool]:
         place = folder / label
         earlier = tuple(path for path in ended if path != place)
-        # the duration of earlier sessions must not change the tool's description
-        follows = label.isdecimal() and int(label) > 1
 
         @cache
         def open_sandbox() -> "PythonSandbox":
@@ -85,7 +85,8 @@ def open_python(
         made = replace(text_tool(python, {"code": ""}), shown=0, stateful=True, function=None)
         try:
             async with AsyncExitStack() as stack:
-                yield replace(made, seconds=_QUEUE * (_SECONDS + 30), description=descriptions[follows])
+                description = descriptions[bool(LATER.fullmatch(label))]
+                yield replace(made, seconds=_QUEUE * (_SECONDS + 30), description=description)
         finally:
             ended.append(place)
 
