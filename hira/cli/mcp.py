@@ -321,8 +321,11 @@ async def _over_stdio(served: "Server[Any]") -> None:
     os.dup2(nothing, sys.stdin.fileno())  # what runs below reads no message of the client's
     os.close(nothing)
     lines: Any = _lines(wire)
-    async with aclosing(lines), stdio_server(lines) as (read, write):
-        await served.run(read, write, served.create_initialization_options())
+    try:
+        async with aclosing(lines), stdio_server(lines) as (read, write):
+            await served.run(read, write, served.create_initialization_options())
+    except* BrokenPipeError:
+        pass  # the client reads no more
 
 
 async def _lines(wire: int) -> AsyncIterator[str]:

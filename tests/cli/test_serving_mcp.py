@@ -210,20 +210,33 @@ def test_a_signal_ends_the_server_though_the_client_says_nothing(place: Path, nu
         process.communicate()
 
 
+def spell(method: str, number: int, **params: Any) -> str:
+    return json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
+
+
+HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+
+
 @pytest.mark.heavy
 def test_a_call_that_a_client_has_left_half_written_is_not_made(place: Path):
-    def spell(method: str, number: int, **params: Any) -> str:
-        return json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
-
-    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
     with running(place) as process:
-        process.stdin.write(spell("initialize", 1, **hello) + "\n")
+        process.stdin.write(spell("initialize", 1, **HELLO) + "\n")
         process.stdin.flush()
         assert '"id":1' in process.stdout.readline()
         process.stdin.write('{"jsonrpc": "2.0", "method": "notifications/initialized"}\n')
         call = spell("tools/call", 2, name="search", arguments={"query": QUESTION})
         out, err = process.communicate(call, timeout=120)  # without the end of the line
         assert (process.returncode, out, err) == (0, "", "")
+
+
+@pytest.mark.heavy
+def test_a_client_that_reads_no_more_ends_the_server_without_a_fault(place: Path):
+    with running(place) as process:
+        process.stdout.close()
+        process.stdin.write(spell("initialize", 1, **HELLO) + "\n")
+        process.stdin.flush()
+        process.wait(120)
+        assert (process.returncode, process.stderr.read()) == (0, "")
 
 
 def test_the_doctor_lists_servers_with_their_tools_and_what_is_wrong_with_others(place: Path):
