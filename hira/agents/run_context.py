@@ -408,7 +408,7 @@ class Conversation:
                     if isinstance(error, EndpointError):
                         lost = Usage(1, error.prompt_tokens, error.completion_tokens)
                     spending.usage = receiver.count_lost(lost)
-                    self.context.log.lose(self.name, self.config.policy.model, spending.usage)
+                    self.context.log.record_lost(self.name, self.config.policy.model, spending.usage)
                     raise
         except OutOfBudget as spent:
             unchecked = self.trajectory.role == VERIFIER and receiver.within.began is None  # the answer stays

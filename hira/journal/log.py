@@ -169,7 +169,7 @@ class Log:
         """Return whether a resumed run makes a recorded call anew: it ended the run, which now continues, or failed."""
         return call.key in self.again and not (forced and call.replied)
 
-    def lose(self, conversation: str, model: str, usage: Usage) -> None:
+    def record_lost(self, conversation: str, model: str, usage: Usage) -> None:
         """Record the cost of a reply that broke off or was replaced, at position 0, which no request has."""
         if self.writer and usage.calls:
             now, result = time.monotonic() + self.ahead, fields_of(Completion("", usage=usage))
@@ -297,7 +297,7 @@ class Log:
         assert self.writer is not None  # noqa: S101 - a replay comes to no call that is made
         waiting = self._take_waiting() if spec.kind == "policy" else ()
         if old := self.known.get(key):
-            self.lose(old.conversation, old.name, old.usage)
+            self.record_lost(old.conversation, old.name, old.usage)
         seconds = time.monotonic() + self.ahead - began
         row = (self.run, *key, spec.name, request or pack(spec.dump()), pack(result), began, seconds)
         self.writer.write([*waiting, ("calls", row)])

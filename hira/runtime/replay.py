@@ -153,7 +153,7 @@ class _ToolboxRecord(TypedDict, total=False):
     browse: _ToolRecord
     files: _ToolRecord
     python: _ToolRecord
-    python_later: _ToolRecord
+    python_later: str
     media: bool
     visible: tuple[str, ...]
     extra: list[_ToolRecord]
@@ -175,8 +175,9 @@ def stand_ins(values: Mapping[str, Any]) -> Toolbox:
 
     @asynccontextmanager
     async def open_python(subtask: str) -> AsyncIterator[Tool]:
-        first = record["python"]  # older records have only this one
-        yield make(record.get("python_later", first) if LATER.fullmatch(subtask) else first)[0]
+        (python,) = make(record["python"])
+        later = record.get("python_later", python.description)  # older records have only one
+        yield replace(python, description=later) if LATER.fullmatch(subtask) else python
 
     return Toolbox(
         **{name: make(record[name])[0] for name in SINGLE if name in record},

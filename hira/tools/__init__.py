@@ -57,8 +57,8 @@ class Toolbox:
 
 SINGLE = ("search", "scholar", "browse", "files")
 _SHOWN = ("name", "description", "parameters", "pure", "stateful")
-_SESSIONS = {"python": "0", "python_later": "1000000"}
-"""Sessions of Python that no subtask has: a first one, and one that may follow others."""
+_LATER = "1000000"
+"""The id of no subtask, but such as those have whose Python may find files of earlier ones."""
 
 
 async def dump_toolbox(toolbox: Toolbox) -> dict[str, Any]:
@@ -69,9 +69,9 @@ async def dump_toolbox(toolbox: Toolbox) -> dict[str, Any]:
 
     record: dict[str, Any] = {name: describe(tool)[0] for name in SINGLE if (tool := getattr(toolbox, name))}
     if toolbox.python:
-        for name, label in _SESSIONS.items():
-            async with toolbox.python(label) as python:  # nothing starts before the first call
-                record[name] = describe(python)[0]
+        async with toolbox.python("0") as python, toolbox.python(_LATER) as later:  # nothing starts before a call
+            record["python"] = describe(python)[0]
+            record["python_later"] = later.description
     return {
         **record,
         "media": toolbox.media is not None,
