@@ -1,6 +1,6 @@
-"""The verdict of a verifier on a claim. A new one also belongs into `_CHINESE` and `ALARM` below, and in docs/evidence.md.
-For one that models give, extend `Ruling`, raise `VERSION` (`hira/agents/ruling.py`) and add a line to the prompt
-(`hira/agents/verifier.md`)."""
+"""The verdict of a verifier on a claim. A new one is also needed in `_CHINESE` and `ALARM` below, and in
+docs/evidence.md. For one that models give, extend `Ruling`, raise `VERSION` (`hira/agents/ruling.py`) and add a line to
+the prompt (`hira/agents/verifier.md`)."""
 
 from enum import StrEnum
 
