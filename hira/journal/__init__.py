@@ -94,7 +94,8 @@ class Journal:
         completions of any age, results of tools of runs with the same `scope` that are younger than `reuse` seconds.
         """
         began = time.time()
-        texts = json.dumps(dict(settings)), json.dumps([str(path) for path in files]), json.dumps(dict(versions))
+        columns = (dict(settings), [str(path) for path in files], dict(versions))
+        texts = [json.dumps(column, separators=(",", ":")) for column in columns]
         row = (run, storable(question), workflow, *texts, began, began, os.getpid(), socket.gethostname(), scope)
         self._writer.begin(run, [("begin", row)])
         reused = None if reuse is None else self._reuse(scope, reuse)

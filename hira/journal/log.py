@@ -337,7 +337,7 @@ class Log:
     def tools(self, tools: Mapping[str, Any]) -> None:
         """Keep what tools the run has, so that it can be replayed without them."""
         if self.writer:
-            self.writer.write([("tools", (json.dumps(tools, default=str), self.run))])
+            self.writer.write([("tools", (json.dumps(tools, default=str, separators=(",", ":")), self.run))])
 
     def end(self, status: str, answer: str, error: str, usage: Usage = Usage()) -> None:
         """Say how the run ended."""
