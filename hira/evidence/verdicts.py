@@ -1,6 +1,6 @@
 """The verdict of a verifier on a claim. A new one is also needed in `_CHINESE` and `ALARM` below, and in
 docs/evidence.md. For one that models give, extend `Ruling`, raise `VERSION` (`hira/agents/ruling.py`) and add a line to
-the prompt (`hira/agents/verifier.md`)."""
+the prompt (`hira/agents/verifier.md`). No other place names them all; what asks `holds` or `denies` gets False."""
 
 from enum import StrEnum
 
