@@ -92,7 +92,7 @@ class RunContext:
     files: tuple[Path, ...] = ()
     """The files that the question is about."""
     log: Log = field(default_factory=Log)
-    """The record in the journal, by default one that nobody keeps."""
+    """The record in the journal; by default, one that is not kept."""
     options: RunOptions = field(default_factory=RunOptions)
     """The settings that stay the same to the end of the run."""
     earlier: "Messages" = ()

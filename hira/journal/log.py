@@ -109,7 +109,7 @@ class Log:
 
     run: str = ""
     writer: Writer | None = None
-    """Writes it into the journal; None for one that is only read, in a replay, and for one that nobody keeps."""
+    """Writes it into the journal; None for a record that is only read, in a replay, and for one that is not kept."""
     known: dict[Key, RecordedCall] = field(default_factory=dict)
     """Its recorded calls."""
     sources: dict[str, str] = field(default_factory=dict)

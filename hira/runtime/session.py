@@ -129,7 +129,7 @@ class Session:
         """A run context for one run, with the session's options unless it has its own.
 
         Its work folder and its processes are gone when the context is left.
-        What the run does goes into `log`, what that holds already is not done again; without one nobody keeps it.
+        The run is recorded in `log`, and calls that it holds are not made again; without one, nothing is kept.
         """
         options, log = options or self.options, log or self.begin_log(run, is_kept=False)
         notices: list[str] = []

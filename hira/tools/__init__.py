@@ -58,7 +58,7 @@ class Toolbox:
 SINGLE = ("search", "scholar", "browse", "files")
 _SHOWN = ("name", "description", "parameters", "pure", "stateful")
 _LATER = "1000000"
-"""The id of no subtask, but such as those have whose Python may find files of earlier ones."""
+"""An id that no subtask has. Python describes itself for it as for the later subtasks of a run."""
 
 
 async def dump_toolbox(toolbox: Toolbox) -> dict[str, Any]:
